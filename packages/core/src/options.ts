@@ -1,0 +1,75 @@
+/** Everything that configuration decides about a server's core. Names and defaults are those of zoo.cfg. */
+export interface CoreOptions {
+  /** Directory of the snapshots and epoch files (`dataDir/version-2`). */
+  readonly snapshotDirectory: string;
+  /** Directory of the transaction logs (`dataLogDir/version-2`). */
+  readonly logDirectory: string;
+  /** Becomes the top byte of session ids; 1 for a standalone server. */
+  readonly serverId: number;
+  /** Length of a tick in milliseconds: sessions expire in buckets of it. */
+  readonly tickTimeMs: number;
+  readonly sessionTimeoutMinMs: number;
+  readonly sessionTimeoutMaxMs: number;
+  /** Largest frame in bytes (`jute.maxbuffer`). */
+  readonly frameBytesMax: number;
+  /** Requests in progress from which on connections that wait for replies are not read. */
+  readonly globalOutstandingLimit: number;
+  /** Connections of one address; 0 = unlimited. */
+  readonly connectionsPerHostMax: number;
+  /** All connections; 0 = unlimited. */
+  readonly connectionsMax: number;
+  /** Milliseconds that a connection may stay without a session. */
+  readonly sessionlessTimeoutMs: number;
+  readonly skipAcl: boolean;
+  readonly enforceQuota: boolean;
+  /** TTL znodes (`extendedTypesEnabled`). */
+  readonly extendedTypesEnabled: boolean;
+  readonly digestEnabled: boolean;
+  /** Period in milliseconds, and pace per minute, of the search for empty containers and old TTL znodes. */
+  readonly containerCheckIntervalMs: number;
+  readonly containerDeletesPerMinuteMax: number;
+  /** Milliseconds after which a container that never had a child is deleted; 0 = never. */
+  readonly containerNeverUsedMs: number;
+  /** Txns after which, plus or minus a random part, a snapshot is taken. */
+  readonly snapCount: number;
+  /** Bytes of log after which, plus or minus a random part, a snapshot is taken; ≤ 0 = off. */
+  readonly snapBytesMax: number;
+  /** Bytes by which a log file grows; ≤ 0 = no preallocation. */
+  readonly preallocateBytes: number;
+  /** Bytes of a log file after which the next one is started; ≤ 0 = off. */
+  readonly logBytesMax: number;
+  /** False: nothing is synced and every txn counts as durable at once (`forceSync=no`). */
+  readonly forceSync: boolean;
+  /** Snapshots kept by the purge, at least 3, and its period in milliseconds; 0 = never. */
+  readonly purgeRetainCount: number;
+  readonly purgeIntervalMs: number;
+  /** Start with a log but without any snapshot (`snapshot.trust.empty`). */
+  readonly trustEmptySnapshot: boolean;
+}
+
+export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'> = {
+  serverId: 1,
+  tickTimeMs: 3000,
+  sessionTimeoutMinMs: 6000,
+  sessionTimeoutMaxMs: 60_000,
+  frameBytesMax: 0xfffff,
+  globalOutstandingLimit: 1000,
+  connectionsPerHostMax: 60,
+  connectionsMax: 0,
+  sessionlessTimeoutMs: 10_000,
+  skipAcl: false,
+  enforceQuota: false,
+  extendedTypesEnabled: false,
+  digestEnabled: true,
+  containerCheckIntervalMs: 60_000,
+  containerDeletesPerMinuteMax: 10_000,
+  containerNeverUsedMs: 0,
+  snapCount: 100_000,
+  snapBytesMax: 4_194_304 * 1024,
+  preallocateBytes: 65_536 * 1024,
+  logBytesMax: -1,
+  forceSync: true,
+  purgeRetainCount: 3,
+  purgeIntervalMs: 0,
+  trustEmptySnapshot: false,
+};

@@ -1,0 +1,230 @@
+/**
+ * The ports: everything that a server needs from the world around it, and nothing else.
+ *
+ * The core is a set of state machines: events come in, effects go out. It has no clock, randomness, socket, file or
+ * promise of its own. The real server gives it sockets and files; the simulator gives it virtual ones; the core cannot
+ * tell the difference.
+ *
+ * Rules for whoever implements a port:
+ *
+ * 1. An effect returns at once and never calls back into the core before it has returned. Its completion is another
+ *    event, delivered later by the host.
+ * 2. Events are delivered one at a time; each runs to its end.
+ * 3. After delivering one or several events the host calls `ServerCore.onTurnEnd()` once. All replies of a turn leave
+ *    then, in one write per connection, and all transactions appended during it go to the disk together.
+ * 4. A completion that belongs to something already closed is dropped by the host.
+ */
+
+/** Milliseconds, from two clocks. */
+export interface Clock {
+  /** Never goes back; its origin means nothing. Decides timeouts. */
+  monotonicMs(): number;
+  /** Wall-clock milliseconds since 1970. Becomes ctime and mtime; decides nothing. */
+  wallMs(): number;
+}
+
+export interface Random {
+  /** An integer of 32 random bits, 0 … 2**32 − 1. */
+  uint32(): number;
+}
+
+/* ------------------------------------------------------------------------------------------------ network ---- */
+
+/** Where the other end of a stream is. */
+export interface PeerAddress {
+  /** 4 or 16 bytes; a v4 address that arrived mapped into v6 is given as 4 bytes. */
+  readonly ip: Uint8Array;
+  /** The same as text, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A stream of bytes to one peer: first in, first out, until it breaks. */
+export interface ByteStream {
+  readonly remote: PeerAddress;
+  /** Bytes given to `write` that the peer's kernel has not accepted yet. */
+  readonly queuedBytes: number;
+  /**
+   * Sends bytes. While `queuedBytes` is not 0 afterwards, the bytes belong to the stream until `onDrain`;
+   * when it is 0, they have left and the caller may use the memory again.
+   */
+  write(bytes: Uint8Array): void;
+  /** Closes after everything written so far has left. `onClosed` follows. */
+  end(): void;
+  /** Closes at once; what is queued is lost. `onClosed` follows. */
+  destroy(): void;
+  /** No `onBytes` until `resume`. Bytes then queue in the kernels and at last stop the peer. */
+  pause(): void;
+  resume(): void;
+}
+
+/** What a stream tells its owner. */
+export interface StreamEvents {
+  /** Bytes arrived. The chunk is the receiver's to keep; nobody writes to it again. */
+  onBytes(chunk: Uint8Array): void;
+  /** Everything queued has left. */
+  onDrain(): void;
+  /** The stream is gone, told once; nothing follows. `reason` is for people: "closed by peer", "ECONNRESET". */
+  onClosed(reason: string): void;
+}
+
+/* --------------------------------------------------------------------------------------------------- disk ---- */
+
+/** The world failed: what was attempted, on which file, and what the system said. */
+export class DiskError extends Error {
+  /** The system's code: ENOSPC, EIO, EACCES, ENOENT … */
+  readonly code: string;
+  /** The file or directory. */
+  readonly path: string;
+
+  constructor(attempted: string, path: string, code: string, cause?: unknown) {
+    super(`cannot ${attempted} ${path}: ${code}`, cause === undefined ? undefined : { cause });
+    this.name = 'DiskError';
+    this.code = code;
+    this.path = path;
+  }
+}
+
+/** The completion of an effect on the disk; delivered as an event of its own. `error` null means done. */
+export type DiskDone<T = void> = (error: DiskError | null, value: T) => void;
+
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly size: number;
+}
+
+/**
+ * Files in directories. Paths are opaque: the core joins `directory + '/' + name` and nothing else.
+ *
+ * What has been written is safe against the end of the process; only what has been synced is safe against the end of
+ * the machine. A new, renamed or removed name is safe once its directory has been synced.
+ */
+export interface Disk {
+  /** Creates the directory and its parents; one that exists is no error. */
+  makeDirectory(path: string, done: DiskDone): void;
+  /** Names and sizes of the plain files of a directory, in no order. */
+  list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void;
+  /** Opens for reading and, unless `readOnly`, writing; ENOENT when it is missing. */
+  open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void;
+  /** Creates an empty file for reading and writing; an existing one is replaced. */
+  create(path: string, done: DiskDone<DiskFile>): void;
+  rename(source: string, target: string, done: DiskDone): void;
+  remove(path: string, done: DiskDone): void;
+  /** Makes the names in a directory durable. */
+  syncDirectory(path: string, done: DiskDone): void;
+  /**
+   * Holds a directory for this server alone; EBUSY when another one holds it. The hold ends with `release` and does
+   * not outlive the process, kill -9 included.
+   */
+  hold(path: string, done: DiskDone): void;
+  release(path: string): void;
+}
+
+/** An open file. Effects on one file take place in the order in which they were asked for. */
+export interface DiskFile {
+  readonly path: string;
+  /** Size in bytes, as it will be once the effects asked for so far have taken place. */
+  readonly size: number;
+  /** Reads up to `length` bytes; fewer only at the end of the file. The bytes are the receiver's. */
+  read(position: number, length: number, done: DiskDone<Uint8Array>): void;
+  /** Writes all bytes. They belong to the file until `done`. */
+  write(position: number, bytes: Uint8Array, done: DiskDone): void;
+  /** Makes everything written so far durable (fdatasync). */
+  sync(done: DiskDone): void;
+  /** Grows the file with zero bytes up to `size`. */
+  preallocate(size: number, done: DiskDone): void;
+  truncate(size: number, done: DiskDone): void;
+  /** Closes after the effects asked for so far. Errors of closing are of no interest. */
+  close(): void;
+}
+
+/* --------------------------------------------------------------------------------------- authentication ---- */
+
+/** Somebody that a connection has shown to be: `digest` `ann:hash`, `ip` `127.0.0.1`, `super` …. */
+export interface Identity {
+  readonly scheme: string;
+  readonly id: string;
+}
+
+/** The schemes of authentication and of ACL entries (AuthenticationProvider); `world` is not one of them. */
+export interface Authenticator {
+  /** What every connection is from the start: its `ip`. */
+  initialIdentities(remote: PeerAddress): readonly Identity[];
+  /** Checks what an auth packet offers. null refuses it, which closes the connection. */
+  authenticate(scheme: string, auth: Uint8Array, remote: PeerAddress): readonly Identity[] | null;
+  /** True when an ACL entry may name this scheme and id. */
+  isValidAclId(scheme: string, id: string): boolean;
+  /** True when ids of this scheme may stand in for `auth:` entries (digest, sasl, x509; not ip, not super). */
+  isAuthenticatedScheme(scheme: string): boolean;
+  /** True when an identity of the same scheme is meant by the id of an ACL entry. */
+  matches(scheme: string, identityId: string, aclId: string): boolean;
+  /** What whoAmI shows of an identity: the part before ":" of a digest; '' of a scheme without provider. */
+  userName(identity: Identity): string;
+}
+
+/* -------------------------------------------------------------------------------------------------- trace ---- */
+
+/** What happened, for logs, metrics and checkers; nothing in the core depends on who listens. */
+export type TraceEvent =
+  | { readonly kind: 'connection-refused'; readonly remote: PeerAddress; readonly reason: string }
+  | { readonly kind: 'connection-opened'; readonly remote: PeerAddress }
+  | {
+      readonly kind: 'connection-closed';
+      readonly remote: PeerAddress;
+      readonly sessionId: bigint;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'session-created';
+      readonly sessionId: bigint;
+      readonly timeoutMs: number;
+      readonly remote: PeerAddress;
+    }
+  | {
+      readonly kind: 'session-resumed';
+      readonly sessionId: bigint;
+      readonly timeoutMs: number;
+      readonly remote: PeerAddress;
+    }
+  | {
+      readonly kind: 'session-refused';
+      readonly sessionId: bigint;
+      readonly remote: PeerAddress;
+      readonly reason: string;
+    }
+  | { readonly kind: 'session-expired'; readonly sessionId: bigint; readonly timeoutMs: number }
+  | { readonly kind: 'session-closed'; readonly sessionId: bigint }
+  | { readonly kind: 'auth-failed'; readonly remote: PeerAddress; readonly scheme: string }
+  | { readonly kind: 'recovery-progress'; readonly message: string }
+  | {
+      readonly kind: 'recovered';
+      readonly lastZxid: number;
+      readonly znodes: number;
+      readonly sessions: number;
+      readonly txns: number;
+    }
+  | { readonly kind: 'log-tail-cut'; readonly file: string; readonly position: number; readonly reason: string }
+  | { readonly kind: 'log-file-started'; readonly file: string }
+  | { readonly kind: 'log-synced'; readonly txns: number; readonly bytes: number; readonly syncMs: number }
+  | { readonly kind: 'snapshot-started'; readonly file: string }
+  | { readonly kind: 'snapshot-written'; readonly file: string; readonly bytes: number; readonly ms: number }
+  | { readonly kind: 'snapshot-failed'; readonly file: string; readonly error: Error }
+  | { readonly kind: 'files-purged'; readonly files: readonly string[] }
+  | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
+  | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
+  | { readonly kind: 'warning'; readonly message: string }
+  /** The server can go on no longer: `error` says why and what to do. Nothing is acknowledged after this. */
+  | { readonly kind: 'failed'; readonly error: Error };
+
+export interface Trace {
+  emit(event: TraceEvent): void;
+}
+
+/** Everything that the core is given. */
+export interface Ports {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: Disk;
+  readonly authenticator: Authenticator;
+  readonly trace: Trace;
+}

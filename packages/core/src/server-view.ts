@@ -1,0 +1,72 @@
+import type { PeerAddress } from './ports.ts';
+import type { ServerStats } from './server-stats.ts';
+
+/** One client connection as the administrator sees it (ServerCnxn, `cons`). Times are monotonic unless named wall. */
+export interface ConnectionView {
+  readonly remote: PeerAddress;
+  /** 0n before the connect request has been answered. */
+  readonly sessionId: bigint;
+  /** Negotiated session timeout in milliseconds. */
+  readonly sessionTimeoutMs: number;
+  readonly isReading: boolean;
+  readonly isWriting: boolean;
+  readonly outstandingRequests: number;
+  readonly packetsReceived: number;
+  readonly packetsSent: number;
+  /** `NA`, `PING`, `GETD` …: names of the last operation as `cons` shows them; null before the first. */
+  readonly lastOperation: string | null;
+  readonly establishedWallMs: number;
+  readonly lastCxid: number;
+  readonly lastZxid: number;
+  readonly lastResponseMs: number;
+  readonly lastLatencyMs: number;
+  readonly minLatencyMs: number;
+  readonly averageLatencyMs: number;
+  readonly maxLatencyMs: number;
+}
+
+/** Sessions or connections that expire together. */
+export interface ExpiryBucketView<T> {
+  /** Wall-clock milliseconds. */
+  readonly expiresAtWallMs: number;
+  readonly members: readonly T[];
+}
+
+export interface WatchView {
+  /** Of the data watches alone, as `wchs` counts. */
+  summary(): { readonly connections: number; readonly paths: number; readonly watches: number };
+  bySession(): ReadonlyMap<bigint, readonly string[]>;
+  byPath(): ReadonlyMap<string, readonly bigint[]>;
+  /** All watches of both tables: `zk_watch_count`. */
+  readonly count: number;
+}
+
+/** What the administrator may look at and reset; every value is read when asked for. */
+export interface ServerView {
+  readonly isServing: boolean;
+  readonly serverId: number;
+  readonly lastZxid: number;
+  /** As Apache counts: both names of the root; a fresh server has 5. */
+  readonly znodeCount: number;
+  readonly ephemeralCount: number;
+  /** Bytes of paths and data. */
+  readonly approximateDataSize: number;
+  readonly outstandingRequests: number;
+  readonly sessionCount: number;
+  readonly stats: ServerStats;
+  readonly watches: WatchView;
+  connections(): readonly ConnectionView[];
+  sessionBuckets(): readonly ExpiryBucketView<bigint>[];
+  connectionBuckets(): readonly ExpiryBucketView<ConnectionView>[];
+  ephemerals(): ReadonlyMap<bigint, readonly string[]>;
+  /** Digests kept of every 128th zxid, oldest first, at most 1024. */
+  digests(): readonly { readonly zxid: number; readonly digest: bigint }[];
+  resetConnectionStats(): void;
+}
+
+/** Answers the four-letter words; `argument` is the mask behind `stmk`. The connection is closed after the text. */
+export interface FourLetterWords {
+  /** True for the words of ZooKeeper, allowed or not. */
+  isWord(word: string): boolean;
+  answer(word: string, argument: bigint | null): string;
+}

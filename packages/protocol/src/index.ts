@@ -1,0 +1,46 @@
+export * from './error-code.ts';
+export { DEFAULT_FIELD_BYTES_MAX, EMPTY_BYTES, JuteReader } from './jute/reader.ts';
+export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';
+export * from './op-code.ts';
+export * from './path.ts';
+export * from './records/connect.ts';
+export * from './records/data.ts';
+export {
+  type MultiOp,
+  type MultiReadOp,
+  type MultiReadRequest,
+  type MultiRequest,
+  writeMultiEnd,
+  writeMultiError,
+  writeMultiHeader,
+} from './records/multi.ts';
+export {
+  AddWatchMode,
+  type AddWatchRequest,
+  type AuthRequest,
+  type BareRequest,
+  type CheckRequest,
+  CreateMode,
+  type CreateOp,
+  type CreateRequest,
+  type DeleteRequest,
+  type GetEphemeralsRequest,
+  isClientOp,
+  type PathRequest,
+  type ReconfigRequest,
+  type Request,
+  readRequest,
+  type SaslRequest,
+  type SetAclRequest,
+  type SetDataRequest,
+  type SetWatchesRequest,
+  SpecialXid,
+  type WatchableReadRequest,
+  WatcherType,
+  type WatcherTypeRequest,
+  type WriteRequest,
+  writeRequest,
+} from './records/requests.ts';
+export * from './records/responses.ts';
+export * from './records/txn.ts';
+export * from './zxid.ts';

@@ -1,0 +1,160 @@
+/**
+ * Reads jute, ZooKeeper's record encoding: big-endian integers, no tags, no padding (BinaryInputArchive).
+ *
+ * One cursor over bytes that somebody else owns. A read past the end, a length out of range or a number that is not
+ * exact sets `failed` and returns an empty value; whoever decodes a record looks at `failed` once, at its end, so that
+ * malformed input costs no thrown error. Buffers are views into the bytes, not copies.
+ */
+export class JuteReader {
+  /** The bytes under the cursor; they stay the property of whoever gave them. */
+  bytes: Uint8Array;
+  position: number;
+  /** Where the record's frame ends; nothing beyond it is read. */
+  end: number;
+  /** True once any read did not find what it needed. Sticky until the next `reset`. */
+  failed: boolean;
+  /** Largest length of a buffer or string, in bytes. */
+  readonly #fieldBytesMax: number;
+
+  constructor(bytes: Uint8Array = EMPTY_BYTES, fieldBytesMax: number = DEFAULT_FIELD_BYTES_MAX) {
+    this.bytes = bytes;
+    this.position = 0;
+    this.end = bytes.length;
+    this.failed = false;
+    this.#fieldBytesMax = fieldBytesMax;
+  }
+
+  /** Points the cursor at `bytes[position, end)` and clears `failed`. */
+  reset(bytes: Uint8Array, position: number, end: number): void {
+    this.bytes = bytes;
+    this.position = position;
+    this.end = end;
+    this.failed = false;
+  }
+
+  get remaining(): number {
+    return this.end - this.position;
+  }
+
+  byte(): number {
+    const at = this.position;
+    if (at + 1 > this.end) return this.#fail();
+    this.position = at + 1;
+    return (this.bytes[at]! << 24) >> 24;
+  }
+
+  /** Any non-zero byte is true. */
+  boolean(): boolean {
+    return this.byte() !== 0;
+  }
+
+  int(): number {
+    const at = this.position;
+    if (at + 4 > this.end) return this.#fail();
+    this.position = at + 4;
+    const b = this.bytes;
+    return (b[at]! << 24) | (b[at + 1]! << 16) | (b[at + 2]! << 8) | b[at + 3]!;
+  }
+
+  /** A long that must be an exact number (a zxid, a time, a length); a larger one sets `failed`. */
+  long(): number {
+    const high = this.int();
+    const low = this.int() >>> 0;
+    const value = high * 0x100000000 + low;
+    if (!Number.isSafeInteger(value)) return this.#fail();
+    return value;
+  }
+
+  /** A long that uses all 64 bits (a session id, an ephemeral owner, a digest). */
+  longBig(): bigint {
+    HALVES[1] = this.int();
+    HALVES[0] = this.int();
+    return WHOLE[0]!;
+  }
+
+  /** A view of the field's bytes, or null for length −1. */
+  buffer(): Uint8Array | null {
+    const length = this.int();
+    if (length < 0) {
+      if (length !== -1) this.#fail();
+      return null;
+    }
+    const at = this.position;
+    if (length > this.#fieldBytesMax || at + length > this.end) {
+      this.#fail();
+      return null;
+    }
+    this.position = at + length;
+    return this.bytes.subarray(at, at + length);
+  }
+
+  /** Text, or null for length −1. Bytes that are not UTF-8 become U+FFFD, as in Apache's server. */
+  ustring(): string | null {
+    const length = this.int();
+    if (length < 0) {
+      if (length !== -1) this.#fail();
+      return null;
+    }
+    const at = this.position;
+    if (length > this.#fieldBytesMax || at + length > this.end) {
+      this.#fail();
+      return null;
+    }
+    this.position = at + length;
+    return decodeText(this.bytes, at, at + length);
+  }
+
+  /** Number of elements of a vector; −1 (a null vector) and every other negative count read as 0. */
+  vectorLength(elementBytesMin: number): number {
+    const count = this.int();
+    if (count <= 0) return 0;
+    if (count * elementBytesMin > this.remaining) return this.#fail();
+    return count;
+  }
+
+  #fail(): number {
+    this.failed = true;
+    return 0;
+  }
+}
+
+/** jute.maxbuffer and as much again for the record around the data (zookeeper.jute.maxbuffer.extrasize). */
+export const DEFAULT_FIELD_BYTES_MAX: number = 2 * 0xfffff;
+
+export const EMPTY_BYTES: Uint8Array = new Uint8Array(0);
+
+const HALVES = new Int32Array(2);
+const WHOLE = new BigInt64Array(HALVES.buffer);
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/*
+ * Most texts on the wire are paths that were seen a moment ago. A small table from the bytes to the string saves the
+ * call into the decoder (about 100 ns) and the hashing that a new string costs at its first look-up in a Map.
+ * Direct mapped: a slot holds the last text whose hash led there; comparing its characters with the bytes is the proof.
+ */
+const TEXT_SLOTS = 8192;
+const MEMO_BYTES_MAX = 128;
+const TEXTS: string[] = new Array<string>(TEXT_SLOTS).fill('');
+
+function decodeText(bytes: Uint8Array, start: number, end: number): string {
+  const length = end - start;
+  if (length > MEMO_BYTES_MAX) return DECODER.decode(bytes.subarray(start, end));
+  let hash = length;
+  for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + bytes[i]!) | 0;
+  const slot = (hash ^ (hash >>> 13)) & (TEXT_SLOTS - 1);
+  const text = TEXTS[slot]!;
+  if (isSameAscii(text, bytes, start, length)) return text;
+  const decoded = DECODER.decode(bytes.subarray(start, end));
+  TEXTS[slot] = decoded;
+  return decoded;
+}
+
+/** Only a pure ASCII text has as many characters as bytes and equal codes, so no other text can match. */
+function isSameAscii(text: string, bytes: Uint8Array, start: number, length: number): boolean {
+  if (text.length !== length) return false;
+  for (let i = 0; i < length; i++) {
+    const code = bytes[start + i]!;
+    if (code > 0x7f || text.charCodeAt(i) !== code) return false;
+  }
+  return true;
+}

@@ -1,0 +1,407 @@
+import type { JuteReader } from '../jute/reader.ts';
+import type { JuteWriter } from '../jute/writer.ts';
+import { OpCode } from '../op-code.ts';
+import { type Acl, readAclList, writeAclList } from './data.ts';
+import {
+  type MultiReadRequest,
+  type MultiRequest,
+  readMultiReadRequest,
+  readMultiRequest,
+  writeMultiReadRequest,
+  writeMultiRequest,
+} from './multi.ts';
+
+/** Numbers that clients choose in a RequestHeader instead of counting up. */
+export const SpecialXid = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const;
+
+/** Kinds of znode that a create asks for (CreateMode): an enumeration, not a set of bits. */
+export const CreateMode = {
+  persistent: 0,
+  ephemeral: 1,
+  persistentSequential: 2,
+  ephemeralSequential: 3,
+  container: 4,
+  persistentWithTtl: 5,
+  persistentSequentialWithTtl: 6,
+} as const;
+export type CreateMode = (typeof CreateMode)[keyof typeof CreateMode];
+
+export type CreateOp =
+  | typeof OpCode.create
+  | typeof OpCode.create2
+  | typeof OpCode.createContainer
+  | typeof OpCode.createTTL;
+
+export interface CreateRequest {
+  readonly op: CreateOp;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly acl: readonly Acl[];
+  /** A CreateMode, unless the client sent another number. */
+  readonly flags: number;
+  /** Milliseconds; −1 for every op but createTTL. */
+  readonly ttl: number;
+}
+
+export interface DeleteRequest {
+  readonly op: typeof OpCode.delete;
+  readonly path: string;
+  /** −1 matches any version. */
+  readonly version: number;
+}
+
+export interface SetDataRequest {
+  readonly op: typeof OpCode.setData;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly version: number;
+}
+
+export interface SetAclRequest {
+  readonly op: typeof OpCode.setACL;
+  readonly path: string;
+  readonly acl: readonly Acl[];
+  /** Compared with the znode's aversion; −1 matches any. */
+  readonly version: number;
+}
+
+/** Only inside a multi. */
+export interface CheckRequest {
+  readonly op: typeof OpCode.check;
+  readonly path: string;
+  readonly version: number;
+}
+
+/** A read of one znode that may leave a watch. */
+export interface WatchableReadRequest {
+  readonly op: typeof OpCode.exists | typeof OpCode.getData | typeof OpCode.getChildren | typeof OpCode.getChildren2;
+  readonly path: string;
+  readonly watch: boolean;
+}
+
+/** A request whose record is one path. */
+export interface PathRequest {
+  readonly op: typeof OpCode.getACL | typeof OpCode.sync | typeof OpCode.getAllChildrenNumber;
+  readonly path: string;
+}
+
+export interface GetEphemeralsRequest {
+  readonly op: typeof OpCode.getEphemerals;
+  /** null, blank and "/" all mean every ephemeral of the session. */
+  readonly prefix: string | null;
+}
+
+export interface SetWatchesRequest {
+  readonly op: typeof OpCode.setWatches | typeof OpCode.setWatches2;
+  /** Last zxid that the client saw: what changed after it is told again. */
+  readonly relativeZxid: number;
+  readonly dataWatches: readonly string[];
+  readonly existWatches: readonly string[];
+  readonly childWatches: readonly string[];
+  readonly persistentWatches: readonly string[];
+  readonly persistentRecursiveWatches: readonly string[];
+}
+
+/** What an addWatch asks for (AddWatchMode). */
+export const AddWatchMode = { persistent: 0, persistentRecursive: 1 } as const;
+
+export interface AddWatchRequest {
+  readonly op: typeof OpCode.addWatch;
+  readonly path: string;
+  /** An AddWatchMode, unless the client sent another number. */
+  readonly mode: number;
+}
+
+/** Which watches checkWatches and removeWatches mean (Watcher.WatcherType). */
+export const WatcherType = { children: 1, data: 2, any: 3, persistent: 4, persistentRecursive: 5 } as const;
+
+export interface WatcherTypeRequest {
+  readonly op: typeof OpCode.checkWatches | typeof OpCode.removeWatches;
+  readonly path: string;
+  /** A WatcherType, unless the client sent another number. */
+  readonly watcherType: number;
+}
+
+export interface ReconfigRequest {
+  readonly op: typeof OpCode.reconfig;
+  readonly joiningServers: string | null;
+  readonly leavingServers: string | null;
+  readonly newMembers: string | null;
+  readonly currentConfigId: number;
+}
+
+export interface AuthRequest {
+  readonly op: typeof OpCode.auth;
+  readonly scheme: string;
+  readonly auth: Uint8Array;
+}
+
+export interface SaslRequest {
+  readonly op: typeof OpCode.sasl;
+  readonly token: Uint8Array | null;
+}
+
+/** A request without a record. */
+export interface BareRequest {
+  readonly op: typeof OpCode.ping | typeof OpCode.whoAmI | typeof OpCode.closeSession;
+}
+
+/** What may change one znode, alone or inside a multi. */
+export type WriteRequest = CreateRequest | DeleteRequest | SetDataRequest | SetAclRequest;
+
+export type Request =
+  | WriteRequest
+  | WatchableReadRequest
+  | PathRequest
+  | GetEphemeralsRequest
+  | SetWatchesRequest
+  | AddWatchRequest
+  | WatcherTypeRequest
+  | ReconfigRequest
+  | AuthRequest
+  | SaslRequest
+  | BareRequest
+  | MultiRequest
+  | MultiReadRequest;
+
+/**
+ * Reads the record that follows a RequestHeader of operation `op`.
+ *
+ * @returns null when the bytes are not such a record or `op` has none that a client may send (`isClientOp`)
+ */
+export function readRequest(op: number, reader: JuteReader): Request | null {
+  const request = readRecord(op, reader);
+  return reader.failed ? null : request;
+}
+
+/** True for operations that a client may send outside a multi. The rest is answered with UNIMPLEMENTED. */
+export function isClientOp(op: number): boolean {
+  switch (op) {
+    case OpCode.notification:
+    case OpCode.check:
+    case OpCode.deleteContainer:
+    case OpCode.error:
+    case OpCode.createSession:
+      return false;
+    default:
+      return CLIENT_OPS.has(op);
+  }
+}
+
+const CLIENT_OPS: ReadonlySet<number> = new Set<number>(Object.values(OpCode));
+
+function readRecord(op: number, reader: JuteReader): Request | null {
+  switch (op) {
+    case OpCode.getData:
+    case OpCode.exists:
+    case OpCode.getChildren:
+    case OpCode.getChildren2: {
+      const path = reader.ustring();
+      const watch = reader.boolean();
+      return path === null ? null : { op, path, watch };
+    }
+    case OpCode.setData:
+      return readSetData(reader);
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+      return readCreate(op, reader);
+    case OpCode.delete:
+      return readDelete(reader);
+    case OpCode.setACL: {
+      const path = reader.ustring();
+      const acl = readAclList(reader);
+      const version = reader.int();
+      return path === null ? null : { op, path, acl, version };
+    }
+    case OpCode.getACL:
+    case OpCode.sync:
+    case OpCode.getAllChildrenNumber: {
+      const path = reader.ustring();
+      return path === null ? null : { op, path };
+    }
+    case OpCode.getEphemerals:
+      return { op, prefix: reader.ustring() };
+    case OpCode.multi:
+      return readMultiRequest(reader);
+    case OpCode.multiRead:
+      return readMultiReadRequest(reader);
+    case OpCode.setWatches:
+    case OpCode.setWatches2:
+      return {
+        op,
+        relativeZxid: reader.long(),
+        dataWatches: readTexts(reader),
+        existWatches: readTexts(reader),
+        childWatches: readTexts(reader),
+        persistentWatches: op === OpCode.setWatches2 ? readTexts(reader) : [],
+        persistentRecursiveWatches: op === OpCode.setWatches2 ? readTexts(reader) : [],
+      };
+    case OpCode.addWatch: {
+      const path = reader.ustring();
+      const mode = reader.int();
+      return path === null ? null : { op, path, mode };
+    }
+    case OpCode.checkWatches:
+    case OpCode.removeWatches: {
+      const path = reader.ustring();
+      const watcherType = reader.int();
+      return path === null ? null : { op, path, watcherType };
+    }
+    case OpCode.reconfig:
+      return {
+        op,
+        joiningServers: reader.ustring(),
+        leavingServers: reader.ustring(),
+        newMembers: reader.ustring(),
+        currentConfigId: reader.long(),
+      };
+    case OpCode.auth: {
+      reader.int(); // a type that nobody uses
+      const scheme = reader.ustring();
+      const auth = reader.buffer();
+      return scheme === null ? null : { op, scheme, auth: auth ?? new Uint8Array(0) };
+    }
+    case OpCode.sasl:
+      return { op, token: reader.buffer() };
+    case OpCode.ping:
+    case OpCode.whoAmI:
+    case OpCode.closeSession:
+      return { op };
+    default:
+      return null;
+  }
+}
+
+export function readCreate(op: CreateOp, reader: JuteReader): CreateRequest | null {
+  const path = reader.ustring();
+  const data = reader.buffer();
+  const acl = readAclList(reader);
+  const flags = reader.int();
+  const ttl = op === OpCode.createTTL ? reader.long() : -1;
+  return path === null ? null : { op, path, data, acl, flags, ttl };
+}
+
+export function readDelete(reader: JuteReader): DeleteRequest | null {
+  const path = reader.ustring();
+  const version = reader.int();
+  return path === null ? null : { op: OpCode.delete, path, version };
+}
+
+export function readSetData(reader: JuteReader): SetDataRequest | null {
+  const path = reader.ustring();
+  const data = reader.buffer();
+  const version = reader.int();
+  return path === null ? null : { op: OpCode.setData, path, data, version };
+}
+
+const TEXT_BYTES_MIN = 4;
+
+/** A vector of texts; a null element cannot name anything and fails the record. */
+function readTexts(reader: JuteReader): readonly string[] {
+  const count = reader.vectorLength(TEXT_BYTES_MIN);
+  const texts: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const text = reader.ustring();
+    if (text === null) {
+      reader.failed = true;
+      break;
+    }
+    texts.push(text);
+  }
+  return texts;
+}
+
+function writeTexts(writer: JuteWriter, texts: readonly string[]): void {
+  writer.int(texts.length);
+  for (const text of texts) writer.ustring(text);
+}
+
+/** Writes the record of a request, without its header. */
+export function writeRequest(writer: JuteWriter, request: Request): void {
+  switch (request.op) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+      writer.ustring(request.path);
+      writer.buffer(request.data);
+      writeAclList(writer, request.acl);
+      writer.int(request.flags);
+      if (request.op === OpCode.createTTL) writer.long(request.ttl);
+      return;
+    case OpCode.delete:
+      writer.ustring(request.path);
+      writer.int(request.version);
+      return;
+    case OpCode.setData:
+      writer.ustring(request.path);
+      writer.buffer(request.data);
+      writer.int(request.version);
+      return;
+    case OpCode.setACL:
+      writer.ustring(request.path);
+      writeAclList(writer, request.acl);
+      writer.int(request.version);
+      return;
+    case OpCode.exists:
+    case OpCode.getData:
+    case OpCode.getChildren:
+    case OpCode.getChildren2:
+      writer.ustring(request.path);
+      writer.boolean(request.watch);
+      return;
+    case OpCode.getACL:
+    case OpCode.sync:
+    case OpCode.getAllChildrenNumber:
+      writer.ustring(request.path);
+      return;
+    case OpCode.getEphemerals:
+      writer.ustring(request.prefix);
+      return;
+    case OpCode.setWatches:
+    case OpCode.setWatches2:
+      writer.long(request.relativeZxid);
+      writeTexts(writer, request.dataWatches);
+      writeTexts(writer, request.existWatches);
+      writeTexts(writer, request.childWatches);
+      if (request.op === OpCode.setWatches) return;
+      writeTexts(writer, request.persistentWatches);
+      writeTexts(writer, request.persistentRecursiveWatches);
+      return;
+    case OpCode.addWatch:
+      writer.ustring(request.path);
+      writer.int(request.mode);
+      return;
+    case OpCode.checkWatches:
+    case OpCode.removeWatches:
+      writer.ustring(request.path);
+      writer.int(request.watcherType);
+      return;
+    case OpCode.reconfig:
+      writer.ustring(request.joiningServers);
+      writer.ustring(request.leavingServers);
+      writer.ustring(request.newMembers);
+      writer.long(request.currentConfigId);
+      return;
+    case OpCode.auth:
+      writer.int(0);
+      writer.ustring(request.scheme);
+      writer.buffer(request.auth);
+      return;
+    case OpCode.sasl:
+      writer.buffer(request.token);
+      return;
+    case OpCode.multi:
+      writeMultiRequest(writer, request);
+      return;
+    case OpCode.multiRead:
+      writeMultiReadRequest(writer, request);
+      return;
+    case OpCode.ping:
+    case OpCode.whoAmI:
+    case OpCode.closeSession:
+      return;
+  }
+}

@@ -19,11 +19,6 @@ export {
   type AddWatchRequest,
   type AuthRequest,
   type BareRequest,
-  type CheckRequest,
-  CreateMode,
-  type CreateOp,
-  type CreateRequest,
-  type DeleteRequest,
   type GetEphemeralsRequest,
   isClientOp,
   type PathRequest,
@@ -31,16 +26,23 @@ export {
   type Request,
   readRequest,
   type SaslRequest,
-  type SetAclRequest,
-  type SetDataRequest,
   type SetWatchesRequest,
   SpecialXid,
   type WatchableReadRequest,
   WatcherType,
   type WatcherTypeRequest,
-  type WriteRequest,
   writeRequest,
 } from './records/requests.ts';
 export * from './records/responses.ts';
 export * from './records/txn.ts';
+export {
+  type CheckRequest,
+  CreateMode,
+  type CreateOp,
+  type CreateRequest,
+  type DeleteRequest,
+  type SetAclRequest,
+  type SetDataRequest,
+  type WriteRequest,
+} from './records/writes.ts';
 export * from './zxid.ts';

@@ -65,6 +65,14 @@ export class JuteReader {
     return value;
   }
 
+  /** A long that only has to keep its place in the order (a ttl, a zxid to compare with): the nearest exact number. */
+  longClamped(): number {
+    const high = this.int();
+    const low = this.int() >>> 0;
+    const value = high * 0x100000000 + low;
+    return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  }
+
   /** A long that uses all 64 bits (a session id, an ephemeral owner, a digest). */
   longBig(): bigint {
     HALVES[1] = this.int();

@@ -2,18 +2,19 @@ import type { ErrorCode } from '../error-code.ts';
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { OpCode } from '../op-code.ts';
-import { writeAclList } from './data.ts';
 import {
   type CheckRequest,
   CreateMode,
   type CreateOp,
   type CreateRequest,
   type DeleteRequest,
+  readCheck,
   readCreate,
   readDelete,
   readSetData,
   type SetDataRequest,
-} from './requests.ts';
+  writeWriteRequest,
+} from './writes.ts';
 
 /** Several writes as one txn: all or none. */
 export interface MultiRequest {
@@ -94,11 +95,8 @@ function readMultiOp(type: number, reader: JuteReader): MultiOp | null {
       return readDelete(reader);
     case OpCode.setData:
       return readSetData(reader);
-    case OpCode.check: {
-      const path = reader.ustring();
-      const version = reader.int();
-      return path === null ? null : { op: OpCode.check, path, version };
-    }
+    case OpCode.check:
+      return readCheck(reader);
     default:
       return null;
   }
@@ -134,28 +132,9 @@ function isCreateMode(flags: number): boolean {
 export function writeMultiRequest(writer: JuteWriter, request: MultiRequest): void {
   for (const op of request.ops) {
     writeMultiHeader(writer, op.op, false, -1);
-    writeMultiOp(writer, op);
+    writeWriteRequest(writer, op);
   }
   writeMultiEnd(writer);
-}
-
-function writeMultiOp(writer: JuteWriter, op: MultiOp): void {
-  writer.ustring(op.path);
-  switch (op.op) {
-    case OpCode.delete:
-    case OpCode.check:
-      writer.int(op.version);
-      return;
-    case OpCode.setData:
-      writer.buffer(op.data);
-      writer.int(op.version);
-      return;
-    default:
-      writer.buffer(op.data);
-      writeAclList(writer, op.acl);
-      writer.int(op.flags);
-      if (op.op === OpCode.createTTL) writer.long(op.ttl);
-  }
 }
 
 export function writeMultiReadRequest(writer: JuteWriter, request: MultiReadRequest): void {

@@ -1,7 +1,6 @@
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { OpCode } from '../op-code.ts';
-import { type Acl, readAclList, writeAclList } from './data.ts';
 import {
   type MultiReadRequest,
   type MultiRequest,
@@ -10,67 +9,10 @@ import {
   writeMultiReadRequest,
   writeMultiRequest,
 } from './multi.ts';
+import { readCreate, readDelete, readSetAcl, readSetData, type WriteRequest, writeWriteRequest } from './writes.ts';
 
 /** Numbers that clients choose in a RequestHeader instead of counting up. */
 export const SpecialXid = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const;
-
-/** Kinds of znode that a create asks for (CreateMode): an enumeration, not a set of bits. */
-export const CreateMode = {
-  persistent: 0,
-  ephemeral: 1,
-  persistentSequential: 2,
-  ephemeralSequential: 3,
-  container: 4,
-  persistentWithTtl: 5,
-  persistentSequentialWithTtl: 6,
-} as const;
-export type CreateMode = (typeof CreateMode)[keyof typeof CreateMode];
-
-export type CreateOp =
-  | typeof OpCode.create
-  | typeof OpCode.create2
-  | typeof OpCode.createContainer
-  | typeof OpCode.createTTL;
-
-export interface CreateRequest {
-  readonly op: CreateOp;
-  readonly path: string;
-  readonly data: Uint8Array | null;
-  readonly acl: readonly Acl[];
-  /** A CreateMode, unless the client sent another number. */
-  readonly flags: number;
-  /** Milliseconds; −1 for every op but createTTL. */
-  readonly ttl: number;
-}
-
-export interface DeleteRequest {
-  readonly op: typeof OpCode.delete;
-  readonly path: string;
-  /** −1 matches any version. */
-  readonly version: number;
-}
-
-export interface SetDataRequest {
-  readonly op: typeof OpCode.setData;
-  readonly path: string;
-  readonly data: Uint8Array | null;
-  readonly version: number;
-}
-
-export interface SetAclRequest {
-  readonly op: typeof OpCode.setACL;
-  readonly path: string;
-  readonly acl: readonly Acl[];
-  /** Compared with the znode's aversion; −1 matches any. */
-  readonly version: number;
-}
-
-/** Only inside a multi. */
-export interface CheckRequest {
-  readonly op: typeof OpCode.check;
-  readonly path: string;
-  readonly version: number;
-}
 
 /** A read of one znode that may leave a watch. */
 export interface WatchableReadRequest {
@@ -146,9 +88,6 @@ export interface BareRequest {
   readonly op: typeof OpCode.ping | typeof OpCode.whoAmI | typeof OpCode.closeSession;
 }
 
-/** What may change one znode, alone or inside a multi. */
-export type WriteRequest = CreateRequest | DeleteRequest | SetDataRequest | SetAclRequest;
-
 export type Request =
   | WriteRequest
   | WatchableReadRequest
@@ -209,12 +148,8 @@ function readRecord(op: number, reader: JuteReader): Request | null {
       return readCreate(op, reader);
     case OpCode.delete:
       return readDelete(reader);
-    case OpCode.setACL: {
-      const path = reader.ustring();
-      const acl = readAclList(reader);
-      const version = reader.int();
-      return path === null ? null : { op, path, acl, version };
-    }
+    case OpCode.setACL:
+      return readSetAcl(reader);
     case OpCode.getACL:
     case OpCode.sync:
     case OpCode.getAllChildrenNumber: {
@@ -231,7 +166,7 @@ function readRecord(op: number, reader: JuteReader): Request | null {
     case OpCode.setWatches2:
       return {
         op,
-        relativeZxid: reader.long(),
+        relativeZxid: reader.longClamped(),
         dataWatches: readTexts(reader),
         existWatches: readTexts(reader),
         childWatches: readTexts(reader),
@@ -255,7 +190,7 @@ function readRecord(op: number, reader: JuteReader): Request | null {
         joiningServers: reader.ustring(),
         leavingServers: reader.ustring(),
         newMembers: reader.ustring(),
-        currentConfigId: reader.long(),
+        currentConfigId: reader.longClamped(),
       };
     case OpCode.auth: {
       reader.int(); // a type that nobody uses
@@ -272,28 +207,6 @@ function readRecord(op: number, reader: JuteReader): Request | null {
     default:
       return null;
   }
-}
-
-export function readCreate(op: CreateOp, reader: JuteReader): CreateRequest | null {
-  const path = reader.ustring();
-  const data = reader.buffer();
-  const acl = readAclList(reader);
-  const flags = reader.int();
-  const ttl = op === OpCode.createTTL ? reader.long() : -1;
-  return path === null ? null : { op, path, data, acl, flags, ttl };
-}
-
-export function readDelete(reader: JuteReader): DeleteRequest | null {
-  const path = reader.ustring();
-  const version = reader.int();
-  return path === null ? null : { op: OpCode.delete, path, version };
-}
-
-export function readSetData(reader: JuteReader): SetDataRequest | null {
-  const path = reader.ustring();
-  const data = reader.buffer();
-  const version = reader.int();
-  return path === null ? null : { op: OpCode.setData, path, data, version };
 }
 
 const TEXT_BYTES_MIN = 4;
@@ -325,25 +238,10 @@ export function writeRequest(writer: JuteWriter, request: Request): void {
     case OpCode.create2:
     case OpCode.createContainer:
     case OpCode.createTTL:
-      writer.ustring(request.path);
-      writer.buffer(request.data);
-      writeAclList(writer, request.acl);
-      writer.int(request.flags);
-      if (request.op === OpCode.createTTL) writer.long(request.ttl);
-      return;
     case OpCode.delete:
-      writer.ustring(request.path);
-      writer.int(request.version);
-      return;
     case OpCode.setData:
-      writer.ustring(request.path);
-      writer.buffer(request.data);
-      writer.int(request.version);
-      return;
     case OpCode.setACL:
-      writer.ustring(request.path);
-      writeAclList(writer, request.acl);
-      writer.int(request.version);
+      writeWriteRequest(writer, request);
       return;
     case OpCode.exists:
     case OpCode.getData:

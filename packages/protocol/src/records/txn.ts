@@ -122,6 +122,8 @@ export interface TxnDigest {
 
 export const DIGEST_VERSION = 2;
 
+const DIGEST_BYTES = 12;
+
 export interface TxnEntry {
   readonly header: TxnHeader;
   readonly txn: Txn;
@@ -155,9 +157,9 @@ export function readTxnEntry(reader: JuteReader): TxnEntry | null {
   const time = reader.long();
   const type = reader.int();
   if (reader.failed || !isZxid(zxid)) return null;
-  const txn = readTxnRecord(type, reader, reader.end);
+  const txn = readTxnRecord(type, reader);
   if (txn === null || reader.failed) return null;
-  const digest = reader.remaining >= 12 ? { version: reader.int(), treeDigest: reader.longBig() } : null;
+  const digest = reader.remaining >= DIGEST_BYTES ? { version: reader.int(), treeDigest: reader.longBig() } : null;
   return { header: { sessionId, cxid, zxid, time }, txn, digest };
 }
 
@@ -226,8 +228,22 @@ function writeTxnRecord(writer: JuteWriter, txn: Txn): void {
   }
 }
 
-/** @param end where the record ends at the latest; tells whether a field that old logs lack is there */
-function readTxnRecord(type: number, reader: JuteReader, end: number): Txn | null {
+/** `reader.end` is where the record ends at the latest; it tells whether a field that old logs lack is there. */
+function readTxnRecord(type: number, reader: JuteReader): Txn | null {
+  switch (type) {
+    case OpCode.createSession:
+      return { type, timeoutMs: reader.int() };
+    case OpCode.closeSession:
+      return readCloseSession(reader);
+    case OpCode.multi:
+      return readMultiTxn(reader);
+    default:
+      return readSubTxnRecord(type, reader);
+  }
+}
+
+/** What may stand alone or inside a multi; a multi may not, so that hostile nesting costs no stack. */
+function readSubTxnRecord(type: number, reader: JuteReader): MultiSubTxn | null {
   switch (type) {
     case OpCode.create:
     case OpCode.create2: {
@@ -235,9 +251,8 @@ function readTxnRecord(type: number, reader: JuteReader, end: number): Txn | nul
       const data = reader.buffer();
       const acl = readAclList(reader);
       const isEphemeral = reader.boolean();
-      const left = end - reader.position;
       // CreateTxnV0 has no parentCversion. Such logs have no digest either, so that nothing is left behind the record.
-      const parentCversion = left >= 4 ? reader.int() : -1;
+      const parentCversion = reader.remaining >= 4 ? reader.int() : -1;
       return path === null ? null : { type, path, data, acl, isEphemeral, parentCversion };
     }
     case OpCode.createContainer: {
@@ -278,54 +293,56 @@ function readTxnRecord(type: number, reader: JuteReader, end: number): Txn | nul
       const version = reader.int();
       return path === null ? null : { type, path, version };
     }
-    case OpCode.createSession:
-      return { type, timeoutMs: reader.int() };
-    case OpCode.closeSession:
-      return readCloseSession(reader, end);
     case OpCode.error:
       return { type, error: reader.int() };
-    case OpCode.multi:
-      return readMultiTxn(reader);
     default:
       return null;
   }
 }
 
-const DIGEST_BYTES = 12;
-
 /**
  * The list of paths is missing in old logs and where `closeSessionTxn.enabled` is off; a digest may stand in its place.
  * It is there when its count and texts fill the bytes up to a possible digest.
  */
-function readCloseSession(reader: JuteReader, end: number): CloseSessionTxn | null {
+function readCloseSession(reader: JuteReader): CloseSessionTxn {
   const start = reader.position;
-  const count = end - start >= 4 ? reader.vectorLength(4) : 0;
-  const paths: string[] = [];
-  for (let i = 0; i < count && !reader.failed; i++) paths.push(reader.ustring() ?? '');
-  const left = end - reader.position;
-  if (end - start >= 4 && !reader.failed && (left === 0 || left === DIGEST_BYTES)) {
-    return { type: OpCode.closeSession, paths };
+  if (reader.remaining >= 4) {
+    const paths = readPaths(reader);
+    if (paths !== null && (reader.remaining === 0 || reader.remaining === DIGEST_BYTES)) {
+      return { type: OpCode.closeSession, paths };
+    }
   }
-  reader.reset(reader.bytes, start, end);
+  reader.reset(reader.bytes, start, reader.end);
   return { type: OpCode.closeSession, paths: null };
+}
+
+function readPaths(reader: JuteReader): readonly string[] | null {
+  const count = reader.vectorLength(4);
+  const paths: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const path = reader.ustring();
+    if (path === null) return null;
+    paths.push(path);
+  }
+  return reader.failed ? null : paths;
 }
 
 function readMultiTxn(reader: JuteReader): MultiTxn | null {
   const count = reader.vectorLength(8);
   const txns: MultiSubTxn[] = [];
+  const end = reader.end;
   for (let i = 0; i < count; i++) {
     const type = reader.int();
     const length = reader.int();
     const partEnd = reader.position + length;
-    if (reader.failed || length < 0 || partEnd > reader.end) return null;
-    const part = readTxnRecord(type, reader, partEnd);
-    if (part === null || reader.failed || !isMultiSubTxn(part)) return null;
+    if (reader.failed || length < 0 || partEnd > end) return null;
+    // A part sees its own bytes only: one that is too short must not read on in the next.
+    reader.end = partEnd;
+    const part = readSubTxnRecord(type, reader);
+    reader.end = end;
+    if (part === null || reader.failed) return null;
     reader.position = partEnd;
     txns.push(part);
   }
   return { type: OpCode.multi, txns };
-}
-
-function isMultiSubTxn(txn: Txn): txn is MultiSubTxn {
-  return txn.type !== OpCode.multi && txn.type !== OpCode.createSession && txn.type !== OpCode.closeSession;
 }

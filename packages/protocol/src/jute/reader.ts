@@ -138,31 +138,49 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /*
  * Most texts on the wire are paths that were seen a moment ago. A small table from the bytes to the string saves the
  * call into the decoder (about 100 ns) and the hashing that a new string costs at its first look-up in a Map.
- * Direct mapped: a slot holds the last text whose hash led there; comparing its characters with the bytes is the proof.
+ * Direct mapped: a slot holds the last text whose hash led there, and the bytes that it came from as the proof.
+ *
+ *     TEXTS        [ text          | text          | … ]   TEXT_SLOTS
+ *     TEXT_LENGTHS [ 20            | 0             | … ]   bytes of the text; an unused slot holds '' of no bytes
+ *     TEXT_BYTES   [ 20 bytes ···· | ············· | … ]   MEMO_BYTES_MAX for each slot, one megabyte in all
  */
 const TEXT_SLOTS = 8192;
 const MEMO_BYTES_MAX = 128;
 const TEXTS: string[] = new Array<string>(TEXT_SLOTS).fill('');
+const TEXT_LENGTHS = new Uint8Array(TEXT_SLOTS);
+const TEXT_BYTES = new Uint8Array(TEXT_SLOTS * MEMO_BYTES_MAX);
+/** An odd number whose bits are evenly spread (2**32 divided by the golden ratio). */
+const HASH_FACTOR = 0x9e3779b1 | 0;
 
 function decodeText(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start;
   if (length > MEMO_BYTES_MAX) return DECODER.decode(bytes.subarray(start, end));
-  let hash = length;
-  for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + bytes[i]!) | 0;
-  const slot = (hash ^ (hash >>> 13)) & (TEXT_SLOTS - 1);
-  const text = TEXTS[slot]!;
-  if (isSameAscii(text, bytes, start, length)) return text;
-  const decoded = DECODER.decode(bytes.subarray(start, end));
-  TEXTS[slot] = decoded;
-  return decoded;
+  const slot = slotOf(bytes, start, end);
+  if (isSameText(slot, bytes, start, length)) return TEXTS[slot]!;
+  const text = DECODER.decode(bytes.subarray(start, end));
+  TEXTS[slot] = text;
+  TEXT_LENGTHS[slot] = length;
+  const at = slot * MEMO_BYTES_MAX;
+  for (let i = 0; i < length; i++) TEXT_BYTES[at + i] = bytes[start + i]!;
+  return text;
 }
 
-/** Only a pure ASCII text has as many characters as bytes and equal codes, so no other text can match. */
-function isSameAscii(text: string, bytes: Uint8Array, start: number, length: number): boolean {
-  if (text.length !== length) return false;
-  for (let i = 0; i < length; i++) {
-    const code = bytes[start + i]!;
-    if (code > 0x7f || text.charCodeAt(i) !== code) return false;
+/** Four bytes at a step: the multiplications wait for each other, the loads do not. */
+function slotOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = end - start;
+  let i = start;
+  for (const last = end - 3; i < last; i += 4) {
+    const four = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    hash = Math.imul(hash ^ four, HASH_FACTOR);
+    hash ^= hash >>> 15;
   }
+  for (; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, HASH_FACTOR);
+  return (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1);
+}
+
+function isSameText(slot: number, bytes: Uint8Array, start: number, length: number): boolean {
+  if (TEXT_LENGTHS[slot] !== length) return false;
+  const at = slot * MEMO_BYTES_MAX;
+  for (let i = 0; i < length; i++) if (TEXT_BYTES[at + i] !== bytes[start + i]) return false;
   return true;
 }

@@ -1,0 +1,40 @@
+import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
+import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from './options.ts';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** A configuration while its file is being read: what the keys write into. Null = not said yet. */
+export interface Draft {
+  readonly core: Mutable<Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'>>;
+  readonly server: Mutable<Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory' | 'clientPort' | 'auth'>>;
+  readonly auth: Mutable<AuthOptions>;
+  dataDirectory: string | null;
+  dataLogDirectory: string | null;
+  clientPort: number | null;
+  /** Milliseconds; null = a multiple of the tick. */
+  sessionTimeoutMinMs: number | null;
+  sessionTimeoutMaxMs: number | null;
+  standaloneEnabled: boolean;
+  /** Values of `server.N`, in the order of the file. */
+  readonly members: { readonly id: string; readonly address: string }[];
+  /** What the key that was taken last wants to say about its value. */
+  readonly notes: string[];
+}
+
+export function makeDraft(): Draft {
+  const { clientPort: _port, auth: _auth, ...server } = DEFAULT_SERVER_OPTIONS;
+  return {
+    core: { ...DEFAULT_CORE_OPTIONS },
+    server: { ...server },
+    auth: { ...DEFAULT_AUTH_OPTIONS },
+    dataDirectory: null,
+    dataLogDirectory: null,
+    clientPort: null,
+    sessionTimeoutMinMs: null,
+    sessionTimeoutMaxMs: null,
+    standaloneEnabled: true,
+    members: [],
+    notes: [],
+  };
+}

@@ -1,0 +1,65 @@
+import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
+import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+
+/** Everything that configuration decides outside the core. */
+export interface ServerOptions {
+  /** As written; the files are in `version-2` below it. */
+  readonly dataDirectory: string;
+  readonly dataLogDirectory: string;
+  /** False: a missing data directory stops the start (`datadir.autocreate`). */
+  readonly createsDirectories: boolean;
+  /** 0 = any free port. */
+  readonly clientPort: number;
+  /** The name or address to listen on; null = every address of the machine. */
+  readonly clientHost: string | null;
+  /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
+  readonly listenBacklog: number;
+  readonly tcpKeepAlive: boolean;
+  readonly auth: AuthOptions;
+  /** The four-letter words that are answered besides `srvr`; '*' stands for all. */
+  readonly fourLetterWordsAllowed: readonly string[];
+  /** `readonlymode.enabled`: allows `isro` too. */
+  readonly readOnlyModeEnabled: boolean;
+  /** A sync that takes longer is told in the log. */
+  readonly syncWarningMs: number;
+}
+
+export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory'> = {
+  createsDirectories: true,
+  clientPort: 2181,
+  clientHost: null,
+  listenBacklog: -1,
+  tcpKeepAlive: false,
+  auth: DEFAULT_AUTH_OPTIONS,
+  fourLetterWordsAllowed: [],
+  readOnlyModeEnabled: false,
+  syncWarningMs: 1000,
+};
+
+/** A whole configuration: what a zoo.cfg says, or what an embedding program puts together. */
+export interface Configuration {
+  readonly core: CoreOptions;
+  readonly server: ServerOptions;
+}
+
+/** A configuration for data in one directory, with ZooKeeper's defaults for the rest. */
+export function makeConfiguration(
+  dataDirectory: string,
+  overrides: { readonly core?: Partial<CoreOptions>; readonly server?: Partial<ServerOptions> } = {},
+): Configuration {
+  const server: ServerOptions = {
+    ...DEFAULT_SERVER_OPTIONS,
+    dataDirectory,
+    dataLogDirectory: dataDirectory,
+    ...overrides.server,
+  };
+  return {
+    server,
+    core: {
+      ...DEFAULT_CORE_OPTIONS,
+      snapshotDirectory: `${server.dataDirectory}/version-2`,
+      logDirectory: `${server.dataLogDirectory}/version-2`,
+      ...overrides.core,
+    },
+  };
+}

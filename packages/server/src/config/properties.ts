@@ -1,0 +1,91 @@
+/**
+ * Java's properties files, with line numbers.
+ *
+ *     # a comment, as is a line that starts with "!"
+ *     key = value        the first unescaped "=", ":" or blank ends the key
+ *     key  value
+ *     key = one \        a backslash at the end of the line goes on in the next one,
+ *           value        whose leading blanks do not count
+ *     \u00e9, \t, \n, \r, \f, \\ and a backslash before any other character, which stands for that character
+ *
+ * @see java.util.Properties.load; the text is read as UTF-8 where Java reads ISO 8859-1
+ */
+
+/** One `key = value`; the value has no blanks around it. */
+export interface Property {
+  readonly key: string;
+  readonly value: string;
+  /** The line on which the key stands, from 1. */
+  readonly line: number;
+}
+
+/** Something in the file that cannot be read. */
+export interface PropertyFault {
+  readonly line: number;
+  readonly found: string;
+  readonly expected: string;
+}
+
+export interface PropertiesFile {
+  /** In the order of the file, repeated keys included. */
+  readonly properties: readonly Property[];
+  readonly faults: readonly PropertyFault[];
+}
+
+export function parseProperties(text: string): PropertiesFile {
+  const properties: Property[] = [];
+  const faults: PropertyFault[] = [];
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
+  for (let i = 0; i < lines.length; i++) {
+    const line = i + 1;
+    let logical = trimStart(lines[i] ?? '');
+    if (logical === '' || logical.startsWith('#') || logical.startsWith('!')) continue;
+    while (endsInsideEscape(logical)) {
+      logical = logical.slice(0, -1);
+      if (i + 1 >= lines.length) break;
+      i++;
+      logical += trimStart(lines[i] ?? '');
+    }
+    const { key, value } = splitProperty(logical);
+    const malformed = findMalformedEscape(key) ?? findMalformedEscape(value);
+    if (malformed === null) properties.push({ key: unescapeText(key), value: unescapeText(value).trim(), line });
+    else faults.push({ line, found: malformed, expected: '\\u and four hexadecimal digits' });
+  }
+  return { properties, faults };
+}
+
+function trimStart(line: string): string {
+  return line.replace(/^[ \t\f]+/, '');
+}
+
+/** True when the last backslash is not itself escaped. */
+function endsInsideEscape(line: string): boolean {
+  let backslashes = 0;
+  while (backslashes < line.length && line[line.length - 1 - backslashes] === '\\') backslashes++;
+  return backslashes % 2 === 1;
+}
+
+function splitProperty(line: string): { readonly key: string; readonly value: string } {
+  let end = 0;
+  while (end < line.length && !/[=: \t\f]/.test(line[end] ?? '')) end += line[end] === '\\' ? 2 : 1;
+  const value = /^[ \t\f]*[=:]?[ \t\f]*([\s\S]*)$/.exec(line.slice(end));
+  return { key: line.slice(0, end), value: value?.[1] ?? '' };
+}
+
+/** The first `\u` without four hexadecimal digits behind it. */
+function findMalformedEscape(text: string): string | null {
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] !== '\\') continue;
+    i++;
+    if (text[i] === 'u' && !/^u[0-9a-fA-F]{4}/.test(text.slice(i, i + 5))) return `\\${text.slice(i, i + 5)}`;
+  }
+  return null;
+}
+
+const CONTROL_ESCAPES: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', f: '\f' };
+
+function unescapeText(text: string): string {
+  return text.replace(/\\(?:u([0-9a-fA-F]{4})|([\s\S]))/g, (_all, hex: string | undefined, character: string) =>
+    hex === undefined ? (CONTROL_ESCAPES[character] ?? character) : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}

@@ -1,0 +1,291 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KEYS } from './keys.ts';
+import { parseProperties } from './properties.ts';
+import { formatReference } from './reference.ts';
+import { ConfigurationError, type ReadConfiguration, readZooCfg } from './zoo-cfg.ts';
+
+const REQUIRED = 'dataDir=/data\nclientPort=2181\n';
+
+function read(text: string): ReadConfiguration {
+  return readZooCfg({ text, file: 'zoo.cfg', workingDirectory: '/work-dir' });
+}
+
+function faultsOf(text: string): string[] {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+describe('properties', () => {
+  test('separators, comments, continuations and escapes are those of Java', () => {
+    const text = [
+      '# comment \\',
+      '  ! comment too',
+      'a=1',
+      'b : 2',
+      'c 3',
+      'd = one \\',
+      '    two',
+      'e\\=f = g',
+      'empty',
+      'u=\\u00e9\\t\\q',
+      'even=x\\\\',
+      'last',
+    ].join('\r\n');
+    const { properties, faults } = parseProperties(text);
+    expect(faults).toEqual([]);
+    expect(properties.map(({ key, value, line }) => [line, key, value])).toEqual([
+      [3, 'a', '1'],
+      [4, 'b', '2'],
+      [5, 'c', '3'],
+      [6, 'd', 'one two'],
+      [8, 'e=f', 'g'],
+      [9, 'empty', ''],
+      [10, 'u', 'é\tq'],
+      [11, 'even', 'x\\'],
+      [12, 'last', ''],
+    ]);
+  });
+
+  test('a malformed \\u is a fault with its line', () => {
+    expect(faultsOf(`${REQUIRED}x=\\u12`)).toEqual([
+      'zoo.cfg, line 3: found "\\\\u12", expected \\u and four hexadecimal digits',
+    ]);
+  });
+});
+
+describe('zoo.cfg', () => {
+  test("ZooKeeper's sample configuration is read without a warning", () => {
+    // conf/zoo_sample.cfg without its comments
+    const { core, server, warnings } = read(
+      'tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/tmp/zookeeper\nclientPort=2181\n',
+    );
+    expect(warnings).toEqual([]);
+    expect(core).toMatchObject({
+      tickTimeMs: 2000,
+      sessionTimeoutMinMs: 4000,
+      sessionTimeoutMaxMs: 40_000,
+      snapshotDirectory: '/tmp/zookeeper/version-2',
+      logDirectory: '/tmp/zookeeper/version-2',
+    });
+    expect(server).toMatchObject({ clientPort: 2181, clientHost: null, dataDirectory: '/tmp/zookeeper' });
+  });
+
+  test('every supported key takes effect', () => {
+    const { core, server, warnings } = read(`${REQUIRED}
+      dataLogDir=logs
+      clientPortAddress=[::1]
+      clientPortListenBacklog=100
+      minSessionTimeout=1000
+      maxSessionTimeout=2000
+      maxClientCnxns=0
+      maxCnxns=7
+      nio.sessionlessCnxnTimeout=500
+      globalOutstandingLimit=10
+      jute.maxbuffer=0x200000
+      4lw.commands.whitelist=stat, ruok
+      readonlymode.enabled=true
+      skipACL=yes
+      enforceQuota=true
+      extendedTypesEnabled=TRUE
+      digest.enabled=false
+      znode.container.checkIntervalMs=100
+      znode.container.maxPerMinute=5
+      znode.container.maxNeverUsedIntervalMs=6
+      DigestAuthenticationProvider.digestAlg=SHA-256
+      DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=
+      snapCount=10
+      snapSizeLimitInKb=1
+      preAllocSize=64
+      txnLogSizeLimitInKb=2
+      forceSync=no
+      fsync.warningthresholdms=20
+      snapshot.trust.empty=true
+      autopurge.snapRetainCount=5
+      autopurge.purgeInterval=2
+      datadir.autocreate=false
+      tcpKeepAlive=true`);
+    expect(warnings).toEqual([]);
+    expect(core).toEqual({
+      snapshotDirectory: '/data/version-2',
+      logDirectory: '/work-dir/logs/version-2',
+      serverId: 1,
+      tickTimeMs: 3000,
+      sessionTimeoutMinMs: 1000,
+      sessionTimeoutMaxMs: 2000,
+      frameBytesMax: 2_097_152,
+      globalOutstandingLimit: 10,
+      connectionsPerHostMax: 0,
+      connectionsMax: 7,
+      sessionlessTimeoutMs: 500,
+      skipAcl: true,
+      enforceQuota: true,
+      extendedTypesEnabled: true,
+      digestEnabled: false,
+      containerCheckIntervalMs: 100,
+      containerDeletesPerMinuteMax: 5,
+      containerNeverUsedMs: 6,
+      snapCount: 10,
+      snapBytesMax: 1024,
+      preallocateBytes: 65_536,
+      logBytesMax: 2048,
+      forceSync: false,
+      purgeRetainCount: 5,
+      purgeIntervalMs: 7_200_000,
+      trustEmptySnapshot: true,
+    });
+    expect(server).toEqual({
+      dataDirectory: '/data',
+      dataLogDirectory: '/work-dir/logs',
+      createsDirectories: false,
+      clientPort: 2181,
+      clientHost: '::1',
+      listenBacklog: 100,
+      tcpKeepAlive: true,
+      auth: { digestEnabled: true, digestAlgorithm: 'sha256', superDigest: 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=' },
+      fourLetterWordsAllowed: ['stat', 'ruok'],
+      readOnlyModeEnabled: true,
+      syncWarningMs: 20,
+    });
+  });
+
+  test('the prefix of system properties may stand before a key or not', () => {
+    expect(read(`${REQUIRED}zookeeper.snapCount=50`).core.snapCount).toBe(50);
+    expect(read(`${REQUIRED}zookeeper.DigestAuthenticationProvider.enabled=false`).server.auth.digestEnabled).toBe(
+      false,
+    );
+  });
+
+  test('the purge interval takes a unit, hours by default', () => {
+    const intervalOf = (text: string): number =>
+      read(`${REQUIRED}autopurge.purgeInterval=${text}`).core.purgeIntervalMs;
+    expect(['24', '500ms', '30s', '5m', '1h', '2d'].map(intervalOf)).toEqual([
+      86_400_000, 500, 30_000, 300_000, 3_600_000, 172_800_000,
+    ]);
+  });
+
+  test('numbers that ZooKeeper raises to a minimum are raised, with a warning', () => {
+    const { core, warnings } = read(`${REQUIRED}snapCount=1\nautopurge.snapRetainCount=1`);
+    expect([core.snapCount, core.purgeRetainCount]).toEqual([2, 3]);
+    expect(warnings).toEqual([
+      'zoo.cfg, line 3: snapCount 1 is too small; 2 is used',
+      'zoo.cfg, line 4: autopurge.snapRetainCount 1 is too small; 3 is used',
+    ]);
+  });
+
+  test('unknown, misspelt, not yet supported and repeated keys are warned about with their line', () => {
+    const { warnings, core } = read(
+      `${REQUIRED}frobnicate=1\nticktime=5\nadmin.serverPort=8080\nsnapCount=5\nsnapCount=6`,
+    );
+    expect(core.snapCount).toBe(6);
+    expect(warnings).toEqual([
+      'zoo.cfg, line 6: snapCount is overridden by line 7',
+      'zoo.cfg, line 3: frobnicate is unknown and ignored',
+      'zoo.cfg, line 4: ticktime is unknown and ignored; is tickTime meant?',
+      'zoo.cfg, line 5: admin.serverPort is not supported by this version and ignored',
+    ]);
+  });
+
+  test('values of later and security keys that ask for nothing are silent', () => {
+    const { warnings } = read(
+      `${REQUIRED}admin.enableServer=false\nsslQuorum=false\nenforce.auth.enabled=False\nclient.portUnification=false
+      authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\nquorum.auth.enableSasl=false`,
+    );
+    expect(warnings).toEqual([]);
+  });
+
+  test.each([
+    'secureClientPort=2281',
+    'ssl.keyStore.location=/k.jks',
+    'zookeeper.ssl.quorum.trustStore.location=/k.jks',
+    'sslQuorum=true',
+    'client.portUnification=true',
+    'authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
+    'enforce.auth.enabled=true',
+    'enforce.auth.schemes=sasl',
+    'sessionRequireClientSASLAuth=true',
+    'quorum.auth.enableSasl=true',
+    'X509AuthenticationProvider.superUser=CN=root',
+    'superUser=root',
+    'superUser.2=root',
+  ])('a key about security that is not supported stops the start: %s', (line) => {
+    const [fault, ...others] = faultsOf(REQUIRED + line);
+    expect(others).toEqual([]);
+    expect(fault).toContain(`zoo.cfg, line 3: ${line.slice(0, line.indexOf('='))}: found`);
+    expect(fault).toContain('less safe');
+  });
+
+  test('a wrong value stops with file, line, key, found and expected, all of them at once', () => {
+    expect(faultsOf('dataDir=/data\nclientPort=70000\ntickTime=2s\nskipACL=true\n\ndigest.enabled=yes')).toEqual([
+      'zoo.cfg, line 2: clientPort: found "70000", expected a whole number from 0 to 65535',
+      'zoo.cfg, line 3: tickTime: found "2s", expected a whole number from 1 to 2147483647 (ms)',
+      'zoo.cfg, line 4: skipACL: found "true", expected yes or no',
+      'zoo.cfg, line 6: digest.enabled: found "yes", expected true or false',
+    ]);
+  });
+
+  test('what is missing is named with an example', () => {
+    expect(faultsOf('')).toEqual([
+      'zoo.cfg: dataDir: found "no such line", expected a line such as dataDir=/path/to/data',
+      'zoo.cfg: clientPort: found "no such line", expected a line such as clientPort=2181',
+    ]);
+  });
+
+  test('the shortest session timeout must not be longer than the longest', () => {
+    expect(faultsOf(`${REQUIRED}minSessionTimeout=100000`)).toEqual([
+      'zoo.cfg, line 3: minSessionTimeout: found "minSessionTimeout 100000 and maxSessionTimeout 60000 with tickTime 3000", expected minSessionTimeout ≤ maxSessionTimeout',
+    ]);
+  });
+
+  test('one server line is a server on its own, and may say where clients connect', () => {
+    expect(read(`${REQUIRED}server.1=a:2888:3888`).server.clientPort).toBe(2181);
+    const { server } = read('dataDir=/data\nserver.1=a:2888:3888:participant;127.0.0.1:2190');
+    expect(server).toMatchObject({ clientPort: 2190, clientHost: '127.0.0.1' });
+  });
+
+  test('an ensemble is refused with words', () => {
+    expect(faultsOf(`${REQUIRED}server.1=a:2888:3888\nserver.2=b:2888:3888`)).toEqual([
+      'zoo.cfg, line 4: server.2: found "server.1, server.2", expected at most one server line: this version runs as one server, ensembles are not in it',
+    ]);
+    expect(faultsOf(`${REQUIRED}server.1=a:2888:3888\nstandaloneEnabled=false`)).toHaveLength(1);
+  });
+
+  test('garbage is read or refused with file and line, and nothing else happens', () => {
+    const names = KEYS.map((key) => key.name.replace('*', 'x'));
+    const line = fc.tuple(
+      fc.oneof(fc.constantFrom(...names), fc.string()),
+      fc.constantFrom('=', ':', ' ', '\\'),
+      fc.string({ unit: 'binary' }),
+    );
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.array(line).map((lines) => lines.map((parts) => parts.join('')).join('\n')),
+    );
+    fc.assert(
+      fc.property(text, (garbage) => {
+        try {
+          for (const warning of read(garbage).warnings) expect(warning).toMatch(/^zoo\.cfg, line \d+: /);
+        } catch (error) {
+          expect(error).toBeInstanceOf(ConfigurationError);
+          if (!(error instanceof ConfigurationError)) return;
+          const lineCount = garbage.split(/\r\n|\n|\r/).length;
+          for (const fault of error.faults) {
+            expect(fault.file).toBe('zoo.cfg');
+            if (fault.line === null) expect(['dataDir', 'clientPort']).toContain(fault.key);
+            else expect(fault.line).toSatisfy((at: number) => at >= 1 && at <= lineCount);
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('the page of keys is the one that the table makes', async () => {
+    await expect(formatReference()).toMatchFileSnapshot('../../../../docs/configuration.md');
+  });
+});

@@ -1,0 +1,197 @@
+import { resolve } from 'node:path';
+import { type Draft, makeDraft } from './draft.ts';
+import { findKey, findSimilarName, type Key } from './keys.ts';
+import type { Configuration } from './options.ts';
+import { type Property, parseProperties } from './properties.ts';
+
+/** One thing in a configuration that stops the start. */
+export interface ConfigurationFault {
+  readonly file: string;
+  /** From 1; null when something is missing. */
+  readonly line: number | null;
+  /** Null when the line has no key that could be read. */
+  readonly key: string | null;
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** The configuration cannot be used: all that is wrong with it, each fault on a line of its own. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly faults: readonly ConfigurationFault[];
+
+  constructor(faults: readonly ConfigurationFault[]) {
+    super(faults.map(formatFault).join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** A configuration and what its author should know about it. */
+export interface ReadConfiguration extends Configuration {
+  /** Each with file, line and key. */
+  readonly warnings: readonly string[];
+}
+
+export interface ZooCfg {
+  readonly text: string;
+  /** Name of the file, for messages. */
+  readonly file: string;
+  /** Relative paths start here. */
+  readonly workingDirectory: string;
+}
+
+/**
+ * Reads a ZooKeeper configuration file.
+ *
+ * Like ZooKeeper, the last of several lines with one key counts. Unlike ZooKeeper, what it takes as Java system
+ * properties stands in the file with or without `zookeeper.`, and a value that cannot be used stops the start.
+ *
+ * @throws ConfigurationError with everything that is wrong, never anything else
+ */
+export function readZooCfg(source: ZooCfg): ReadConfiguration {
+  return new ZooCfgReader(source).read();
+}
+
+class ZooCfgReader {
+  readonly #source: ZooCfg;
+  readonly #draft: Draft = makeDraft();
+  readonly #faults: ConfigurationFault[] = [];
+  readonly #warnings: string[] = [];
+  /** The line that counts for each key, by the key's name without prefix. */
+  readonly #lines: Map<string, Property> = new Map();
+
+  constructor(source: ZooCfg) {
+    this.#source = source;
+  }
+
+  read(): ReadConfiguration {
+    const { properties, faults } = parseProperties(this.#source.text);
+    for (const { line, found, expected } of faults) this.#fault(line, null, found, expected);
+    for (const property of properties) this.#noteRepetition(property);
+    for (const property of this.#lines.values()) this.#take(property);
+    const configuration = this.#finish();
+    if (this.#faults.length > 0) throw new ConfigurationError(this.#faults);
+    return { ...configuration, warnings: this.#warnings };
+  }
+
+  #noteRepetition(property: Property): void {
+    const name = property.key.startsWith('zookeeper.') ? property.key.slice('zookeeper.'.length) : property.key;
+    const earlier = this.#lines.get(name);
+    if (earlier !== undefined) this.#warn(earlier, `is overridden by line ${property.line}`);
+    // Deleted first, so that the order is that of the lines that count.
+    this.#lines.delete(name);
+    this.#lines.set(name, property);
+  }
+
+  #take(property: Property): void {
+    const { key: name, value, line } = property;
+    const key = findKey(name);
+    if (key === null) {
+      const similar = findSimilarName(name);
+      this.#warn(property, `is unknown and ignored${similar === null ? '' : `; is ${similar} meant?`}`);
+      return;
+    }
+    if (!isHarmless(key, value)) {
+      if (key.tier === 'later') this.#warn(property, 'is not supported by this version and ignored');
+      if (key.tier === 'security') {
+        const expected = `no such line: ${key.meaning} is not supported by this version, and without it the server would be less safe than this file says`;
+        this.#fault(line, name, value, expected);
+        return;
+      }
+    }
+    if (!key.take(value, this.#draft, name)) this.#fault(line, name, value, key.expected);
+    for (const note of this.#draft.notes.splice(0)) this.#warn(property, note);
+  }
+
+  /** Puts together what several keys decide, and checks what belongs together. */
+  #finish(): Configuration {
+    const draft = this.#draft;
+    this.#checkMembers();
+    const dataDirectory = this.#requireValue(draft.dataDirectory, 'dataDir', 'dataDir=/path/to/data');
+    const clientPort = this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
+    const absoluteDataDirectory = resolve(this.#source.workingDirectory, dataDirectory ?? '');
+    const dataLogDirectory = resolve(this.#source.workingDirectory, draft.dataLogDirectory ?? absoluteDataDirectory);
+    const tickTimeMs = draft.core.tickTimeMs;
+    const sessionTimeoutMinMs = draft.sessionTimeoutMinMs ?? tickTimeMs * 2;
+    const sessionTimeoutMaxMs = draft.sessionTimeoutMaxMs ?? tickTimeMs * 20;
+    if (sessionTimeoutMinMs > sessionTimeoutMaxMs) {
+      const property = this.#lines.get('minSessionTimeout') ?? this.#lines.get('maxSessionTimeout');
+      const found = `minSessionTimeout ${sessionTimeoutMinMs} and maxSessionTimeout ${sessionTimeoutMaxMs} with tickTime ${tickTimeMs}`;
+      this.#fault(
+        property?.line ?? null,
+        property?.key ?? 'minSessionTimeout',
+        found,
+        'minSessionTimeout ≤ maxSessionTimeout',
+      );
+    }
+    return {
+      core: {
+        ...draft.core,
+        sessionTimeoutMinMs,
+        sessionTimeoutMaxMs,
+        snapshotDirectory: `${absoluteDataDirectory}/version-2`,
+        logDirectory: `${dataLogDirectory}/version-2`,
+      },
+      server: {
+        ...draft.server,
+        auth: draft.auth,
+        dataDirectory: absoluteDataDirectory,
+        dataLogDirectory,
+        clientPort: clientPort ?? 0,
+      },
+    };
+  }
+
+  /** One `server.N` line is a server on its own, as in ZooKeeper; its part behind ";" may say where clients connect. */
+  #checkMembers(): void {
+    const { members } = this.#draft;
+    const lines = [...this.#lines.values()].filter((property) => findKey(property.key)?.name === 'server.*');
+    if (members.length > 1) {
+      const found = lines.map((property) => property.key).join(', ');
+      const expected = 'at most one server line: this version runs as one server, ensembles are not in it';
+      this.#fault(lines[1]?.line ?? null, lines[1]?.key ?? 'server', found, expected);
+      return;
+    }
+    const [member] = members;
+    const [line] = lines;
+    if (member === undefined || line === undefined) return;
+    const standalone = this.#lines.get('standaloneEnabled');
+    if (!this.#draft.standaloneEnabled && standalone !== undefined) {
+      const expected = 'true: an ensemble of one is not in this version';
+      this.#fault(standalone.line, standalone.key, standalone.value, expected);
+    }
+    const client = /^[^;]*;(?:(.*):)?(\d{1,5})$/.exec(member.address);
+    if (member.address.includes(';') && (client === null || Number(client[2]) > 65535)) {
+      this.#fault(line.line, line.key, line.value, findKey(line.key)?.expected ?? '');
+      return;
+    }
+    if (client === null || this.#draft.clientPort !== null) return;
+    this.#draft.clientPort = Number(client[2]);
+    const host = client[1];
+    if (host !== undefined && host !== '') this.#draft.server.clientHost ??= host.replace(/^\[(.*)\]$/, '$1');
+  }
+
+  #requireValue<T>(value: T | null, key: string, example: string): T | null {
+    // A line that is there but wrong has been told already.
+    if (value === null && !this.#lines.has(key)) this.#fault(null, key, 'no such line', `a line such as ${example}`);
+    return value;
+  }
+
+  #fault(line: number | null, key: string | null, found: string, expected: string): void {
+    this.#faults.push({ file: this.#source.file, line, key, found, expected });
+  }
+
+  #warn(property: Property, what: string): void {
+    this.#warnings.push(`${this.#source.file}, line ${property.line}: ${property.key} ${what}`);
+  }
+}
+
+function isHarmless(key: Key, value: string): boolean {
+  return key.harmless.some((harmless) => harmless.toLowerCase() === value.toLowerCase());
+}
+
+function formatFault({ file, line, key, found, expected }: ConfigurationFault): string {
+  const place = line === null ? file : `${file}, line ${line}`;
+  const shown = found.length > 200 ? `${found.slice(0, 200)}…` : found;
+  return `${place}${key === null ? '' : `: ${key}`}: found ${JSON.stringify(shown)}, expected ${expected}`;
+}

@@ -1,0 +1,334 @@
+/**
+ * The tree of znodes: what clients read, and the state that committed txns change (DataTree).
+ *
+ * Reading is by number: find the znode once, then ask. Writing is `apply`, in the order of the zxids; nothing is
+ * checked there, the request pipeline has decided before. The replies to reads are written straight from the block in
+ * which a znode is kept, see `znode-table.ts`.
+ */
+import {
+  getLongBig,
+  type JuteWriter,
+  type PersistedStat,
+  putInt,
+  STAT_BYTES,
+  StatOffset,
+  type Txn,
+  type TxnHeader,
+  ZXID_ZERO,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Trace } from '../ports.ts';
+import type { AclTable } from './acl-table.ts';
+import type { ApplyResult } from './apply-result.ts';
+import { copyBytes } from './byte-arena.ts';
+import type { DigestSum } from './digest.ts';
+import { Quotas } from './quota.ts';
+import type { TreeEvents } from './tree-events.ts';
+import { TreeState } from './tree-state.ts';
+import { TxnApplier } from './txn-applier.ts';
+import { ZnodeKind } from './znode-kind.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber, type ZnodeTable } from './znode-table.ts';
+
+export type { ApplyResult, PartResult } from './apply-result.ts';
+export { SILENT_EVENTS, type TreeEvents } from './tree-events.ts';
+export { ZnodeKind } from './znode-kind.ts';
+export { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+
+export interface DataTreeOptions {
+  /** Whether TTL znodes exist; without, the owner of one reads as a session that nobody knows. */
+  readonly extendedTypesEnabled: boolean;
+  /** Without, every digest is 0. */
+  readonly digestEnabled: boolean;
+}
+
+/** The tree's digest right after a txn. */
+export interface ZxidDigest {
+  readonly zxid: Zxid;
+  readonly digest: bigint;
+}
+
+/** A digest is kept of every zxid that this divides, and as many of the last of them. */
+const DIGEST_INTERVAL = 128;
+const DIGESTS_MAX = 1024;
+
+export class DataTree {
+  /** Zxid of the last txn applied; whoever loads a snapshot sets it. */
+  lastZxid: Zxid = ZXID_ZERO;
+  readonly quotas: Quotas;
+  /** The tree's inner parts, for the snapshots; nobody else changes anything through it. */
+  readonly state: TreeState;
+  readonly #table: ZnodeTable;
+  readonly #applier: TxnApplier;
+  readonly #digests: ZxidDigest[] = [];
+
+  constructor(options: DataTreeOptions, trace: Trace) {
+    this.state = new TreeState(options);
+    this.#table = this.state.table;
+    this.quotas = new Quotas(this.state, trace);
+    this.#applier = new TxnApplier(this.state, this.quotas);
+  }
+
+  /** Applies a committed txn, tells `events` what changed, and raises `lastZxid` once, also for a multi. */
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents): ApplyResult {
+    this.quotas.onTxn(header.time);
+    const result = this.#applier.apply(header, txn, events);
+    const { zxid } = header;
+    if (zxid > this.lastZxid) this.lastZxid = zxid;
+    if (zxid % DIGEST_INTERVAL === 0 && this.state.digestEnabled) this.#keepDigest(zxid);
+    return result;
+  }
+
+  /* ------------------------------------------------------------------------------------------- whole tree ---- */
+
+  get acls(): AclTable {
+    return this.state.acls;
+  }
+
+  /** Number of znodes as Apache counts them: the root, which has two names there, twice. */
+  get count(): number {
+    return this.#table.count + 1;
+  }
+
+  get ephemeralCount(): number {
+    return this.state.ephemerals.count;
+  }
+
+  /** Characters of all paths and bytes of all data. */
+  get approximateDataSize(): number {
+    return this.state.dataSize;
+  }
+
+  /** A signed long; 0n where digests are off. */
+  treeDigest(): bigint {
+    return this.state.digestSum.toBigInt();
+  }
+
+  /** The sum behind `treeDigest`, to compute what it will be; copy it before adding to it. */
+  digestSum(): DigestSum {
+    return this.state.digestSum;
+  }
+
+  /** Digests of every 128th zxid, oldest first, at most 1024. */
+  digestHistory(): readonly ZxidDigest[] {
+    return this.#digests;
+  }
+
+  /** Sessions that own ephemerals. */
+  sessionsWithEphemerals(): IterableIterator<bigint> {
+    return this.state.ephemerals.sessions();
+  }
+
+  /** In the order of their creation. */
+  ephemeralsOf(sessionId: bigint): readonly string[] {
+    return Array.from(this.state.ephemerals.of(sessionId), (z) => this.#table.pathOf(z));
+  }
+
+  /**
+   * Paths of the containers and TTL znodes that may be deleted now: they have no children, and a container had some or
+   * is older than `containerNeverUsedMs` (0 = never), a TTL znode was not written for longer than its ttl.
+   */
+  collectablePaths(nowWallMs: number, containerNeverUsedMs: number): readonly string[] {
+    const paths: string[] = [];
+    for (const z of this.state.containers) {
+      if (this.childCountOf(z) > 0) continue;
+      const isNeverUsed = this.sequenceOf(z) === 0;
+      const isOld = containerNeverUsedMs !== 0 && nowWallMs - this.mtimeOf(z) > containerNeverUsedMs;
+      if (!isNeverUsed || isOld) paths.push(this.pathOf(z));
+    }
+    for (const [z, ttlMs] of this.state.ttls) {
+      if (this.childCountOf(z) === 0 && ttlMs !== 0 && nowWallMs - this.mtimeOf(z) > ttlMs) paths.push(this.pathOf(z));
+    }
+    return paths;
+  }
+
+  /* ------------------------------------------------------------------------------------- finding and links ---- */
+
+  /** The znode of a path, NO_ZNODE when there is none; '' and '/' are the root. */
+  find(path: string): ZnodeNumber {
+    return this.#table.find(path);
+  }
+
+  /** The parent that a path names, whether or not the path itself is there; NO_ZNODE when it is missing. */
+  findParent(path: string): ZnodeNumber {
+    return this.state.findParent(path);
+  }
+
+  pathOf(z: ZnodeNumber): string {
+    return this.#table.pathOf(z);
+  }
+
+  nameOf(z: ZnodeNumber): string {
+    return this.#table.pathOf(z).slice(this.#nameStartOf(z));
+  }
+
+  /** The root is its own parent. */
+  parentOf(z: ZnodeNumber): ZnodeNumber {
+    return this.#table.parentOf(z);
+  }
+
+  /** Visits the children in the order of their creation. */
+  forEachChild(z: ZnodeNumber, visit: (child: ZnodeNumber) => void): void {
+    for (let child = this.#table.firstChildOf(z); child !== NO_ZNODE; child = this.#table.nextSiblingOf(child)) {
+      visit(child);
+    }
+  }
+
+  /** Znodes below this one, at any depth (getAllChildrenNumber); walks over all of them but for the root's. */
+  descendantCountOf(z: ZnodeNumber): number {
+    if (z === ROOT) return this.#table.count - 1;
+    let count = -1;
+    for (let at = z; at !== NO_ZNODE; at = this.#table.nextInSubtree(at, z)) count++;
+    return count;
+  }
+
+  /* ----------------------------------------------------------------------------------------------- fields ---- */
+
+  kindOf(z: ZnodeNumber): ZnodeKind {
+    return this.#table.kindOf(z);
+  }
+
+  /** Milliseconds; 0 for what is no TTL znode. */
+  ttlOf(z: ZnodeNumber): number {
+    return this.state.ttls.get(z) ?? 0;
+  }
+
+  /** The session that owns an ephemeral; 0n for any other. */
+  ownerOf(z: ZnodeNumber): bigint {
+    return this.kindOf(z) === ZnodeKind.ephemeral ? this.state.sessionOf(z) : 0n;
+  }
+
+  /** The owner as snapshots keep it: it also says that a znode is a container or has a ttl. A signed long. */
+  persistedOwnerOf(z: ZnodeNumber): bigint {
+    this.state.putPersistedOwner(z, OWNER, 0);
+    return getLongBig(OWNER, 0);
+  }
+
+  czxidOf(z: ZnodeNumber): Zxid {
+    return this.#table.getStatLong(z, StatOffset.czxid) as Zxid;
+  }
+
+  mzxidOf(z: ZnodeNumber): Zxid {
+    return this.#table.getStatLong(z, StatOffset.mzxid) as Zxid;
+  }
+
+  pzxidOf(z: ZnodeNumber): Zxid {
+    return this.#table.getStatLong(z, StatOffset.pzxid) as Zxid;
+  }
+
+  /** Wall-clock milliseconds. */
+  ctimeOf(z: ZnodeNumber): number {
+    return this.#table.getStatLong(z, StatOffset.ctime);
+  }
+
+  mtimeOf(z: ZnodeNumber): number {
+    return this.#table.getStatLong(z, StatOffset.mtime);
+  }
+
+  versionOf(z: ZnodeNumber): number {
+    return this.#table.getStatInt(z, StatOffset.version);
+  }
+
+  aversionOf(z: ZnodeNumber): number {
+    return this.#table.getStatInt(z, StatOffset.aversion);
+  }
+
+  /** The persisted cversion, 0 … 2**32 − 1: the number of children ever created. */
+  sequenceOf(z: ZnodeNumber): number {
+    return this.#table.sequenceOf(z);
+  }
+
+  childCountOf(z: ZnodeNumber): number {
+    return this.#table.childCountOf(z);
+  }
+
+  /** Id of the ACL in `acls`. */
+  aclOf(z: ZnodeNumber): number {
+    return this.#table.aclOf(z);
+  }
+
+  /** Bytes of the data; 0 for null. */
+  dataLengthOf(z: ZnodeNumber): number {
+    return Math.max(0, this.#table.dataLengthOf(z));
+  }
+
+  /** A view, valid until the next change. */
+  dataOf(z: ZnodeNumber): Uint8Array | null {
+    if (this.#table.dataLengthOf(z) < 0) return null;
+    return this.#table.pageOf(z).subarray(this.#table.dataStartOf(z), this.#table.statStartOf(z));
+  }
+
+  /** Unsigned 32 bits; 0 below /zookeeper and where digests are off. */
+  digestOf(z: ZnodeNumber): number {
+    return this.#table.digestOf(z);
+  }
+
+  /** The stat as a snapshot keeps it. */
+  persistedStatOf(z: ZnodeNumber): PersistedStat {
+    return this.state.persistedStatOf(z);
+  }
+
+  /* ---------------------------------------------------------------------------------------------- replies ---- */
+
+  /** The 68 bytes of the stat: an exists reply. */
+  writeStat(z: ZnodeNumber, writer: JuteWriter): void {
+    const start = this.#table.statStartOf(z);
+    this.#copy(z, start, start + STAT_BYTES, writer);
+  }
+
+  /** Length, data and stat: a getData reply. */
+  writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): void {
+    this.#copy(z, this.#table.blockStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
+  }
+
+  /** Length and data. */
+  writeData(z: ZnodeNumber, writer: JuteWriter): void {
+    this.#copy(z, this.#table.blockStartOf(z), this.#table.statStartOf(z), writer);
+  }
+
+  /** The children's names, a vector<ustring>, in the order of their creation. */
+  writeChildren(z: ZnodeNumber, writer: JuteWriter): void {
+    const table = this.#table;
+    writer.int(table.childCountOf(z));
+    const first = table.firstChildOf(z);
+    if (first === NO_ZNODE) return;
+    const nameStart = this.#nameStartOf(first);
+    for (let child = first; child !== NO_ZNODE; child = table.nextSiblingOf(child)) {
+      writeName(table.pathOf(child), nameStart, writer);
+    }
+  }
+
+  #copy(z: ZnodeNumber, start: number, end: number, writer: JuteWriter): void {
+    writer.ensure(end - start);
+    copyBytes(this.#table.pageOf(z), start, end, writer.bytes, writer.position);
+    writer.position += end - start;
+  }
+
+  #nameStartOf(z: ZnodeNumber): number {
+    const parent = this.#table.parentOf(z);
+    return parent === ROOT ? 1 : this.#table.pathOf(parent).length + 1;
+  }
+
+  #keepDigest(zxid: Zxid): void {
+    if (this.#digests.length === DIGESTS_MAX) this.#digests.shift();
+    this.#digests.push({ zxid, digest: this.treeDigest() });
+  }
+}
+
+const OWNER = new Uint8Array(8);
+
+/** Writes the end of a path from `start` on, without making a string of it unless it is not ASCII. */
+function writeName(path: string, start: number, writer: JuteWriter): void {
+  const length = path.length - start;
+  writer.ensure(4 + length);
+  const { bytes, position } = writer;
+  for (let i = 0; i < length; i++) {
+    const code = path.charCodeAt(start + i);
+    if (code > 0x7f) {
+      writer.ustring(path.slice(start));
+      return;
+    }
+    bytes[position + 4 + i] = code;
+  }
+  putInt(bytes, position, length);
+  writer.position = position + 4 + length;
+}

@@ -1,0 +1,28 @@
+import { OpCode, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import type { Trace } from '../ports.ts';
+import type { ApplyResult } from './apply-result.ts';
+import { DataTree, type DataTreeOptions } from './data-tree.ts';
+import type { TreeEvents } from './tree-events.ts';
+
+/** All that is replicated and persisted: the tree, and the sessions with their timeouts (ZKDatabase). */
+export class Database {
+  readonly tree: DataTree;
+  /** Negotiated timeout in milliseconds of each session that was created and not closed. */
+  readonly sessions: Map<bigint, number> = new Map();
+
+  constructor(options: DataTreeOptions, trace: Trace) {
+    this.tree = new DataTree(options, trace);
+  }
+
+  /** Zxid of the last txn applied. */
+  get lastZxid(): Zxid {
+    return this.tree.lastZxid;
+  }
+
+  /** Applies a committed txn. A session's ephemerals go with it. */
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents): ApplyResult {
+    if (txn.type === OpCode.createSession) this.sessions.set(header.sessionId, txn.timeoutMs);
+    else if (txn.type === OpCode.closeSession) this.sessions.delete(header.sessionId);
+    return this.tree.apply(header, txn, events);
+  }
+}

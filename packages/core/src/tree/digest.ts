@@ -1,0 +1,152 @@
+/**
+ * The digest of a tree: one 64-bit number that two trees share when every znode of them is the same (AdHash).
+ *
+ *     znode digest := CRC-32 of  path ("/" counts as no bytes), data unless null, and 60 bytes:
+ *                       0 long czxid     24 long ctime      44 int cversion (persisted)
+ *                       8 long mzxid     32 long mtime      48 int aversion
+ *                      16 long pzxid     40 int  version    52 long ephemeralOwner (persisted)
+ *     tree digest  := sum of the znode digests modulo 2**64
+ *
+ * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
+ * (DigestCalculator, server-semantics §14).
+ */
+import { type PersistedStat, putInt, putLong, putLongBig } from '@meerkat/protocol';
+import { crc32, makeChangeTable } from './crc32.ts';
+
+export { crc32 } from './crc32.ts';
+
+/** Bytes of the fixed part behind path and data. */
+export const DIGESTED_STAT_BYTES = 60;
+
+/** Offsets inside the fixed part. */
+export const DigestedStatOffset = {
+  czxid: 0,
+  mzxid: 8,
+  pzxid: 16,
+  ctime: 24,
+  mtime: 32,
+  version: 40,
+  cversion: 44,
+  aversion: 48,
+  ephemeralOwner: 52,
+} as const;
+
+/** Digest of one znode, an unsigned 32-bit number. `stat.cversion` is the persisted one. */
+export function znodeDigest(path: string, data: Uint8Array | null, stat: PersistedStat): number {
+  if (!isDigested(path)) return 0;
+  putLong(STAT, 0, stat.czxid);
+  putLong(STAT, 8, stat.mzxid);
+  putLong(STAT, 16, stat.pzxid);
+  putLong(STAT, 24, stat.ctime);
+  putLong(STAT, 32, stat.mtime);
+  putInt(STAT, 40, stat.version);
+  putInt(STAT, 44, stat.cversion);
+  putInt(STAT, 48, stat.aversion);
+  putLongBig(STAT, 52, stat.ephemeralOwner);
+  const seed = pathCrc(path);
+  return crc32(data === null ? seed : crc32(seed, data, 0, data.length), STAT, 0, DIGESTED_STAT_BYTES);
+}
+
+/** False for the znodes that count as 0. */
+export function isDigested(path: string): boolean {
+  return !path.startsWith('/zookeeper/');
+}
+
+/** CRC-32 of a path's bytes; the root has none. */
+export function pathCrc(path: string): number {
+  const length = path.length;
+  if (length <= 1) return 0;
+  if (length * 3 > pathBytes.length) pathBytes = new Uint8Array(length * 3);
+  const bytes = pathBytes;
+  for (let i = 0; i < length; i++) {
+    const code = path.charCodeAt(i);
+    if (code > 0x7f) return crc32(0, bytes, 0, ENCODER.encodeInto(path, bytes).written);
+    bytes[i] = code;
+  }
+  return crc32(0, bytes, 0, length);
+}
+
+/** A znode's digest after its pzxid has changed and nothing else: no byte of path or data is looked at. */
+export function digestAfterPzxid(digest: number, oldPzxid: number, newPzxid: number): number {
+  const high = Math.floor(oldPzxid / 2 ** 32) ^ Math.floor(newPzxid / 2 ** 32);
+  const low = (oldPzxid >>> 0) ^ (newPzxid >>> 0);
+  return (digest ^ changeOfInt(PZXID_HIGH, high) ^ changeOfInt(PZXID_LOW, low)) >>> 0;
+}
+
+/** A znode's digest after its persisted cversion has changed and nothing else. */
+export function digestAfterCversion(digest: number, oldCversion: number, newCversion: number): number {
+  return (digest ^ changeOfInt(CVERSION, oldCversion ^ newCversion)) >>> 0;
+}
+
+/** A znode's digest after its aversion has changed and nothing else. */
+export function digestAfterAversion(digest: number, oldAversion: number, newAversion: number): number {
+  return (digest ^ changeOfInt(AVERSION, oldAversion ^ newAversion)) >>> 0;
+}
+
+/** A sum modulo 2**64 of unsigned 32-bit numbers, in two halves so that no bigint is made on the way. */
+export class DigestSum {
+  /** Bits 32 … 63 and 0 … 31, both unsigned. */
+  high: number;
+  low: number;
+
+  constructor(high: number = 0, low: number = 0) {
+    this.high = high;
+    this.low = low;
+  }
+
+  add(digest: number): void {
+    const low = this.low + digest;
+    this.low = low >>> 0;
+    if (low > 0xffffffff) this.high = (this.high + 1) >>> 0;
+  }
+
+  subtract(digest: number): void {
+    const low = this.low - digest;
+    this.low = low >>> 0;
+    if (low < 0) this.high = (this.high - 1) >>> 0;
+  }
+
+  copy(): DigestSum {
+    return new DigestSum(this.high, this.low);
+  }
+
+  equals(other: DigestSum): boolean {
+    return this.high === other.high && this.low === other.low;
+  }
+
+  /** As Apache shows and stores it: a signed long. */
+  toBigInt(): bigint {
+    return BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low));
+  }
+}
+
+type ChangeTables = readonly [Int32Array, Int32Array, Int32Array, Int32Array];
+
+const STAT = new Uint8Array(DIGESTED_STAT_BYTES);
+const ENCODER = new TextEncoder();
+let pathBytes = new Uint8Array(3 * 1024);
+
+const PZXID_HIGH: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid);
+const PZXID_LOW: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid + 4);
+const CVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.cversion);
+const AVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.aversion);
+
+/** Tables for the four bytes of the int at `offset` of the fixed part. */
+function changeTablesAt(offset: number): ChangeTables {
+  const behind = DIGESTED_STAT_BYTES - 1 - offset;
+  return [
+    makeChangeTable(behind),
+    makeChangeTable(behind - 1),
+    makeChangeTable(behind - 2),
+    makeChangeTable(behind - 3),
+  ];
+}
+
+function changeOfInt(tables: ChangeTables, change: number): number {
+  return (
+    tables[0][change >>> 24]! ^
+    tables[1][(change >>> 16) & 0xff]! ^
+    tables[2][(change >>> 8) & 0xff]! ^
+    tables[3][change & 0xff]!
+  );
+}

@@ -1,0 +1,275 @@
+/**
+ * A tree's znodes together with everything that follows from them: digests, references to ACLs, ephemerals of sessions,
+ * containers, TTLs, sizes. Each method leaves all of it true; what a txn means is decided elsewhere.
+ */
+import {
+  getInt,
+  getLongBig,
+  type PersistedStat,
+  putInt,
+  putLong,
+  putLongBig,
+  READ_ACL,
+  StatOffset,
+} from '@meerkat/protocol';
+import { AclTable, OPEN_ACL_ID } from './acl-table.ts';
+import { copyBytes } from './byte-arena.ts';
+import { crc32 } from './crc32.ts';
+import {
+  DIGESTED_STAT_BYTES,
+  DigestSum,
+  digestAfterAversion,
+  digestAfterCversion,
+  digestAfterPzxid,
+  isDigested,
+  pathCrc,
+} from './digest.ts';
+import { Ephemerals } from './ephemerals.ts';
+import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber, ZnodeTable } from './znode-table.ts';
+
+const EMPTY = new Uint8Array(0);
+
+export class TreeState {
+  readonly table: ZnodeTable = new ZnodeTable();
+  readonly acls: AclTable = new AclTable();
+  readonly ephemerals: Ephemerals = new Ephemerals();
+  readonly containers: Set<ZnodeNumber> = new Set();
+  /** Time to live in milliseconds of each TTL znode. */
+  readonly ttls: Map<ZnodeNumber, number> = new Map();
+  readonly digestSum: DigestSum = new DigestSum();
+  readonly digestEnabled: boolean;
+  readonly extendedTypesEnabled: boolean;
+  /** Characters of all paths and bytes of all data. */
+  #dataSize = 0;
+  /** The parent of the path looked at last, '' for none; creates come in runs with the same parent. */
+  #parentPath = '';
+  #parent: ZnodeNumber = ROOT;
+
+  constructor(options: { readonly digestEnabled: boolean; readonly extendedTypesEnabled: boolean }) {
+    this.digestEnabled = options.digestEnabled;
+    this.extendedTypesEnabled = options.extendedTypesEnabled;
+    this.addSystemZnodes();
+  }
+
+  get dataSize(): number {
+    return this.#dataSize;
+  }
+
+  /** Makes those that are missing of the four znodes that every tree has; their stats are zero (server-semantics §11). */
+  addSystemZnodes(): void {
+    for (const path of ['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']) {
+      if (this.table.index.get(path) !== NO_ZNODE) continue;
+      const isConfig = path === '/zookeeper/config';
+      const parent = path === '/' ? ROOT : this.findParent(path);
+      const aclId = isConfig ? this.acls.intern(READ_ACL) : OPEN_ACL_ID;
+      const z = this.add(path, parent, ZnodeKind.persistent, EMPTY, aclId);
+      if (isConfig) this.table.setStatInt(z, StatOffset.aversion, -1);
+      this.refreshDigest(z);
+    }
+  }
+
+  /** The parent that a path names, there or not; NO_ZNODE also for the root and for what is no path. */
+  findParent(path: string): ZnodeNumber {
+    const slash = path.lastIndexOf('/');
+    if (slash <= 0) return slash === 0 && path.length > 1 ? ROOT : NO_ZNODE;
+    const known = this.#parentPath;
+    if (slash === known.length && path.startsWith(known)) return this.#parent;
+    const parentPath = path.slice(0, slash);
+    const parent = this.table.find(parentPath);
+    if (parent === NO_ZNODE || parent === ROOT) return NO_ZNODE;
+    this.#parentPath = this.table.pathOf(parent);
+    this.#parent = parent;
+    return parent;
+  }
+
+  /**
+   * Adds a znode whose path is not there as the last child of its parent. Its stat is zero but for dataLength: the
+   * caller fills in the rest, says who owns it, and then calls `refreshDigest`.
+   */
+  add(path: string, parent: ZnodeNumber, kind: ZnodeKind, data: Uint8Array | null, aclId: number): ZnodeNumber {
+    const table = this.table;
+    const z = table.add(path, kind, data);
+    table.link(parent, z);
+    table.setAcl(z, aclId);
+    this.acls.addReference(aclId);
+    if (kind === ZnodeKind.container) this.containers.add(z);
+    this.#dataSize += path.length + (data === null ? 0 : data.length);
+    return z;
+  }
+
+  /** The stat of a znode that was just created by a txn. */
+  setCreatedStat(z: ZnodeNumber, zxid: number, time: number): void {
+    const page = this.table.pageOf(z);
+    const stat = this.table.statStartOf(z);
+    putLong(page, stat + StatOffset.czxid, zxid);
+    putLong(page, stat + StatOffset.mzxid, zxid);
+    putLong(page, stat + StatOffset.ctime, time);
+    putLong(page, stat + StatOffset.mtime, time);
+    putLong(page, stat + StatOffset.pzxid, zxid);
+  }
+
+  /** Makes a session the owner of a znode of kind ephemeral. */
+  setSession(z: ZnodeNumber, sessionId: bigint): void {
+    putLongBig(this.table.pageOf(z), this.table.statStartOf(z) + StatOffset.ephemeralOwner, sessionId);
+    this.ephemerals.add(sessionId, z);
+  }
+
+  /** Owner of an ephemeral; 0n of any other. */
+  sessionOf(z: ZnodeNumber): bigint {
+    return getLongBig(this.table.pageOf(z), this.table.statStartOf(z) + StatOffset.ephemeralOwner);
+  }
+
+  /** Removes a znode and, which a log's replay may ask for, whatever lies below it. */
+  remove(z: ZnodeNumber): void {
+    const table = this.table;
+    for (let leaf = z; ; ) {
+      const child = table.firstChildOf(leaf);
+      if (child !== NO_ZNODE) {
+        leaf = child;
+        continue;
+      }
+      const parent = table.parentOf(leaf);
+      this.#removeLeaf(leaf);
+      if (leaf === z) return;
+      leaf = parent;
+    }
+  }
+
+  replaceData(z: ZnodeNumber, data: Uint8Array | null): void {
+    const table = this.table;
+    this.#dataSize += (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
+    table.setData(z, data);
+  }
+
+  replaceAcl(z: ZnodeNumber, aclId: number): void {
+    this.acls.addReference(aclId);
+    this.acls.release(this.table.aclOf(z));
+    this.table.setAcl(z, aclId);
+  }
+
+  setAversion(z: ZnodeNumber, aversion: number): void {
+    if (this.#isDigested(z)) {
+      const old = this.table.getStatInt(z, StatOffset.aversion);
+      this.#setDigest(z, digestAfterAversion(this.table.digestOf(z), old, aversion));
+    }
+    this.table.setStatInt(z, StatOffset.aversion, aversion);
+  }
+
+  /** Raises the pzxid; a lower one changes nothing. */
+  raisePzxid(z: ZnodeNumber, zxid: number): void {
+    const old = this.table.getStatLong(z, StatOffset.pzxid);
+    if (zxid <= old) return;
+    if (this.#isDigested(z)) this.#setDigest(z, digestAfterPzxid(this.table.digestOf(z), old, zxid));
+    this.table.setStatLong(z, StatOffset.pzxid, zxid);
+  }
+
+  setSequence(z: ZnodeNumber, sequence: number): void {
+    if (this.#isDigested(z)) {
+      this.#setDigest(z, digestAfterCversion(this.table.digestOf(z), this.table.sequenceOf(z), sequence));
+    }
+    this.table.setSequence(z, sequence);
+  }
+
+  /** Computes a znode's digest from all that it covers. */
+  refreshDigest(z: ZnodeNumber): void {
+    if (this.#isDigested(z)) this.#setDigest(z, this.#computeDigest(z));
+  }
+
+  persistedStatOf(z: ZnodeNumber): PersistedStat {
+    const table = this.table;
+    this.putPersistedOwner(z, SCRATCH, 0);
+    return {
+      czxid: table.getStatLong(z, StatOffset.czxid),
+      mzxid: table.getStatLong(z, StatOffset.mzxid),
+      ctime: table.getStatLong(z, StatOffset.ctime),
+      mtime: table.getStatLong(z, StatOffset.mtime),
+      version: table.getStatInt(z, StatOffset.version),
+      cversion: table.sequenceOf(z) | 0,
+      aversion: table.getStatInt(z, StatOffset.aversion),
+      ephemeralOwner: getLongBig(SCRATCH, 0),
+      pzxid: table.getStatLong(z, StatOffset.pzxid),
+    };
+  }
+
+  /** Writes the eight bytes of the persisted owner, which also tells the kind. */
+  putPersistedOwner(z: ZnodeNumber, bytes: Uint8Array, at: number): void {
+    let high = 0;
+    let low = 0;
+    switch (this.table.kindOf(z)) {
+      case ZnodeKind.persistent:
+        break;
+      case ZnodeKind.container:
+        high = CONTAINER_OWNER_HIGH;
+        break;
+      case ZnodeKind.ttl: {
+        const ttl = this.ttls.get(z)!;
+        high = TTL_OWNER_HIGH | Math.floor(ttl / 0x100000000);
+        low = ttl >>> 0;
+        break;
+      }
+      case ZnodeKind.ephemeral: {
+        const page = this.table.pageOf(z);
+        const owner = this.table.statStartOf(z) + StatOffset.ephemeralOwner;
+        high = getInt(page, owner);
+        low = getInt(page, owner + 4);
+        break;
+      }
+    }
+    putInt(bytes, at, high);
+    putInt(bytes, at + 4, low);
+  }
+
+  #removeLeaf(z: ZnodeNumber): void {
+    const table = this.table;
+    if (this.digestEnabled) this.digestSum.subtract(table.digestOf(z));
+    switch (table.kindOf(z)) {
+      case ZnodeKind.persistent:
+        break;
+      case ZnodeKind.ephemeral:
+        this.ephemerals.delete(this.sessionOf(z), z);
+        break;
+      case ZnodeKind.container:
+        this.containers.delete(z);
+        break;
+      case ZnodeKind.ttl:
+        this.ttls.delete(z);
+        break;
+    }
+    if (z === this.#parent) {
+      this.#parent = ROOT;
+      this.#parentPath = '';
+    }
+    this.acls.release(table.aclOf(z));
+    this.#dataSize -= table.pathOf(z).length + Math.max(0, table.dataLengthOf(z));
+    table.unlink(z);
+    table.remove(z);
+  }
+
+  #isDigested(z: ZnodeNumber): boolean {
+    return this.digestEnabled && isDigested(this.table.pathOf(z));
+  }
+
+  #setDigest(z: ZnodeNumber, digest: number): void {
+    this.digestSum.subtract(this.table.digestOf(z));
+    this.digestSum.add(digest);
+    this.table.setDigest(z, digest);
+  }
+
+  #computeDigest(z: ZnodeNumber): number {
+    const table = this.table;
+    const page = table.pageOf(z);
+    const data = table.dataStartOf(z);
+    const stat = table.statStartOf(z);
+    const bytes = SCRATCH;
+    copyBytes(page, stat + StatOffset.czxid, stat + StatOffset.czxid + 16, bytes, 0);
+    copyBytes(page, stat + StatOffset.pzxid, stat + StatOffset.pzxid + 8, bytes, 16);
+    copyBytes(page, stat + StatOffset.ctime, stat + StatOffset.ctime + 20, bytes, 24);
+    putInt(bytes, 44, table.sequenceOf(z));
+    copyBytes(page, stat + StatOffset.aversion, stat + StatOffset.aversion + 4, bytes, 48);
+    this.putPersistedOwner(z, bytes, 52);
+    return crc32(crc32(pathCrc(table.pathOf(z)), page, data, stat), bytes, 0, DIGESTED_STAT_BYTES);
+  }
+}
+
+const SCRATCH = new Uint8Array(DIGESTED_STAT_BYTES);

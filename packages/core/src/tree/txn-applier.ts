@@ -1,0 +1,208 @@
+/**
+ * What each txn means for the tree.
+ *
+ * A txn says absolute state, so that applying it to a tree that has already seen it, or later ones, does no harm: that
+ * is what replaying a log over a fuzzy snapshot does. Three rules make it so (server-semantics §6):
+ *
+ * 1. A parent's count of created children and its pzxid only move up.
+ * 2. A create that finds its znode there still raises them, and gives the znode the txn's ACL: a later txn of the log
+ *    made the znode, or changed its ACL, and comes again.
+ * 3. A delete that finds nothing still raises the parent's pzxid; one that finds children, which come from later txns,
+ *    takes them along.
+ */
+import {
+  type Acl,
+  type CloseSessionTxn,
+  type CreateContainerTxn,
+  type CreateTtlTxn,
+  type CreateTxn,
+  ErrorCode,
+  type MultiSubTxn,
+  type MultiTxn,
+  OpCode,
+  STAT_BYTES,
+  StatOffset,
+  type Txn,
+  type TxnHeader,
+} from '@meerkat/protocol';
+import { APPLIED, type ApplyResult, NO_NODE, NODE_EXISTS, type PartResult } from './apply-result.ts';
+import type { Quotas } from './quota.ts';
+import type { TreeEvents } from './tree-events.ts';
+import type { TreeState } from './tree-state.ts';
+import { ownerOfTtl, TTL_MS_MAX, ZnodeKind } from './znode-kind.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+
+/** Sequence numbers end here; Apache's get stuck at 2**31 − 1 (DESIGN §6). */
+const SEQUENCE_MAX = 0xffffffff;
+
+type AnyCreateTxn = CreateTxn | CreateContainerTxn | CreateTtlTxn;
+
+export class TxnApplier {
+  readonly #state: TreeState;
+  readonly #quotas: Quotas;
+
+  constructor(state: TreeState, quotas: Quotas) {
+    this.#state = state;
+    this.#quotas = quotas;
+  }
+
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents): ApplyResult {
+    switch (txn.type) {
+      case OpCode.create:
+      case OpCode.create2:
+      case OpCode.createContainer:
+      case OpCode.createTTL:
+        return this.#create(header, txn, events);
+      case OpCode.delete:
+      case OpCode.deleteContainer:
+        return this.#delete(header, txn.path, events);
+      case OpCode.setData:
+      case OpCode.reconfig:
+        return this.#setData(header, txn.path, txn.data, txn.version, events);
+      case OpCode.setACL:
+        return this.#setAcl(txn.path, txn.acl, txn.version);
+      case OpCode.multi:
+        return this.#multi(header, txn, events);
+      case OpCode.closeSession:
+        return this.#closeSession(header, txn, events);
+      case OpCode.error:
+        return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null };
+      case OpCode.check:
+      case OpCode.createSession:
+        return APPLIED;
+    }
+  }
+
+  #create(header: TxnHeader, txn: AnyCreateTxn, events: TreeEvents): ApplyResult {
+    const state = this.#state;
+    const table = state.table;
+    const { path, data } = txn;
+    const parent = state.findParent(path);
+    if (parent === NO_ZNODE) return table.find(path) === ROOT ? NODE_EXISTS : NO_NODE;
+    const aclId = state.acls.intern(txn.acl);
+    const existing = table.index.get(path);
+    this.#raiseSequence(parent, txn.parentCversion, header.zxid);
+    if (existing !== NO_ZNODE) {
+      state.replaceAcl(existing, aclId);
+      return NODE_EXISTS;
+    }
+    const kind = this.#kindOf(txn);
+    const z = state.add(path, parent, kind, data, aclId);
+    state.setCreatedStat(z, header.zxid, header.time);
+    if (kind === ZnodeKind.ephemeral) state.setSession(z, ownerOf(header, txn));
+    else if (kind === ZnodeKind.ttl) state.ttls.set(z, (txn as CreateTtlTxn).ttl);
+    state.refreshDigest(z);
+    this.#quotas.onCreated(path, data === null ? 0 : data.length);
+    events.onCreated(path, aclId, table.pathOf(parent), table.aclOf(parent), header.zxid);
+    return { error: ErrorCode.ok, znode: z, parts: null };
+  }
+
+  #delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
+    const state = this.#state;
+    const table = state.table;
+    const parent = state.findParent(path);
+    if (parent === NO_ZNODE) return NO_NODE;
+    state.raisePzxid(parent, header.zxid);
+    const z = table.index.get(path);
+    if (z === NO_ZNODE) return NO_NODE;
+    const aclId = table.aclOf(z);
+    const parentAclId = table.aclOf(parent);
+    // The two ids stay valid for the events although the last znode with this list may just go.
+    state.acls.addReference(aclId);
+    for (let child = z; child !== NO_ZNODE; child = table.nextInSubtree(child, z)) {
+      this.#quotas.onDeleted(table.pathOf(child), Math.max(0, table.dataLengthOf(child)));
+    }
+    state.remove(z);
+    events.onDeleted(path, aclId, table.pathOf(parent), parentAclId, header.zxid);
+    state.acls.release(aclId);
+    return APPLIED;
+  }
+
+  #setData(header: TxnHeader, path: string, data: Uint8Array | null, version: number, events: TreeEvents): ApplyResult {
+    const state = this.#state;
+    const table = state.table;
+    const z = table.find(path);
+    if (z === NO_ZNODE) return NO_NODE;
+    const bytesDelta = (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
+    state.replaceData(z, data);
+    table.setStatLong(z, StatOffset.mzxid, header.zxid);
+    table.setStatLong(z, StatOffset.mtime, header.time);
+    table.setStatInt(z, StatOffset.version, version);
+    state.refreshDigest(z);
+    this.#quotas.onDataChanged(path, bytesDelta);
+    events.onDataChanged(table.pathOf(z), table.aclOf(z), header.zxid);
+    return { error: ErrorCode.ok, znode: z, parts: null };
+  }
+
+  #setAcl(path: string, acl: readonly Acl[], aversion: number): ApplyResult {
+    const state = this.#state;
+    const z = state.table.find(path);
+    if (z === NO_ZNODE) return NO_NODE;
+    state.replaceAcl(z, state.acls.intern(acl));
+    state.setAversion(z, aversion);
+    return { error: ErrorCode.ok, znode: z, parts: null };
+  }
+
+  #closeSession(header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents): ApplyResult {
+    const { ephemerals, table } = this.#state;
+    if (txn.paths !== null) for (const path of txn.paths) this.#delete(header, path, events);
+    // Whatever is still owned: all of it in logs that do not list the paths, otherwise nothing.
+    const rest = Array.from(ephemerals.of(header.sessionId), (z) => table.pathOf(z));
+    for (const path of rest) this.#delete(header, path, events);
+    return APPLIED;
+  }
+
+  /** All parts or none: with an ErrorTxn among them, those before it get ok and those behind it runtimeInconsistency. */
+  #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents): ApplyResult {
+    const parts: PartResult[] = [];
+    let error: ErrorCode = ErrorCode.ok;
+    if (txn.txns.some((part) => part.type === OpCode.error)) {
+      for (const part of txn.txns) {
+        const own = part.type === OpCode.error ? part.error : error === ErrorCode.ok ? ErrorCode.ok : LATER_PART;
+        if (error === ErrorCode.ok) error = own as ErrorCode;
+        parts.push({ type: OpCode.error, error: own as ErrorCode, path: pathOf(part), stat: null });
+      }
+      return { error, znode: NO_ZNODE, parts };
+    }
+    for (const part of txn.txns) {
+      const result = this.apply(header, part, events);
+      if (error === ErrorCode.ok) error = result.error;
+      const stat = result.znode === NO_ZNODE ? null : this.#statOf(result.znode);
+      parts.push({ type: part.type, error: result.error, path: pathOf(part), stat });
+    }
+    return { error, znode: NO_ZNODE, parts };
+  }
+
+  /** −1, from logs that do not say it, means one more. */
+  #raiseSequence(parent: ZnodeNumber, sequence: number, zxid: number): void {
+    const current = this.#state.table.sequenceOf(parent);
+    const wanted = sequence === -1 ? Math.min(current + 1, SEQUENCE_MAX) : sequence >>> 0;
+    if (wanted <= current) return;
+    this.#state.setSequence(parent, wanted);
+    this.#state.raisePzxid(parent, zxid);
+  }
+
+  #kindOf(txn: AnyCreateTxn): ZnodeKind {
+    if (txn.type === OpCode.createContainer) return ZnodeKind.container;
+    if (txn.type !== OpCode.createTTL) return txn.isEphemeral ? ZnodeKind.ephemeral : ZnodeKind.persistent;
+    // Without extended types the owner of a TTL znode reads as a session that nobody knows.
+    const isLegal = this.#state.extendedTypesEnabled && txn.ttl >= 0 && txn.ttl <= TTL_MS_MAX;
+    return isLegal ? ZnodeKind.ttl : ZnodeKind.ephemeral;
+  }
+
+  #statOf(z: ZnodeNumber): Uint8Array {
+    const start = this.#state.table.statStartOf(z);
+    return this.#state.table.pageOf(z).slice(start, start + STAT_BYTES);
+  }
+}
+
+const LATER_PART = ErrorCode.runtimeInconsistency;
+
+/** The session that owns an ephemeral znode. */
+function ownerOf(header: TxnHeader, txn: AnyCreateTxn): bigint {
+  return txn.type === OpCode.createTTL ? ownerOfTtl(txn.ttl) : header.sessionId;
+}
+
+function pathOf(part: MultiSubTxn): string {
+  return part.type === OpCode.error ? '' : part.path;
+}

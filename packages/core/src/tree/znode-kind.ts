@@ -1,0 +1,41 @@
+/**
+ * What a znode is, apart from its name and data (EphemeralType).
+ *
+ * The persisted owner, a long, tells the kind: 0 persistent; 0x8000000000000000 a container; 0xFF in the top byte,
+ * where extended types are enabled, a TTL znode with the ttl in the low 40 bits; anything else is the session of an
+ * ephemeral. Clients are shown the session of an ephemeral and 0 for all others.
+ */
+export const ZnodeKind = { persistent: 0, ephemeral: 1, container: 2, ttl: 3 } as const;
+export type ZnodeKind = (typeof ZnodeKind)[keyof typeof ZnodeKind];
+
+/** Persisted owner of every container, as a signed long. */
+export const CONTAINER_OWNER: bigint = -0x8000000000000000n;
+
+/** Longest ttl in milliseconds. */
+export const TTL_MS_MAX: number = 0xffffffffff;
+
+/** High half of the persisted owner of a container, and of a TTL znode without the upper byte of its ttl. */
+export const CONTAINER_OWNER_HIGH: number = 0x80000000 | 0;
+export const TTL_OWNER_HIGH: number = 0xff000000 | 0;
+
+/**
+ * The kind that a persisted owner says, from its two signed halves.
+ *
+ * @returns null for an owner that is illegal where extended types are enabled: 0xFF with a feature id that is not 0
+ */
+export function kindOfOwner(high: number, low: number, extendedTypesEnabled: boolean): ZnodeKind | null {
+  if (high === 0 && low === 0) return ZnodeKind.persistent;
+  if (high === CONTAINER_OWNER_HIGH && low === 0) return ZnodeKind.container;
+  if (!extendedTypesEnabled || high >>> 24 !== 0xff) return ZnodeKind.ephemeral;
+  return ((high >>> 8) & 0xffff) === 0 ? ZnodeKind.ttl : null;
+}
+
+/** The ttl in milliseconds that the owner of a TTL znode says. */
+export function ttlOfOwner(high: number, low: number): number {
+  return (high & 0xff) * 0x100000000 + (low >>> 0);
+}
+
+/** Persisted owner of a TTL znode, as a signed long. */
+export function ownerOfTtl(ttlMs: number): bigint {
+  return BigInt.asIntN(64, 0xff00000000000000n | BigInt(ttlMs));
+}

@@ -1,0 +1,281 @@
+import { Op } from '../harness/raw-client.ts';
+import { record } from '../harness/record-builder.ts';
+import { Generator, ORACLE_SLOT, SLOTS, type StepResult } from './generator.ts';
+import { Guard } from './guard.ts';
+import { KNOWN_DIFFERENCES, KNOWN_NOTIFICATION_DIFFERENCES } from './known-differences.ts';
+import { type CanonicalNotification, LockstepServer, type Outcome } from './lockstep-server.ts';
+import { Random } from './random.ts';
+import { name } from './requests.ts';
+import { type RequestStep, type Step, stepText } from './step.ts';
+
+export interface ComparisonOptions {
+  readonly seed: number;
+  readonly steps: number;
+  /** Apache's server. */
+  readonly referencePort: number;
+  /** Ours; or a second Apache server, to show that the comparison raises no false alarm. */
+  readonly testedPort: number;
+  readonly testedKind: 'apache' | 'meerkat';
+  readonly onProgress?: (steps: number) => void;
+}
+
+export interface ComparisonReport {
+  readonly steps: number;
+  readonly notifications: number;
+  /** How often each known difference was met. */
+  readonly differences: ReadonlyMap<string, number>;
+  /** How often each op ended with each error. */
+  readonly outcomes: ReadonlyMap<string, number>;
+}
+
+/** The two servers answered differently; the message has everything that is needed to look at it and to see it again. */
+export class DifferenceFound extends Error {}
+
+/** The clocks of the servers are the same, but they are not asked at the same moment. */
+const TIME_TOLERANCE_MS = 60_000n;
+const RECENT_STEPS = 12;
+
+/**
+ * Sends one random script to two servers in lock step, a request at a time over all sessions, so that both see the same
+ * total order, and compares what they say.
+ */
+export async function compareServers(options: ComparisonOptions): Promise<ComparisonReport> {
+  const comparison = new Comparison(options);
+  try {
+    return await comparison.run();
+  } finally {
+    comparison.destroy();
+  }
+}
+
+class Comparison {
+  readonly #options: ComparisonOptions;
+  readonly #reference: LockstepServer;
+  readonly #tested: LockstepServer;
+  readonly #generator: Generator;
+  readonly #guard = new Guard();
+  readonly #differences = new Map<string, number>();
+  readonly #outcomes = new Map<string, number>();
+  readonly #recent: string[] = [];
+  /** Slots for which the order of events is open, because a session with several ephemerals has ended. */
+  readonly #isOrderOpen: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
+  readonly #isConnected: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
+  #steps = 0;
+  #notifications = 0;
+  #zxid = 0n;
+
+  constructor(options: ComparisonOptions) {
+    this.#options = options;
+    this.#reference = new LockstepServer('the reference (Apache)', options.referencePort, SLOTS + 1);
+    this.#tested = new LockstepServer(`the tested server (${options.testedKind})`, options.testedPort, SLOTS + 1);
+    this.#generator = new Generator(new Random(options.seed));
+  }
+
+  destroy(): void {
+    this.#reference.destroy();
+    this.#tested.destroy();
+  }
+
+  async run(): Promise<ComparisonReport> {
+    while (this.#steps < this.#options.steps) {
+      const step = this.#generator.next();
+      await this.#perform(step);
+      if (this.#steps % 10_000 === 0) this.#options.onProgress?.(this.#steps);
+    }
+    // What is still on the way to the sessions.
+    await this.#collectNotifications();
+    return {
+      steps: this.#steps,
+      notifications: this.#notifications,
+      differences: this.#differences,
+      outcomes: this.#outcomes,
+    };
+  }
+
+  async #perform(step: Step): Promise<void> {
+    const [theirs, ours] = await this.#send(step);
+    const error = theirs.reply?.error ?? 0;
+    this.#guard.learnIdentity(step, error);
+    const guardedPaths = step.kind === 'request' ? (step.facts.guardedPaths ?? []) : [];
+    for (const path of guardedPaths) await this.#askOracle(path);
+    this.#compare(step, theirs, ours);
+    if (guardedPaths.length > 0) await this.#collectNotifications();
+    this.#generator.learn(step, this.#resultOf(step, theirs));
+  }
+
+  async #send(step: Step): Promise<[Outcome, Outcome]> {
+    this.#steps += 1;
+    this.#recent.push(`  ${this.#steps}  ${stepText(step)}`);
+    if (this.#recent.length > RECENT_STEPS) this.#recent.shift();
+    try {
+      return await Promise.all([this.#reference.perform(step), this.#tested.perform(step)]);
+    } catch (error) {
+      throw this.#difference(error instanceof Error ? error.message : String(error), step, null, null);
+    }
+  }
+
+  /** Reads the list of a guarded znode as it is now, with the rights of the super user. */
+  async #askOracle(path: string): Promise<void> {
+    const step = request(ORACLE_SLOT, Op.getACL, record().ustring(path).build(), `oracle getACL ${path}`);
+    const [theirs, ours] = await this.#send(step);
+    this.#compare(step, theirs, ours);
+    if (theirs.reply?.error === 0) this.#guard.learnAcl(path, theirs.receivedHex);
+  }
+
+  /** A ping on every connection: what had been queued before is there when its reply is there. */
+  async #collectNotifications(): Promise<void> {
+    for (let slot = 0; slot < SLOTS; slot++) {
+      if (!this.#isConnected[slot]) continue;
+      const step: RequestStep = { ...request(slot, Op.ping, Buffer.alloc(0), 'ping'), xid: -2 };
+      const [theirs, ours] = await this.#send(step);
+      this.#compare(step, theirs, ours);
+    }
+  }
+
+  #resultOf(step: Step, outcome: Outcome): StepResult {
+    const reply = outcome.reply;
+    const isRefused = step.kind === 'connect' && step.session === 'same' && reply !== null && outcome.isClosed;
+    const isClose = step.kind === 'request' && step.type === Op.closeSession && reply?.error === 0;
+    return {
+      error: reply?.error ?? 0,
+      isClosed: outcome.isClosed,
+      isSessionGone: isRefused || isClose,
+      sequentials: [...(reply?.body ?? '').matchAll(/0 "(\/[^"]*\d{10})"|^"(\/[^"]*\d{10})"/g)].map(
+        (match) => match[1] ?? match[2] ?? '',
+      ),
+      zxid: this.#zxid,
+    };
+  }
+
+  /* ----------------------------------------------------------------------------------------- comparing ---- */
+
+  #compare(step: Step, theirs: Outcome, ours: Outcome): void {
+    const what = step.kind === 'request' ? name(step.type) : step.kind;
+    count(this.#outcomes, `${what} ${theirs.reply === null ? 'closed' : theirs.reply.error}`);
+    this.#isConnected[step.slot] = !theirs.isClosed;
+    const isSetWatches = step.kind === 'request' && (step.type === Op.setWatches || step.type === Op.setWatches2);
+    this.#compareNotifications(step, theirs, ours, isSetWatches);
+    this.#compareReplies(step, theirs, ours);
+    if (theirs.isClosed !== ours.isClosed) {
+      throw this.#difference('one server closed the connection, the other did not', step, theirs, ours);
+    }
+    const isClose = step.kind === 'request' && step.type === Op.closeSession;
+    this.#isOrderOpen[step.slot] = false;
+    if (isClose) this.#isOrderOpen.fill(true);
+  }
+
+  #compareReplies(step: Step, theirs: Outcome, ours: Outcome): void {
+    const reference = theirs.reply;
+    const tested = ours.reply;
+    if (reference === null || tested === null) {
+      if (reference === tested) return;
+      throw this.#difference('one server answered, the other closed the connection', step, theirs, ours);
+    }
+    if (reference.zxid > this.#zxid) this.#zxid = reference.zxid;
+    const isSame =
+      reference.xid === tested.xid &&
+      reference.error === tested.error &&
+      reference.zxid === tested.zxid &&
+      reference.body === tested.body;
+    if (!isSame) {
+      this.#explain(step, theirs, ours);
+      return;
+    }
+    for (const [i, time] of reference.times.entries()) {
+      const other = tested.times[i] ?? -1n;
+      const distance = time > other ? time - other : other - time;
+      if ((time === 0n) !== (other === 0n) || distance > TIME_TOLERANCE_MS) {
+        throw this.#difference(`the times differ: ${time} and ${other}`, step, theirs, ours);
+      }
+    }
+  }
+
+  #explain(step: Step, theirs: Outcome, ours: Outcome): void {
+    const reference = theirs.reply;
+    const tested = ours.reply;
+    if (step.kind === 'request' && this.#options.testedKind === 'meerkat' && reference !== null && tested !== null) {
+      const known = KNOWN_DIFFERENCES.find((each) => each.explains(step, reference, tested, this.#guard));
+      if (known !== undefined && reference.xid === tested.xid) {
+        count(this.#differences, known.name);
+        if (reference.zxid > tested.zxid) {
+          this.#reference.noteExtraZxid(reference.rawZxid);
+          this.#zxid = tested.zxid;
+        }
+        return;
+      }
+    }
+    throw this.#difference('the replies differ', step, theirs, ours);
+  }
+
+  #compareNotifications(step: Step, theirs: Outcome, ours: Outcome, isSetWatches: boolean): void {
+    const isOpen = this.#isOrderOpen[step.slot] ?? false;
+    let expected = theirs.notifications;
+    if (this.#options.testedKind === 'meerkat') {
+      // Replayed events are not filtered.
+      if (!isSetWatches) expected = expected.filter((event) => this.#guard.canRead(step.slot, event.path));
+      const dropped = theirs.notifications.length - expected.length;
+      if (dropped > 0) count(this.#differences, KNOWN_NOTIFICATION_DIFFERENCES.filter.name, dropped);
+    }
+    this.#notifications += expected.length;
+    const reference = expected.map(notificationText);
+    const tested = ours.notifications.map(notificationText);
+    if (isOpen) {
+      reference.sort();
+      tested.sort();
+    }
+    if (reference.join() !== tested.join()) {
+      throw this.#difference('the notifications differ', step, theirs, ours);
+    }
+    for (const [i, event] of ours.notifications.entries()) {
+      if (event.rawZxid === (expected[i]?.rawZxid ?? -1n)) continue;
+      // The zxid of some transaction since the connection was last heard; never from the future.
+      const isKnown = this.#options.testedKind === 'meerkat' && event.rawZxid > 0n && event.zxid <= this.#zxid + 1n;
+      if (!isKnown) throw this.#difference('the zxid of a notification is wrong', step, theirs, ours);
+      count(this.#differences, KNOWN_NOTIFICATION_DIFFERENCES.zxid.name);
+    }
+  }
+
+  #difference(what: string, step: Step, theirs: Outcome | null, ours: Outcome | null): DifferenceFound {
+    const { seed, testedKind } = this.#options;
+    const against = testedKind === 'apache' ? ' --tested apache' : '';
+    const lines = [
+      `${what}, at step ${this.#steps} of seed ${seed}`,
+      `step: ${stepText(step)}`,
+      ...outcomeLines('reference', theirs),
+      ...outcomeLines('tested', ours),
+      'before:',
+      ...this.#recent,
+      `replay: npm run differential -- --seed ${seed} --ops ${this.#steps}${against}`,
+    ];
+    return new DifferenceFound(lines.join('\n'));
+  }
+}
+
+function outcomeLines(title: string, outcome: Outcome | null): string[] {
+  if (outcome === null) return [];
+  const reply = outcome.reply;
+  const text =
+    reply === null
+      ? 'closed the connection'
+      : `xid ${reply.xid} error ${reply.error} zxid ${reply.zxid} (its own ${reply.rawZxid}) ${reply.body}`;
+  return [
+    `${title}: ${text}${outcome.isClosed ? ' (closed)' : ''}`,
+    ...outcome.notifications.map((event) => `  before it: ${notificationText(event)} zxid ${event.rawZxid}`),
+    `  sent     ${outcome.sentHex}`,
+    `  received ${outcome.receivedHex}`,
+  ];
+}
+
+const EVENT_NAMES: Readonly<Record<number, string>> = { 1: 'created', 2: 'deleted', 3: 'changed', 4: 'children' };
+
+function notificationText(event: CanonicalNotification): string {
+  return `${EVENT_NAMES[event.type] ?? event.type} ${JSON.stringify(event.path)} state ${event.state}`;
+}
+
+function request(slot: number, type: number, body: Buffer, text: string): RequestStep {
+  return { kind: 'request', slot, type, xid: null, body, relativeZxid: null, text, facts: {} };
+}
+
+function count(counts: Map<string, number>, key: string, by = 1): void {
+  counts.set(key, (counts.get(key) ?? 0) + by);
+}

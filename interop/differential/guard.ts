@@ -1,0 +1,56 @@
+import { Op } from '../harness/raw-client.ts';
+import type { AclEntry } from '../harness/record-builder.ts';
+import { RecordReader } from '../harness/record-reader.ts';
+import { SLOTS } from './generator.ts';
+import type { Step } from './step.ts';
+import { digestId } from './vocabulary.ts';
+
+const READ = 1;
+const REPLY_HEADER_BYTES = 16;
+
+/**
+ * Who may read what in the guarded region: the lists come from a server's own getACL, the identities from the auth
+ * requests. Newer releases look at it before they send a watch event, 3.8.0 does not; so this tells which of the events
+ * of 3.8.0 a newer server keeps to itself.
+ */
+export class Guard {
+  /** The list of a znode, or the last one of a deleted znode. */
+  readonly #acls = new Map<string, readonly AclEntry[]>();
+  readonly #identities: Set<string>[] = Array.from({ length: SLOTS + 1 }, () => new Set());
+
+  /** Takes a reply to getACL as it was on the wire. */
+  learnAcl(path: string, replyHex: string): void {
+    const reader = new RecordReader(Buffer.from(replyHex, 'hex'), REPLY_HEADER_BYTES);
+    this.#acls.set(path, reader.acls() ?? []);
+  }
+
+  /** Takes a step that has been carried out. */
+  learnIdentity(step: Step, error: number): void {
+    const identities = this.#identities[step.slot];
+    if (identities === undefined) return;
+    if (step.kind === 'connect') identities.clear();
+    if (step.kind !== 'request' || step.type !== Op.auth || error !== 0) return;
+    const auth = step.facts.auth;
+    if (auth?.scheme !== 'digest' || auth.credentials === null) return;
+    identities.add(auth.credentials === 'super:test' ? 'super' : `digest:${digestId(auth.credentials)}`);
+  }
+
+  canRead(slot: number, path: string): boolean {
+    const identities = this.#identities[slot];
+    const acl = this.#acls.get(path);
+    if (acl === undefined || acl.length === 0 || identities === undefined || identities.has('super')) return true;
+    return acl.some(
+      ({ perms, scheme, id }) =>
+        (perms & READ) !== 0 &&
+        (scheme === 'world' || identities.has(`${scheme}:${id}`) || (scheme === 'ip' && isLoopback(id ?? ''))),
+    );
+  }
+}
+
+/** Whether 127.0.0.1 lies in `address` or `address/bits`. */
+function isLoopback(id: string): boolean {
+  const [address = '', bits = '32'] = id.split('/');
+  const numberOf = (text: string): number => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const size = 2 ** (32 - Number(bits));
+  return Math.floor(numberOf(address) / size) === Math.floor(numberOf('127.0.0.1') / size);
+}

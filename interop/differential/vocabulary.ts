@@ -1,0 +1,117 @@
+/**
+ * The few names that the random script is made of. They are few on purpose: most requests then meet something that an
+ * earlier request left behind.
+ *
+ * The tree has regions, so that a difference between two releases in one of them does not spread:
+ *
+ *   /o  open: every znode readable by everybody; watches of all kinds
+ *   /g  guarded: access control lists of all kinds; after each change all sessions are asked for their notifications
+ *   /q  quota: a limit on the subtree
+ *   /m  mutated: requests with damaged bytes; no watches
+ */
+import { createHash } from 'node:crypto';
+import type { AclEntry } from '../harness/record-builder.ts';
+import { OPEN_ACL } from '../harness/record-builder.ts';
+
+export const OPEN_PATHS: readonly string[] = [
+  ...['/o', '/o/a', '/o/b', '/o/c', '/o/a/x', '/o/a/y', '/o/a/x/1', '/o/b/x', '/o/b/e', '/o/c/e', '/o/...', '/o/.é'],
+];
+export const SEQUENCE_PARENTS: readonly string[] = ['/o', '/o/a', '/o/b'];
+export const GUARDED_PATHS: readonly string[] = ['/g', '/g/a', '/g/b', '/g/a/x', '/g/a/y', '/g/b/x'];
+export const QUOTA_PATHS: readonly string[] = ['/q', '/q/a', '/q/b', '/q/a/x', '/q/c', '/q/d', '/q/e'];
+export const QUOTA_NODES: readonly string[] = [
+  ...['/zookeeper/quota/q', '/zookeeper/quota/q/zookeeper_limits', '/zookeeper/quota/q/zookeeper_stats'],
+];
+export const DAMAGED_PATHS: readonly string[] = ['/m', '/m/a', '/m/b', '/m/a/x'];
+
+/** Paths with something wrong, or special. */
+export const ODD_PATHS: readonly (string | null)[] = [
+  ...['', null, 'a', 'o/a', '/', '//', '/o/', '/o//a', '/o/.', '/o/..', '/o/./a', '/o/a/', '/o/a/../b', ' ', '/o /a'],
+  ...['/o/\u0000x', '/o/\u0001', '/o/\u001f', '/o/\u007f', '/o/\u009f', '/o/\ud7ff', '/o/\ue000', '/o/\uf8ff'],
+  ...['/o/\uf900', '/o/\uffef', '/o/\ufff0', '/o/\uffff', '/o/\u{1f600}', '/nope', '/nope/x', `/o/${'n'.repeat(300)}`],
+  ...['/zookeeper', '/zookeeper/config', '/zookeeper/quota', '/zookeeper/nope', '/zookeeper/config/x'],
+];
+
+export const ODD_ACLS: readonly (readonly AclEntry[] | null)[] = [
+  null,
+  [],
+  [{ perms: 31, scheme: null, id: 'anyone' }],
+  [{ perms: 31, scheme: 'world', id: null }],
+  [{ perms: 31, scheme: 'world', id: 'someone' }],
+  [{ perms: 31, scheme: '', id: '' }],
+  [{ perms: 31, scheme: 'nobody', id: 'x' }],
+  [{ perms: 31, scheme: 'super', id: '' }],
+  [{ perms: 31, scheme: 'digest', id: 'no-colon' }],
+  [{ perms: 31, scheme: 'digest', id: 'a:b:c' }],
+  [{ perms: 31, scheme: 'digest', id: ':' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.4/33' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.4/x' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.256' }],
+  [{ perms: 31, scheme: 'ip', id: '' }],
+  [...OPEN_ACL, { perms: 1, scheme: 'nobody', id: 'x' }],
+];
+
+/** Lists that guard: some of them lock everybody out but the super user. */
+export const GUARDING_ACLS: readonly (readonly AclEntry[])[] = [
+  OPEN_ACL,
+  OPEN_ACL,
+  [...OPEN_ACL, ...OPEN_ACL],
+  [{ perms: 1, scheme: 'world', id: 'anyone' }],
+  [{ perms: 30, scheme: 'world', id: 'anyone' }],
+  [{ perms: 0, scheme: 'world', id: 'anyone' }],
+  [{ perms: 63, scheme: 'world', id: 'anyone' }],
+  [{ perms: -1, scheme: 'world', id: 'anyone' }],
+  [{ perms: 31, scheme: 'auth', id: '' }],
+  [{ perms: 31, scheme: 'auth', id: null }],
+  [
+    { perms: 15, scheme: 'auth', id: 'whoever' },
+    { perms: 1, scheme: 'world', id: 'anyone' },
+  ],
+  [{ perms: 31, scheme: 'digest', id: digestId('alice:secret') }],
+  [{ perms: 17, scheme: 'digest', id: 'bob:x' }],
+  [{ perms: 31, scheme: 'digest', id: '\u{1f600}:x' }, ...OPEN_ACL],
+  [{ perms: 31, scheme: 'ip', id: '127.0.0.1' }],
+  [{ perms: 31, scheme: 'ip', id: '127.0.0.0/8' }],
+  [{ perms: 23, scheme: 'ip', id: '127.0.0.0/31' }],
+  [
+    { perms: 31, scheme: 'ip', id: '10.1.2.3' },
+    { perms: 1, scheme: 'world', id: 'anyone' },
+  ],
+  [{ perms: 31, scheme: 'ip', id: '126.0.0.0/0' }],
+];
+
+export const AUTHS: readonly { readonly scheme: string | null; readonly credentials: string | null }[] = [
+  { scheme: 'digest', credentials: 'alice:secret' },
+  { scheme: 'digest', credentials: 'alice:secret' },
+  { scheme: 'digest', credentials: 'bob:a:b' },
+  { scheme: 'digest', credentials: 'super:test' },
+  { scheme: 'digest', credentials: 'super:wrong' },
+  { scheme: 'digest', credentials: 'nocolon' },
+  { scheme: 'digest', credentials: '' },
+  { scheme: 'ip', credentials: 'anything' },
+];
+
+export const REFUSED_AUTHS: typeof AUTHS = [
+  { scheme: 'nobody', credentials: 'x' },
+  { scheme: 'world', credentials: 'anyone' },
+  { scheme: 'super', credentials: 'test' },
+  { scheme: 'sasl', credentials: 'x' },
+  { scheme: 'x509', credentials: 'x' },
+  { scheme: '', credentials: '' },
+];
+
+export const VERSIONS: readonly number[] = [-1, -1, -1, -1, -1, -1, 0, 0, 1, 2, 3, -2, 2147483647, -2147483648];
+
+export const TTLS: readonly bigint[] = [
+  ...[3_600_000n, 86_400_000n, 0xff_ffff_ffffn, 0x100_0000_0000n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n],
+];
+
+/** Op codes that no client sends. */
+export const UNKNOWN_OPS: readonly number[] = [0, -1, -2, -12, 10, 23, 24, 99, 108, 1000, 2147483647, -2147483648];
+
+/** The id that a connection has after `auth digest <credentials>`. */
+export function digestId(credentials: string): string {
+  const user = credentials.split(':', 1)[0] ?? '';
+  return `${user}:${createHash('sha1').update(credentials).digest('base64')}`;
+}

@@ -1,0 +1,107 @@
+import { Op } from '../harness/raw-client.ts';
+import { record } from '../harness/record-builder.ts';
+import type { Random } from './random.ts';
+import type { Request } from './requests.ts';
+import * as requests from './requests.ts';
+import type { StepFacts } from './step.ts';
+import { GUARDED_PATHS, OPEN_PATHS } from './vocabulary.ts';
+
+/** Which kind of watch a slot may have on a path. */
+type WatchClass = 'standard' | 'persistent' | 'recursive';
+
+const STANDARD_TYPES: readonly number[] = [1, 2, 3];
+const ANY_TYPE = 3;
+const WATCHED_PATHS = [...OPEN_PATHS, ...GUARDED_PATHS];
+
+export interface WatchRequest {
+  readonly request: Request;
+  readonly facts: StepFacts;
+  readonly relativeZxid: bigint | null;
+}
+
+/**
+ * Watches of all kinds. A slot has only one kind of watch on a path, because releases up to 3.8 keep one mode for each
+ * connection and path and 3.9 a set of them (client-protocol §7, "mode combination"): mixing would part the two
+ * servers for good. What a set of modes does is shown by the unit tests of the watches.
+ */
+export class WatchGenerator {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** A read that leaves a watch, where the slot's class for the path allows it. */
+  read(slot: number, type: number, path: string | null): Request {
+    return requests.watchedRead(type, path, watchClass(slot, path) === 'standard');
+  }
+
+  next(slot: number, path: string, zxid: bigint): WatchRequest {
+    const random = this.#random;
+    const kind = random.weighted({ add: 14, remove: 8, check: 8, set: 10, odd: 2 });
+    switch (kind) {
+      case 'add':
+        return plain(this.#add(slot, path));
+      case 'remove':
+        return this.#query(Op.removeWatches, slot, path);
+      case 'check':
+        return this.#query(Op.checkWatches, slot, path);
+      case 'set':
+        return this.#set(slot, zxid);
+      case 'odd':
+        return this.#odd();
+    }
+  }
+
+  #add(slot: number, path: string): Request {
+    const kind = watchClass(slot, path);
+    if (kind === 'standard') return requests.watchedRead(Op.getData, path, true);
+    return requests.pathAndNumber(Op.addWatch, path, kind === 'persistent' ? 0 : 1);
+  }
+
+  #query(type: number, slot: number, path: string): WatchRequest {
+    const isStandard = watchClass(slot, path) === 'standard';
+    const watcherType = isStandard ? this.#random.pick(STANDARD_TYPES) : ANY_TYPE;
+    return { ...plain(requests.pathAndNumber(type, path, watcherType)), facts: { watcherType } };
+  }
+
+  /** Replays the watches of a client that comes back, from some zxid of the near past. */
+  #set(slot: number, zxid: bigint): WatchRequest {
+    const random = this.#random;
+    const pathsOf = (kind: WatchClass): string[] =>
+      WATCHED_PATHS.filter((path) => watchClass(slot, path) === kind && random.oneIn(4));
+    const isExtended = random.oneIn(2);
+    const standard = (): string[] => pathsOf('standard');
+    const lists: (string[] | null)[] = [random.oneIn(30) ? null : standard(), standard(), standard()];
+    // A null list ends the request with an error in the middle; only the first one leaves nothing half done.
+    if (isExtended) lists.push(pathsOf('persistent'), pathsOf('recursive'));
+    const body = record();
+    for (const list of lists) body.strings(list);
+    const back = BigInt(random.pick([0, 0, 1, 2, 5, 20, 100]));
+    const relativeZxid = random.oneIn(20) ? zxid + 50n : zxid > back ? zxid - back : 0n;
+    const type = isExtended ? Op.setWatches2 : Op.setWatches;
+    const text = `${requests.name(type)} since ${relativeZxid} ${JSON.stringify(lists)}`;
+    return { request: { type, body: body.build(), text }, facts: {}, relativeZxid };
+  }
+
+  /** Modes and types that do not exist, and the types of 3.9 on a path that nobody watches. */
+  #odd(): WatchRequest {
+    const random = this.#random;
+    const path = '/never/watched';
+    if (random.oneIn(3)) return plain(requests.pathAndNumber(Op.addWatch, path, random.pick([-1, 2, 3, 100])));
+    const watcherType = random.pick([0, -1, 4, 5, 6, 7, 100]);
+    const type = random.pick([Op.removeWatches, Op.checkWatches]);
+    return { ...plain(requests.pathAndNumber(type, path, watcherType)), facts: { watcherType } };
+  }
+}
+
+function plain(request: Request): WatchRequest {
+  return { request, facts: {}, relativeZxid: null };
+}
+
+function watchClass(slot: number, path: string | null): WatchClass {
+  let hash = slot * 7;
+  for (const char of path ?? '') hash = (hash * 31 + (char.codePointAt(0) ?? 0)) >>> 0;
+  const kinds: readonly WatchClass[] = ['standard', 'standard', 'persistent', 'recursive'];
+  return kinds[(hash >>> 3) % kinds.length] ?? 'standard';
+}

@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { env } from 'node:process';
+import { describe, test } from 'vitest';
+
+/**
+ * The foreign servers and clients that the interop tests talk to, and how one sees whether they are installed.
+ *
+ * On a developer's machine a test whose peer is missing is skipped and says what to install. In CI a missing peer is a
+ * failure, so that nobody takes an empty run for a green one.
+ */
+const PEERS = {
+  apache: {
+    name: "Apache ZooKeeper's server",
+    packages: 'zookeeper libzookeeper-java default-jre-headless',
+    isInstalled: () => existsSync('/usr/share/java/zookeeper.jar') && runs('java', ['-version']),
+  },
+  zkCli: {
+    name: 'zkCli.sh',
+    packages: 'zookeeper default-jre-headless',
+    isInstalled: () => existsSync('/usr/share/zookeeper/bin/zkCli.sh') && runs('java', ['-version']),
+  },
+  cliMt: {
+    name: 'the C shell cli_mt',
+    packages: 'zookeeper-bin',
+    isInstalled: () => existsSync('/usr/lib/zookeeper/bin/cli_mt'),
+  },
+  libzookeeperSt: {
+    name: 'the single-threaded C library (through Python ctypes)',
+    packages: 'libzookeeper-st2 python3',
+    isInstalled: () => runs('/usr/bin/python3', ['-c', 'import ctypes; ctypes.CDLL("libzookeeper_st.so.2")']),
+  },
+  kazoo: {
+    name: 'the Python client kazoo',
+    packages: 'python3-kazoo',
+    isInstalled: () => runs('/usr/bin/python3', ['-c', 'import kazoo']),
+  },
+} as const;
+
+export type Peer = keyof typeof PEERS;
+
+/** A `describe` for tests that need these peers. */
+export function describeWith(peers: readonly Peer[], title: string, body: () => void): void {
+  const missing = peers.filter((peer) => !isInstalled(peer));
+  if (missing.length === 0) {
+    describe(title, body);
+    return;
+  }
+  const what = missing.map((peer) => `${PEERS[peer].name} (Debian: ${PEERS[peer].packages})`).join(', ');
+  if (isCi()) {
+    describe(title, () => {
+      test('finds its foreign peers in CI', () => {
+        throw new Error(`not installed: ${what}`);
+      });
+    });
+    return;
+  }
+  describe.skip(`${title} [skipped, not installed: ${what}]`, body);
+}
+
+const installed = new Map<Peer, boolean>();
+
+export function isInstalled(peer: Peer): boolean {
+  const known = installed.get(peer);
+  if (known !== undefined) return known;
+  const found = PEERS[peer].isInstalled();
+  installed.set(peer, found);
+  return found;
+}
+
+function isCi(): boolean {
+  const { CI } = env;
+  return CI === 'true';
+}
+
+function runs(command: string, args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}

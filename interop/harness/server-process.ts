@@ -1,0 +1,230 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Which program serves: Apache's server, or ours. Every interop test takes it as a parameter. */
+export type ServerKind = 'apache' | 'meerkat';
+
+export interface ServerOptions {
+  /** Keys of `zoo.cfg` beyond the ones that every test server gets. */
+  readonly config?: Readonly<Record<string, string | number | boolean>>;
+  /** Where the data is; left out, a temporary directory that `dispose` deletes. */
+  readonly directory?: string;
+}
+
+/** `super:test` with the password of the tests: the digest of server-semantics §8. */
+export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
+export const SUPER_CREDENTIALS = 'super:test';
+
+const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
+const START_TRIES = 5;
+const READY_MS = 90_000;
+const STOP_MS = 30_000;
+
+/** Process ids that an early end of the tests must not leave behind. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/**
+ * A server as a child process, on a free port of the loopback interface, in a directory of its own.
+ *
+ * `start` returns once the server answers. The port stays the same over restarts, so that clients come back to it.
+ */
+export class ServerProcess {
+  readonly directory: string;
+  readonly #isOwnDirectory: boolean;
+  readonly #config: Readonly<Record<string, string | number | boolean>>;
+  #kind: ServerKind;
+  #port = 0;
+  #child: ChildProcess | null = null;
+  #output = '';
+
+  static async start(kind: ServerKind, options: ServerOptions = {}): Promise<ServerProcess> {
+    const server = new ServerProcess(kind, options);
+    try {
+      await server.#startOnFreePort();
+    } catch (error) {
+      await server.dispose();
+      throw error;
+    }
+    return server;
+  }
+
+  private constructor(kind: ServerKind, options: ServerOptions) {
+    this.#kind = kind;
+    this.#isOwnDirectory = options.directory === undefined;
+    this.directory = options.directory ?? mkdtempSync(join(tmpdir(), `interop-${kind}-`));
+    this.#config = options.config ?? {};
+  }
+
+  get kind(): ServerKind {
+    return this.#kind;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get dataDirectory(): string {
+    return join(this.directory, 'data');
+  }
+
+  /** Everything that the process printed, over all its starts. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Asks the process to end (SIGTERM) and waits. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends the process at once (SIGKILL): nothing is flushed, nothing is said to anybody. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  /** Starts again on the same data and port, with the other program if a kind is given. */
+  async restart(kind: ServerKind = this.#kind): Promise<void> {
+    await this.kill();
+    this.#kind = kind;
+    for (let tries = 1; ; tries++) {
+      const fault = await this.#startOnce();
+      if (fault === null) return;
+      if (tries === START_TRIES) throw new Error(`${this.#kind} did not start again: ${fault}\n${this.#output}`);
+    }
+  }
+
+  /** Ends the process and deletes its directory, if it is a temporary one. */
+  async dispose(): Promise<void> {
+    await this.kill();
+    if (this.#isOwnDirectory) rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  /** The answer to a four-letter word. */
+  fourLetterWord(word: string): Promise<string> {
+    return fourLetterWord(this.#port, word);
+  }
+
+  async #startOnFreePort(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      this.#port = await freePort();
+      const fault = await this.#startOnce();
+      if (fault === null) return;
+      // Between the probe and the start somebody else may have taken the port.
+      if (tries === START_TRIES || !/in use|EADDRINUSE|BindException/i.test(this.#output)) {
+        throw new Error(`${this.#kind} did not start: ${fault}\n${this.#output}`);
+      }
+    }
+  }
+
+  /** Starts the process and waits for its first answer; the fault as text when it ends or stays silent instead. */
+  async #startOnce(): Promise<string | null> {
+    const configPath = join(this.directory, 'zoo.cfg');
+    writeFileSync(configPath, this.#configText());
+    const [command, args] = commandLine(this.#kind, configPath);
+    const child = spawn(command, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    running.add(child);
+    const collect = (chunk: Buffer): void => {
+      this.#output = (this.#output + chunk.toString()).slice(-200_000);
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    let fault: string | null = null;
+    child.once('error', (error) => {
+      fault = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      running.delete(child);
+      fault = `the process ended with ${signal ?? `exit code ${code}`}`;
+    });
+    const deadline = Date.now() + READY_MS;
+    while (fault === null) {
+      const answer = await fourLetterWord(this.#port, 'srvr').catch(() => '');
+      if (answer.includes('Mode:')) return null;
+      if (Date.now() > deadline) fault = `no answer to srvr within ${READY_MS} ms`;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    await this.#end('SIGKILL');
+    return fault;
+  }
+
+  #configText(): string {
+    const config = {
+      dataDir: this.dataDirectory,
+      clientPort: this.#port,
+      clientPortAddress: '127.0.0.1',
+      tickTime: 3000,
+      maxClientCnxns: 0,
+      'admin.enableServer': false,
+      '4lw.commands.whitelist': '*',
+      extendedTypesEnabled: true,
+      'DigestAuthenticationProvider.superDigest': SUPER_DIGEST,
+      ...this.#config,
+    };
+    return Object.entries(config)
+      .map(([key, value]) => `${key}=${value}\n`)
+      .join('');
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+}
+
+function commandLine(kind: ServerKind, configPath: string): [string, string[]] {
+  if (kind === 'meerkat') return [process.execPath, [MEERKAT, 'server', configPath]];
+  const java = [
+    // Short runs: the first compiler only, and a small heap so that several servers fit on a small machine.
+    ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m'],
+    // Prefix-less properties are not read from zoo.cfg; nobody collects containers behind a test's back.
+    '-Dznode.container.checkIntervalMs=86400000',
+    ...['-cp', '/usr/share/java/zookeeper.jar'],
+    ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
+  ];
+  return ['java', java];
+}
+
+/** Sends four letters, returns all that comes until the server closes. */
+export function fourLetterWord(port: number, word: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    let answer = '';
+    socket.setTimeout(10_000, () => socket.destroy(new Error(`no answer to ${word}`)));
+    socket.on('connect', () => socket.write(word));
+    socket.on('data', (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(answer));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}

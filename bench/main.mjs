@@ -1,0 +1,114 @@
+// `npm run bench`: Meerkat beside Apache ZooKeeper, measured alternately in short slices, as one Markdown table.
+//
+//   npm run bench -- [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
+//
+//   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
+//   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
+//                "one write in flight", "start", "many znodes"; for instance --only '^reads|start'
+//   --pairs      slices of each engine per workload (4)
+//   --meerkat    another program in Meerkat's place, with {cfg} for the path of its zoo.cfg
+//
+// Ratios are medians over pairs of slices of the same run; figures of different runs are not comparable. Progress goes
+// to stderr. Data is kept below ZKBENCH_DIR (a folder of the system's directory for temporary files) until the end.
+import { mkdirSync, rmSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
+import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
+import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
+import { measureManyZnodes } from './measure/many-znodes.mjs';
+import { measureStart } from './measure/start.mjs';
+import { measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
+import { killAll } from './processes.mjs';
+import { formatTable, median, ratioOf } from './report.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: '.' },
+    pairs: { type: 'string' },
+    meerkat: { type: 'string' },
+  },
+});
+const only = new RegExp(options.only, 'i');
+const amounts = options.quick
+  ? { pairs: 2, seconds: 1, warmUp: 3, alternations: 6, sliceSeconds: 0.3, starts: 3, restarts: 1, znodes: 100_000 }
+  : {
+      pairs: 4,
+      seconds: 2,
+      warmUp: 12,
+      alternations: 20,
+      sliceSeconds: 0.5,
+      starts: 7,
+      restarts: 3,
+      znodes: 1_000_000,
+    };
+if (options.pairs !== undefined) amounts.pairs = Number(options.pairs);
+
+const directory = join(BENCH_DIRECTORY, `run-${process.pid}`);
+const startedMs = performance.now();
+const progress = (text) =>
+  console.error(`${((performance.now() - startedMs) / 1000).toFixed(0).padStart(5)} s  ${text}`);
+
+process.on('exit', () => {
+  killAll();
+  rmSync(directory, { recursive: true, force: true });
+});
+process.on('SIGINT', () => process.exit(130));
+process.on('SIGTERM', () => process.exit(143));
+
+try {
+  await main();
+} catch (error) {
+  console.error(error.message);
+  process.exit(1);
+}
+
+async function main() {
+  mkdirSync(directory, { recursive: true });
+  await buildLoadGenerator(progress);
+  const apache = apacheEngine();
+  if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
+  const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];
+
+  const rows = [];
+  const add = (more) => {
+    for (const row of more) {
+      rows.push(row);
+      const ratio = ratioOf(row)?.median.toFixed(2) ?? '–';
+      progress(`${row.title}: ${median(row.meerkat).toFixed(1)} ${row.unit}, ratio ${ratio}`);
+    }
+  };
+
+  await measureUnderLoad(engines, add);
+  if (only.test('start')) add(await measureStart(engines, directory, amounts));
+  if (only.test('many znodes')) add(await measureManyZnodes(engines, directory, amounts, progress));
+  console.log(`${formatTable(rows, 'Apache ZooKeeper')}\n\n${describeRun(apache)}`);
+}
+
+/** Throughput and latency: both servers run all the time, one of them under load. */
+async function measureUnderLoad(engines, add) {
+  const workloads = WORKLOADS.filter(({ title }) => only.test(title));
+  const wantsRead = only.test('one read in flight');
+  const wantsWrite = only.test('one write in flight');
+  if (workloads.length === 0 && !wantsRead && !wantsWrite) return;
+  const servers = engines.map((engine) => new Server(engine, join(directory, engine.name)));
+  for (const server of servers) {
+    progress(`${server.engine.name}: warming up`);
+    await server.start();
+    await warmUp(server, amounts.warmUp);
+  }
+  for (const workload of workloads) add([await measureThroughput(workload, servers, amounts)]);
+  const slices = { alternations: amounts.alternations, seconds: amounts.sliceSeconds };
+  if (wantsRead) add(await measureReadLatency(servers, slices));
+  if (wantsWrite) add(await measureWriteLatency(servers, slices, directory));
+  for (const server of servers) await server.destroy();
+}
+
+function describeRun(apache) {
+  const processors = cpus();
+  const pairs = `${amounts.pairs} pairs of ${amounts.seconds} s, ${amounts.alternations} alternations of one request`;
+  const incumbent = apache === null ? 'Apache not installed' : 'Apache with -Xmx4g';
+  return `Node.js ${process.version}, ${processors.length} × ${processors[0].model}; ${pairs}; ${incumbent}.`;
+}

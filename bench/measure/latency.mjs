@@ -1,0 +1,79 @@
+// One request in flight: the median time that a client waits, in microseconds.
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../engine.mjs';
+import { zkload } from '../load-generator.mjs';
+import { locked } from '../measure-lock.mjs';
+import { run, start } from '../processes.mjs';
+
+const ECHO = fileURLToPath(new URL('../echo.mjs', import.meta.url));
+const FSYNC = fileURLToPath(new URL('../fsync.mjs', import.meta.url));
+const LONE = { conns: 1, depth: 1, warmup: 0.1 };
+/** As many bytes as a getData of this benchmark and its reply of 1 KiB. */
+const LIKE_A_READ = { 'req-size': 20, 'rep-size': 1108 };
+
+/** Rows of a lone read: beside Apache's server, and beside a Node.js server that does nothing but frames. */
+export async function measureReadLatency(servers, { alternations, seconds }) {
+  const bare = await startBareServer();
+  const figures = { apache: [], meerkat: [], bare: [] };
+  const turns = [
+    ...servers.map((server) => ({
+      name: server.engine.name,
+      measure: () => zkload('load', server, { ...LONE, read: 100, size: 1024, secs: seconds }),
+    })),
+    { name: 'bare', measure: () => zkload('echo', bare, { ...LONE, ...LIKE_A_READ, secs: seconds }) },
+  ];
+  await alternate(turns, alternations, figures);
+  bare.child.kill();
+  const title = 'one read in flight, 1 KiB, p50';
+  const rows = [{ title, unit: 'µs', reference: figures.apache, meerkat: figures.meerkat }];
+  rows.push({
+    title: `${title}, beside a bare Node.js server`,
+    unit: 'µs',
+    referenceNote: 'bare: ',
+    reference: figures.bare,
+    meerkat: figures.meerkat,
+    must: { ratioMax: 1.2 },
+  });
+  return rows;
+}
+
+export async function measureWriteLatency(servers, { alternations, seconds }, directory) {
+  const figures = { apache: [], meerkat: [] };
+  const turns = servers.map((server) => ({
+    name: server.engine.name,
+    measure: () => zkload('load', server, { ...LONE, read: 0, size: 1024, secs: seconds }),
+  }));
+  await alternate(turns, alternations, figures);
+  const lines = await locked(() => run(process.execPath, [FSYNC, `${directory}/fsync.dat`, '1', '1024', '1']));
+  const synced = lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .find(({ mode }) => mode === 'sync');
+  return [
+    {
+      title: `one durable write in flight, 1 KiB, p50 (a write and its fdatasync alone: ${synced.p50_us} µs)`,
+      unit: 'µs',
+      reference: figures.apache,
+      meerkat: figures.meerkat,
+      must: { ratioMax: 1 },
+      aim: { valueMax: 250 },
+    },
+  ];
+}
+
+async function alternate(turns, alternations, figures) {
+  for (let i = 0; i < alternations; i++) {
+    for (const { name, measure } of i % 2 === 0 ? turns : turns.toReversed()) {
+      const { lat_us } = await locked(measure);
+      figures[name].push(lat_us.all.p50);
+    }
+  }
+}
+
+async function startBareServer() {
+  const port = await freePort();
+  const child = start(process.execPath, [ECHO, String(port)], { stdio: 'ignore' });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return { port, pid: child.pid, child };
+}

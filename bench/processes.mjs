@@ -1,0 +1,38 @@
+// Every process that the benchmark starts, so that none outlives it: not after an error, not after Ctrl-C.
+import { spawn } from 'node:child_process';
+
+const running = new Set();
+
+/** Starts a program. It is killed, with -9, when the benchmark ends before it. */
+export function start(command, args, options) {
+  const child = spawn(command, args, options);
+  running.add(child);
+  child.once('error', () => running.delete(child));
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+/** Runs a program to its end and returns what it wrote; a non-zero exit is an error that quotes it. */
+export function run(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = start(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    let output = '';
+    let complaint = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.on('data', (chunk) => (complaint += chunk));
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else reject(new Error(`${command} ${args.join(' ')}\nended with ${signal ?? code}: ${complaint}${output}`));
+    });
+  });
+}
+
+export const exited = (child) =>
+  child.exitCode !== null || child.signalCode !== null
+    ? Promise.resolve()
+    : new Promise((resolve) => child.once('exit', resolve));
+
+export function killAll() {
+  for (const child of running) child.kill('SIGKILL');
+}

@@ -177,7 +177,8 @@ export class TxnApplier {
   #raiseSequence(parent: ZnodeNumber, sequence: number, zxid: number): void {
     const current = this.#state.table.sequenceOf(parent);
     const wanted = sequence === -1 ? Math.min(current + 1, SEQUENCE_MAX) : sequence >>> 0;
-    if (wanted <= current) return;
+    if (wanted < current || (wanted === current && wanted !== SEQUENCE_MAX)) return;
+    // A counter that is at its end stays there, and creates go on.
     this.#state.setSequence(parent, wanted);
     this.#state.raisePzxid(parent, zxid);
   }

@@ -1,0 +1,176 @@
+/**
+ * The shape that the compiler cannot hold: which folder may know which, and what the deterministic core must do
+ * without. See ARCHITECTURE.md, "Three rings".
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
+
+interface SourceFile {
+  /** Below `packages`, for instance `core/src/tree/data-tree.ts`. */
+  readonly path: string;
+  readonly text: string;
+  /** The text without comments and without the contents of strings. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+interface Import {
+  /** Below `packages` for a file, otherwise the package's name. */
+  readonly target: string;
+  readonly isTypeOnly: boolean;
+}
+
+const SOURCES = readdirSync(PACKAGES)
+  .flatMap((name) => filesBelow(join(PACKAGES, name, 'src')))
+  .map(readSource);
+
+/** Folders of the inner ring: state machines that know records and zxids, nothing of bytes and blocks. */
+const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'zab'];
+/** What every ring of the core may use. */
+const COMMON_GROUND = ['assert', 'options', 'ports', 'server-stats', 'server-view'];
+/** The one thing of the middle ring that the inner one may name, as a type: what an acknowledgement is made of. */
+const DURABLE = 'core/src/storage/durable.ts';
+/** Where the two watermarks are made: by the storage after a sync, by the broadcast from its quorum. */
+const MINTS = { Durable: /^core\/src\/storage\//, Committed: /^core\/src\/zab\// };
+
+describe('the three rings', () => {
+  test('state machines know neither links nor storage, but for the type of what is durable', () => {
+    const allowed = [
+      ...STATE_MACHINES.map((folder) => `core/src/${folder}/`),
+      ...COMMON_GROUND.map((n) => `core/src/${n}.ts`),
+    ];
+    const violations = sourcesOf(...STATE_MACHINES.map((folder) => `core/src/${folder}/`)).flatMap((source) =>
+      source.imports
+        .filter(({ target, isTypeOnly }) => !(target === DURABLE && isTypeOnly))
+        .filter(({ target }) => target.startsWith('core/') && !allowed.some((prefix) => target.startsWith(prefix)))
+        .map(({ target }) => `${source.path} imports ${target}`),
+    );
+    expect(violations).toEqual([]);
+  });
+
+  test('packages depend inwards only', () => {
+    const allowed: Readonly<Record<string, readonly string[]>> = {
+      protocol: [],
+      core: ['protocol'],
+      server: ['core', 'protocol'],
+      cli: ['server', 'core'],
+    };
+    const violations = SOURCES.flatMap(({ path, imports }) => {
+      const from = packageOf(path);
+      return imports
+        .filter(({ target }) => target.startsWith('@meerkat/') || packageOf(target) in allowed)
+        .map(({ target }) => target.replace('@meerkat/', '').split('/')[0] ?? '')
+        .filter((to) => to !== from && !allowed[from]?.includes(to))
+        .map((to) => `${path} imports ${to}`);
+    });
+    expect(violations).toEqual([]);
+  });
+
+  test('the core and the protocol import nothing of Node.js and no library', () => {
+    const violations = sourcesOf('core/', 'protocol/').flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target }) => target !== '@meerkat/protocol' && !/^(core|protocol)\//.test(target))
+        .map(({ target }) => `${path} imports ${target}`),
+    );
+    expect(violations).toEqual([]);
+  });
+
+  test('no file needs itself through the files that it imports', () => {
+    const importsOf = new Map(
+      SOURCES.map(({ path, imports }) => [path, imports.filter((i) => !i.isTypeOnly).map((i) => i.target)]),
+    );
+    const cycles: string[] = [];
+    const done = new Set<string>();
+    const visit = (path: string, trail: readonly string[]): void => {
+      if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+      if (done.has(path) || trail.includes(path)) return;
+      for (const target of importsOf.get(path) ?? []) visit(target, [...trail, path]);
+      done.add(path);
+    };
+    for (const path of importsOf.keys()) visit(path, []);
+    expect(cycles).toEqual([]);
+  });
+});
+
+describe('determinism', () => {
+  test.each([
+    ['randomness of its own', /\bMath\s*\.\s*random\b|\bcrypto\b/],
+    ['a clock of its own', /\bDate\b|\bperformance\b/],
+    ['timers', /\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/],
+    ['promises', /\basync\b|\bawait\b|\bPromise\b/],
+  ])('the core and the protocol have no %s', (_what, pattern) => {
+    const violations = sourcesOf('core/', 'protocol/').flatMap((source) => linesWith(source, pattern));
+    expect(violations).toEqual([]);
+  });
+});
+
+describe('types', () => {
+  test.each(Object.entries(MINTS))('%s is made in one place; nobody else casts to it', (name, mint) => {
+    const cast = new RegExp(`\\bas\\s+${name}\\b|[=(,]\\s*<\\s*${name}\\b`);
+    const casts = SOURCES.flatMap((source) => linesWith(source, cast));
+    expect(casts.filter((line) => !mint.test(line))).toEqual([]);
+  });
+
+  test('nothing is of type any, and nothing is hidden from the compiler', () => {
+    const violations = SOURCES.flatMap((source) => [
+      ...linesWith(source, /(?::|\bas|<)\s*any\b/),
+      ...(/@ts-(ignore|expect-error|nocheck)/.test(source.text) ? [source.path] : []),
+    ]);
+    expect(violations).toEqual([]);
+  });
+});
+
+test('these checks see the sources', () => {
+  expect(SOURCES.length).toBeGreaterThan(60);
+  const solo = SOURCES.find(({ path }) => path === 'core/src/zab/solo.ts');
+  expect(solo?.imports).toContainEqual({ target: DURABLE, isTypeOnly: true });
+  expect(solo?.imports).toContainEqual({ target: 'core/src/assert.ts', isTypeOnly: false });
+  expect(codeOf(`a('// no comment'); /* b */ c(\`d\${e}\`); // f`)).not.toMatch(/[bdf]|no comment/);
+});
+
+function sourcesOf(...prefixes: readonly string[]): readonly SourceFile[] {
+  return SOURCES.filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)));
+}
+
+function packageOf(path: string): string {
+  return path.slice(0, path.indexOf('/'));
+}
+
+/** Every source but tests and what only tests use. */
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/\.test\.ts$|\.d\.ts$|\/testing\//.test(path));
+}
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(path, 'utf8');
+  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^'";]*?from\s+)?['"]([^'"]+)['"]/gm);
+  const imports = [...statements].map(([, type, names, specifier = '']) => ({
+    target: specifier.startsWith('.') ? relative(PACKAGES, join(dirname(path), specifier)) : specifier,
+    isTypeOnly: type !== undefined || isListOfTypes(names ?? ''),
+  }));
+  return { path: relative(PACKAGES, path), text, code: codeOf(text), imports };
+}
+
+/** True of `{ type A, type B } from`, which leaves no import behind. */
+function isListOfTypes(names: string): boolean {
+  const list = /^\{([^}]*)\}/.exec(names.trim())?.[1];
+  const parts = list?.split(',').map((name) => name.trim()) ?? [''];
+  return parts.filter((name) => name !== '').every((name) => name.startsWith('type ')) && parts[0] !== '';
+}
+
+/** Comments and the contents of strings become blanks; lines stay where they are. */
+function codeOf(text: string): string {
+  const commentOrString = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
+  return text.replace(commentOrString, (match) => match.replace(/[^\n]/g, ' '));
+}
+
+function linesWith({ path, code }: SourceFile, pattern: RegExp): readonly string[] {
+  return code.split('\n').flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : []));
+}

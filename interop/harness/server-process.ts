@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +20,10 @@ export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
 const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
+
+/** The servers that a test runs against. */
+export const SERVER_KINDS: readonly ServerKind[] = existsSync(MEERKAT) ? ['apache', 'meerkat'] : ['apache'];
+
 const START_TRIES = 5;
 const READY_MS = 90_000;
 const STOP_MS = 30_000;

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { Ledger } from './crash/ledger.ts';
+import { Random } from './differential/random.ts';
+import { describeWith } from './harness/peers.ts';
+import { RawClient } from './harness/raw-client.ts';
+import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
+
+const WRITERS = 2;
+const CRASHES: Readonly<Record<ServerKind, number>> = { apache: 2, meerkat: 20 };
+
+for (const kind of SERVER_KINDS) {
+  describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${kind})`, () => {
+    test(`has every acknowledged write after each of ${CRASHES[kind]} restarts`, { timeout: 240_000 }, async () => {
+      // Snapshots are taken all the time, so that some of the crashes fall into one.
+      await using server = await ServerProcess.start(kind, { config: { snapCount: 200 } });
+      const ledger = new Ledger();
+      await ledger.prepare(server.port);
+      let sessions = await Promise.all(
+        Array.from({ length: WRITERS }, () => RawClient.connect(server.port, { timeoutMs: 60_000 })),
+      );
+      const random = new Random(7);
+      for (let crash = 0; crash < CRASHES[kind]; crash++) {
+        await writeUntilKilled(server, ledger, sessions, 50 + random.below(400));
+        await server.restart();
+        // The sessions come back too, and with them the ephemerals that they own.
+        sessions = await Promise.all(sessions.map((session) => reconnect(server.port, session)));
+        for (const session of sessions) await ledger.check(session);
+      }
+      expect(ledger.acknowledged).toBeGreaterThan(50 * CRASHES[kind]);
+      for (const session of sessions) await session.close();
+    });
+  });
+}
+
+/** The signal comes while many requests are under way, after some number of replies. */
+async function writeUntilKilled(
+  server: ServerProcess,
+  ledger: Ledger,
+  sessions: readonly RawClient[],
+  replies: number,
+): Promise<void> {
+  const killAt = ledger.acknowledged + replies;
+  let killed: Promise<void> | null = null;
+  const onAcknowledged = (): void => {
+    if (ledger.acknowledged >= killAt) killed ??= server.kill();
+  };
+  await Promise.all(sessions.map((session, i) => ledger.write(session, i, onAcknowledged)));
+  await killed;
+}
+
+async function reconnect(port: number, session: RawClient): Promise<RawClient> {
+  const client = await RawClient.connect(port, session.credentials);
+  expect(client.sessionId).toBe(session.sessionId);
+  return client;
+}

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { dumpTree } from './data-directory/tree-dump.ts';
+import { fill, type SurvivingSession } from './data-directory/workload.ts';
+import { describeWith } from './harness/peers.ts';
+import { Op, RawClient } from './harness/raw-client.ts';
+import { record } from './harness/record-builder.ts';
+import { RecordReader } from './harness/record-reader.ts';
+import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
+
+const NO_NODE = -101;
+
+/** How the first server ends before the second one opens its directory. */
+type Ending = 'stop' | 'kill';
+
+// Small, so that a directory has several snapshots and logs.
+const CONFIG = { snapCount: 150 };
+
+describeWith(['apache'], 'a data directory', () => {
+  const pairs = SERVER_KINDS.flatMap((first) => SERVER_KINDS.map((second) => [first, second] as const));
+  for (const [first, second] of pairs.filter(([a, b]) => a !== b || SERVER_KINDS.length === 1)) {
+    test.each<Ending>(['stop', 'kill'])(
+      `goes from ${first} to ${second} and back with every znode and session, after a %s`,
+      async (ending) => {
+        await using server = await ServerProcess.start(first, { config: CONFIG });
+        const session = await fill(server.port, '/first');
+        await handOver(server, second, ending);
+        await checkSession(server.port, session);
+
+        const nextSession = await fill(server.port, '/second');
+        await handOver(server, first, ending);
+        await checkSession(server.port, nextSession);
+        // The sequence goes on where the other server left it.
+        const client = await RawClient.connect(server.port);
+        await client.auth('digest', 'alice:secret');
+        expect(await createSequential(client, '/first/seq/n-')).toBe('/first/seq/n-0000000060');
+        await client.close();
+      },
+    );
+  }
+});
+
+/** Ends the server, starts the other program on the directory, and compares what the two show. */
+async function handOver(server: ServerProcess, to: ServerKind, ending: Ending): Promise<void> {
+  const before = await dumpTree(server.port);
+  const hashBefore = hashes(await server.fourLetterWord('hash'));
+  if (ending === 'stop') await server.stop();
+  else await server.kill();
+  await server.restart(to);
+  const after = await dumpTree(server.port);
+  expect(Object.keys(before).length).toBeGreaterThan(100);
+  expect(after).toEqual(before);
+
+  // Every transaction carries the digest of the tree after it: replaying them compares all of them.
+  const metrics = await server.fourLetterWord('mntr');
+  expect(metrics).toMatch(/^zk_digest_mismatches_count\t0$/m);
+  const hashAfter = hashes(await server.fourLetterWord('hash'));
+  for (const [zxid, digest] of hashAfter) expect([zxid, hashBefore.get(zxid) ?? digest]).toEqual([zxid, digest]);
+}
+
+/** The lines `<zxid>: <digest>` of the four-letter word `hash`. */
+function hashes(text: string): Map<string, string> {
+  return new Map([...text.matchAll(/^([0-9a-f]+): (-?\d+)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']));
+}
+
+/** The session of the ended server comes back to the other one with its id and password, and still owns its znodes. */
+async function checkSession(port: number, session: SurvivingSession): Promise<void> {
+  const client = await RawClient.connect(port, session.credentials);
+  expect(client.sessionId).toBe(session.credentials.sessionId);
+  const reply = await client.demand(Op.getEphemerals, record().ustring('/').build());
+  expect((new RecordReader(reply.body).strings() ?? []).sort()).toEqual([...session.ephemerals].sort());
+  await client.close();
+
+  const other = await RawClient.connect(port);
+  for (const path of session.ephemerals) {
+    const gone = await other.request(Op.exists, record().ustring(path).bool(false).build());
+    expect(gone.error).toBe(NO_NODE);
+  }
+  await other.close();
+}
+
+async function createSequential(client: RawClient, path: string): Promise<string | null> {
+  const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+  const reply = await client.demand(Op.create, record().ustring(path).buffer('').acls(acl).int(2).build());
+  return new RecordReader(reply.body).ustring();
+}

@@ -102,7 +102,7 @@ describe('determinism', () => {
     ['a clock of its own', /\bDate\b|\bperformance\b/],
     ['timers', /\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/],
     ['promises', /\basync\b|\bawait\b|\bPromise\b/],
-  ])('the core and the protocol have no %s', (_what, pattern) => {
+  ])('the core and the protocol do without %s', (_what, pattern) => {
     const violations = sourcesOf('core/', 'protocol/').flatMap((source) => linesWith(source, pattern));
     expect(violations).toEqual([]);
   });

@@ -40,6 +40,8 @@ export interface CoreOptions {
   readonly logBytesMax: number;
   /** False: nothing is synced and every txn counts as durable at once (`forceSync=no`). */
   readonly forceSync: boolean;
+  /** A sync of the log that takes longer than this many milliseconds is reported (`fsync.warningthresholdms`). */
+  readonly syncWarningMs: number;
   /** Snapshots kept by the purge, at least 3, and its period in milliseconds; 0 = never. */
   readonly purgeRetainCount: number;
   readonly purgeIntervalMs: number;
@@ -69,6 +71,7 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   preallocateBytes: 65_536 * 1024,
   logBytesMax: -1,
   forceSync: true,
+  syncWarningMs: 1000,
   purgeRetainCount: 3,
   purgeIntervalMs: 0,
   trustEmptySnapshot: false,

@@ -1,0 +1,68 @@
+/**
+ * The names that Apache gives its files (FileTxnLog, FileSnap, Util): `log.<zxid>` by the first entry,
+ * `snapshot.<zxid>` by the last applied zxid when the snapshot began; zxids in lower-case hexadecimal without padding.
+ */
+import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
+import type { DirectoryEntry } from '../ports.ts';
+
+/** A log or snapshot file: what its name says. */
+export interface ZxidFile {
+  readonly name: string;
+  readonly zxid: Zxid;
+  /** Bytes. */
+  readonly size: number;
+}
+
+const LOG_PREFIX = 'log.';
+const SNAPSHOT_PREFIX = 'snapshot.';
+/** Neither Apache nor this server takes such a name for a snapshot, so that a half-written one is never read. */
+const UNFINISHED_PREFIX = 'unfinished-snapshot.';
+const COMPRESSED_SUFFIXES = ['.gz', '.snappy'] as const;
+
+export function logName(zxid: Zxid): string {
+  return LOG_PREFIX + formatZxid(zxid);
+}
+
+export function snapshotName(zxid: Zxid): string {
+  return SNAPSHOT_PREFIX + formatZxid(zxid);
+}
+
+export function unfinishedSnapshotName(zxid: Zxid): string {
+  return UNFINISHED_PREFIX + formatZxid(zxid);
+}
+
+export function isUnfinishedSnapshot(name: string): boolean {
+  return name.startsWith(UNFINISHED_PREFIX);
+}
+
+/** The log files of a directory, oldest first. */
+export function logFilesOf(entries: readonly DirectoryEntry[]): ZxidFile[] {
+  return filesOf(entries, (name) => zxidBehind(LOG_PREFIX, name));
+}
+
+/** The snapshot files of a directory, oldest first, compressed ones included. */
+export function snapshotFilesOf(entries: readonly DirectoryEntry[]): ZxidFile[] {
+  return filesOf(entries, (name) => {
+    const suffix = compressionOf(name) ?? '';
+    return zxidBehind(SNAPSHOT_PREFIX, name.slice(0, name.length - suffix.length));
+  });
+}
+
+/** The suffix of a compressed snapshot, or null. */
+export function compressionOf(name: string): string | null {
+  return COMPRESSED_SUFFIXES.find((suffix) => name.endsWith(suffix)) ?? null;
+}
+
+function zxidBehind(prefix: string, name: string): Zxid | null {
+  return name.startsWith(prefix) ? parseZxid(name.slice(prefix.length)) : null;
+}
+
+function filesOf(entries: readonly DirectoryEntry[], zxidOf: (name: string) => Zxid | null): ZxidFile[] {
+  const files: ZxidFile[] = [];
+  for (const { name, size } of entries) {
+    const zxid = zxidOf(name);
+    if (zxid !== null) files.push({ name, zxid, size });
+  }
+  // Two names of one zxid are a plain and a compressed snapshot; the plain one counts as the newer, it can be read.
+  return files.sort((one, other) => one.zxid - other.zxid || other.name.length - one.name.length);
+}

@@ -1,0 +1,183 @@
+/**
+ * Judges the place in a log file where no valid entry follows any more: the end, a crash's doing, or rot.
+ *
+ * **A crash leaves bytes out; it never changes them.** Everything before the last batch was synced (`txn-log.ts`), so
+ * that only the last batch can be incomplete. Its bytes were given to the kernel in one write over zeros; when the
+ * process ends they are there up to some byte; when the machine ends, each unit of 512 bytes (the least that a device
+ * writes) is there or still zero, in any order. So after a crash one finds, behind the last valid entry:
+ *
+ *     end        nothing but zeros
+ *     cut        an entry that stops somewhere, and nothing but zeros behind it
+ *     holed      an entry that lacks a whole unit, perhaps with other parts of the batch, even whole entries, behind it
+ *
+ * In the last two cases nothing from there on was acknowledged, and recovery cuts it. Everything else was changed after
+ * it had been written, and may have been acknowledged: the start stops. That is so even for the very last entry when
+ * all of it is there and only its checksum is wrong.
+ *
+ * What stays in doubt: an acknowledged entry whose data really has 512 zero bytes on a unit, in which more than one bit
+ * rotted, within the last WINDOW_BYTES of the log, looks like a holed one. (A single flipped bit is always recognised.)
+ */
+import { getInt } from '@meerkat/protocol';
+import { ADLER_START, adler32 } from './adler32.ts';
+import { END_OF_ENTRY, ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, PAYLOAD_BYTES_MAX } from './log-format.ts';
+
+/** The least that a device writes or leaves out. */
+export const UNIT_BYTES = 512;
+
+/**
+ * How far behind the last valid entry a crash can leave anything: more than a batch of ours (`BATCH_BYTES_MAX`), and
+ * more than what Apache writes between two syncs (1000 requests) unless they are very large.
+ */
+export const WINDOW_BYTES: number = 16 * 1024 * 1024;
+
+export interface LogTail {
+  /** Position in the file of the first byte behind the last valid entry. */
+  readonly position: number;
+  /** The bytes from there on, without the zeros that end the file; cut off at `keptBytesOf` of them. */
+  readonly bytes: Uint8Array;
+  /** How many bytes there are from `position` to the last one that is not zero. */
+  readonly length: number;
+}
+
+export type LogTailJudgement =
+  | { readonly kind: 'end' }
+  | { readonly kind: 'torn'; readonly reason: string }
+  | { readonly kind: 'rotten'; readonly reason: string };
+
+/** How many bytes of a tail the judgement needs, given its first ones: the entry there, and the window behind it. */
+export function keptBytesOf(head: Uint8Array): number {
+  if (head.length < ENTRY_HEAD_BYTES) return WINDOW_BYTES;
+  const length = getInt(head, 8);
+  return WINDOW_BYTES + (isPlausible(length) ? length + ENTRY_FRAME_BYTES : 0);
+}
+
+export function judgeLogTail(tail: LogTail): LogTailJudgement {
+  const { bytes, length, position } = tail;
+  if (length === 0) return { kind: 'end' };
+  if (length > bytes.length) {
+    return rotten(`more follows (${length} bytes) than a crash can leave`);
+  }
+  if (length <= ENTRY_HEAD_BYTES) return torn(`an entry is cut after ${length} bytes`);
+
+  const payloadLength = getInt(bytes, 8);
+  const entryLength = isPlausible(payloadLength) ? payloadLength + ENTRY_FRAME_BYTES : ENTRY_HEAD_BYTES;
+  const change = findChange(bytes, length, payloadLength);
+  if (change !== null) return rotten(change);
+  if (isPlausible(payloadLength) && length < entryLength) {
+    return torn(`an entry of ${entryLength} bytes is cut after ${length}`);
+  }
+  const hole = findHole(bytes, position, Math.min(entryLength, length), length);
+  if (hole !== null) return torn(`an entry lacks the bytes from ${hole} on`);
+  if (!isPlausible(payloadLength)) return rotten(`the length of an entry is ${payloadLength}`);
+  return rotten('the checksum of an entry is wrong although all of the entry is there');
+}
+
+function torn(reason: string): LogTailJudgement {
+  return { kind: 'torn', reason };
+}
+
+function rotten(reason: string): LogTailJudgement {
+  return { kind: 'rotten', reason };
+}
+
+function isPlausible(payloadLength: number): boolean {
+  return payloadLength > 0 && payloadLength <= PAYLOAD_BYTES_MAX;
+}
+
+/** Looks for proof that the entry was complete once and was changed later. @returns the proof, or null */
+function findChange(bytes: Uint8Array, length: number, payloadLength: number): string | null {
+  const stored = getInt(bytes, 4) >>> 0;
+  const isChecksumHalfClear = getInt(bytes, 0) === 0;
+  const whole = findWholePayload(bytes, length, stored);
+  if (whole !== null && whole !== payloadLength) {
+    return `the length of an entry is ${payloadLength}, but its checksum fits ${whole} bytes`;
+  }
+  if (!isPlausible(payloadLength) || length < payloadLength + ENTRY_FRAME_BYTES) return null;
+  const payloadEnd = ENTRY_HEAD_BYTES + payloadLength;
+  const last = bytes[payloadEnd]!;
+  const actual = adler32(ADLER_START, bytes, ENTRY_HEAD_BYTES, payloadEnd);
+  if (actual === stored) {
+    if (last !== END_OF_ENTRY && last !== 0) return `an entry ends with 0x${last.toString(16)} instead of 0x42`;
+    if (last === END_OF_ENTRY && !isChecksumHalfClear) return 'the upper half of the checksum of an entry is not zero';
+    return null;
+  }
+  if (last !== END_OF_ENTRY) return null;
+  if (isPowerOfTwo((actual ^ stored) >>> 0)) return 'one bit of the checksum of an entry has changed';
+  if (isOneBitAway(bytes, payloadEnd, payloadLength, stored, actual)) return 'one bit of an entry has changed';
+  return null;
+}
+
+/** The length of a payload that starts here, fits the checksum and is followed by 0x42; null when there is none. */
+function findWholePayload(bytes: Uint8Array, length: number, stored: number): number | null {
+  let checksum = ADLER_START;
+  let checkedTo = ENTRY_HEAD_BYTES;
+  const end = Math.min(length, ENTRY_HEAD_BYTES + PAYLOAD_BYTES_MAX + 1);
+  for (;;) {
+    const at = bytes.indexOf(END_OF_ENTRY, Math.max(checkedTo, ENTRY_HEAD_BYTES + 1));
+    if (at < 0 || at >= end) return null;
+    checksum = adler32(checksum, bytes, checkedTo, at);
+    if (checksum === stored) return at - ENTRY_HEAD_BYTES;
+    // The byte itself belongs to the payload when a later 0x42 ends it.
+    checksum = adler32(checksum, bytes, at, at + 1);
+    checkedTo = at + 1;
+  }
+}
+
+/**
+ * Whether flipping one bit of the payload gives the stored checksum.
+ *
+ * A byte that is larger by d makes the first sum larger by d, and the second by d times the number of bytes from there
+ * to the end. So the difference of the first sums names the bit, and that of the second names the byte.
+ */
+function isOneBitAway(bytes: Uint8Array, end: number, length: number, stored: number, actual: number): boolean {
+  const differenceA = modulo((stored & 0xffff) - (actual & 0xffff));
+  const differenceB = modulo((stored >>> 16) - (actual >>> 16));
+  for (let bit = 0; bit < 8; bit++) {
+    for (const sign of [1, -1]) {
+      const change = sign * (1 << bit);
+      if (modulo(change) !== differenceA) continue;
+      for (let fromEnd = 1; fromEnd <= length; fromEnd++) {
+        const isSet = (bytes[end - fromEnd]! & (1 << bit)) !== 0;
+        if (isSet === sign < 0 && modulo(change * (fromEnd % ADLER_MODULUS)) === differenceB) return true;
+      }
+    }
+  }
+  return false;
+}
+
+const ADLER_MODULUS = 65521;
+
+function modulo(value: number): number {
+  const rest = value % ADLER_MODULUS;
+  return rest < 0 ? rest + ADLER_MODULUS : rest;
+}
+
+function isPowerOfTwo(value: number): boolean {
+  return value !== 0 && (value & (value - 1)) === 0;
+}
+
+/**
+ * Looks for a unit that was never written: all of it is zero, or all of it from the entry's first byte on (then the
+ * unit is an older version of itself, which ended there).
+ *
+ * @param entryEnd the units looked at begin before it
+ * @param length bytes that are there; a unit that reaches beyond has a byte that is not zero
+ * @returns the position in the file where the hole begins, or null
+ */
+function findHole(bytes: Uint8Array, position: number, entryEnd: number, length: number): number | null {
+  let start = 0;
+  while (start < entryEnd) {
+    const end = start + UNIT_BYTES - ((position + start) % UNIT_BYTES);
+    if (end > length) return null;
+    // The first four bytes of an entry are zero anyway, so that their absence explains nothing.
+    const isTelling = start > 0 || end > 4;
+    if (isTelling && isZero(bytes, start, end)) return position + start;
+    start = end;
+  }
+  return null;
+}
+
+function isZero(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] !== 0) return false;
+  return true;
+}

@@ -1,0 +1,87 @@
+/**
+ * The transaction log on disk (FileTxnLog, FilePadding), byte for byte Apache's:
+ *
+ *     file    := header entry* zero*
+ *     header  := int 0x5A4B4C47 "ZKLG", int 2, long dbid 0                        (16 bytes)
+ *     entry   := long checksum, int length, payload (length bytes), byte 0x42 'B'  (13 bytes and the payload)
+ *     payload := TxnHeader, txn, TxnDigest?        checksum := Adler-32 of the payload
+ *
+ * The file is grown ahead with zeros; a length of zero is where the entries end.
+ */
+import {
+  DIGEST_VERSION,
+  getInt,
+  type JuteWriter,
+  putInt,
+  type Txn,
+  type TxnHeader,
+  writeTxn,
+  writeTxnDigest,
+} from '@meerkat/protocol';
+import { ADLER_START, adler32 } from './adler32.ts';
+
+export const LOG_HEADER_BYTES = 16;
+/** Checksum and length in front of the payload. */
+export const ENTRY_HEAD_BYTES = 12;
+/** What an entry takes besides its payload. */
+export const ENTRY_FRAME_BYTES: number = ENTRY_HEAD_BYTES + 1;
+/** 'B', the last byte of an entry. */
+export const END_OF_ENTRY = 0x42;
+/** A length beyond this is damage: the largest txns (the end of a session with many ephemerals) are far below. */
+export const PAYLOAD_BYTES_MAX: number = 64 * 1024 * 1024;
+
+const LOG_MAGIC = 0x5a4b4c47;
+const LOG_VERSION = 2;
+/** Offset of the zxid in a payload, behind session id and cxid. */
+const ZXID_OFFSET = 12;
+/** Apache grows a file when no more than this is left of it. */
+const GROWTH_MARGIN_BYTES = 4096;
+
+export function logHeader(): Uint8Array {
+  const bytes = new Uint8Array(LOG_HEADER_BYTES);
+  putInt(bytes, 0, LOG_MAGIC);
+  putInt(bytes, 4, LOG_VERSION);
+  return bytes;
+}
+
+/** @returns what is wrong with the 16 bytes, or null */
+export function faultOfLogHeader(bytes: Uint8Array): string | null {
+  const magic = getInt(bytes, 0) >>> 0;
+  if (magic !== LOG_MAGIC) return `its magic is 0x${magic.toString(16)} instead of 0x5a4b4c47 ("ZKLG")`;
+  const version = getInt(bytes, 4);
+  return version === LOG_VERSION ? null : `its version is ${version} instead of ${LOG_VERSION}`;
+}
+
+/** Appends one entry; `treeDigest` null leaves the digest out, as Apache does when digests are off. */
+export function writeLogEntry(writer: JuteWriter, header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
+  const start = writer.position;
+  writer.ensure(ENTRY_HEAD_BYTES);
+  writer.position = start + ENTRY_HEAD_BYTES;
+  writeTxn(writer, header, txn);
+  if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
+  const end = writer.position;
+  writer.byte(END_OF_ENTRY);
+  const bytes = writer.bytes;
+  putInt(bytes, start, 0);
+  putInt(bytes, start + 4, adler32(ADLER_START, bytes, start + ENTRY_HEAD_BYTES, end));
+  putInt(bytes, start + 8, end - start - ENTRY_HEAD_BYTES);
+}
+
+/** The zxid of the entry whose checksum stands at `at`; its epoch half and its counter half make one exact number. */
+export function entryZxidAt(bytes: Uint8Array, at: number): number {
+  const zxidAt = at + ENTRY_HEAD_BYTES + ZXID_OFFSET;
+  return getInt(bytes, zxidAt) * 0x100000000 + (getInt(bytes, zxidAt + 4) >>> 0);
+}
+
+/**
+ * How large Apache makes a file before it writes an entry at `position` (FilePadding.calculateFileSizeWithPadding).
+ *
+ * @param size what the file was grown to before; for a new file the bytes of its header
+ * @param preallocateBytes ≤ 0: the file is never grown ahead
+ */
+export function paddedLogSize(position: number, size: number, preallocateBytes: number): number {
+  if (preallocateBytes <= 0 || position + GROWTH_MARGIN_BYTES < size) return size;
+  if (position <= size) return size + preallocateBytes;
+  const grown = position + preallocateBytes;
+  return grown - (grown % preallocateBytes);
+}

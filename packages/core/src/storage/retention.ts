@@ -1,0 +1,126 @@
+/**
+ * The purge (PurgeTxnLog): keeps the newest snapshots and every log that one of them needs.
+ *
+ * 1. Only snapshots that pass the quick test count; with fewer than `retainCount` of them nothing is removed, so the
+ *    only usable snapshot never goes.
+ * 2. The names of the kept ones are made durable before anything is removed.
+ * 3. Of the logs, the newest file whose name is not above the oldest kept snapshot stays: it has the txns behind it.
+ */
+import type { DiskError, Ports } from '../ports.ts';
+import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { hasSnapshotEnd } from './snapshot-store.ts';
+
+export interface RetentionOptions {
+  readonly snapshotDirectory: string;
+  readonly logDirectory: string;
+  /** Snapshots that stay; at least RETAIN_COUNT_MIN. */
+  readonly retainCount: number;
+}
+
+/** Apache refuses to keep fewer. */
+export const RETAIN_COUNT_MIN = 3;
+
+export class Purge {
+  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #options: RetentionOptions;
+  readonly #done: () => void;
+
+  /** @param done told once, with a later event, however it went */
+  constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: RetentionOptions, done: () => void) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#done = done;
+  }
+
+  start(): void {
+    const { disk } = this.#ports;
+    const { snapshotDirectory, logDirectory } = this.#options;
+    disk.list(snapshotDirectory, (error, snapshotEntries) => {
+      if (error !== null) return this.#giveUp(error);
+      disk.list(logDirectory, (logError, logEntries) => {
+        if (logError !== null) return this.#giveUp(logError);
+        this.#findKept(snapshotFilesOf(snapshotEntries), logFilesOf(logEntries));
+      });
+    });
+  }
+
+  #findKept(snapshots: readonly ZxidFile[], logs: readonly ZxidFile[]): void {
+    const { disk } = this.#ports;
+    const { snapshotDirectory } = this.#options;
+    let missing = Math.max(this.#options.retainCount, RETAIN_COUNT_MIN);
+    let index = snapshots.length;
+    const checkNext = (): void => {
+      if (missing === 0) {
+        const removed = filesToRemove(snapshots, logs, index);
+        removed.snapshots.length + removed.logs.length === 0 ? this.#done() : this.#remove(removed);
+        return;
+      }
+      index--;
+      const file = snapshots[index];
+      if (file === undefined) {
+        this.#done();
+        return;
+      }
+      hasSnapshotEnd(disk, `${snapshotDirectory}/${file.name}`, file.size, (error, hasEnd) => {
+        if (error === null && hasEnd) missing--;
+        checkNext();
+      });
+    };
+    checkNext();
+  }
+
+  #remove(removed: FilesToRemove): void {
+    const { disk, trace } = this.#ports;
+    const { snapshotDirectory, logDirectory } = this.#options;
+    const paths = [
+      ...removed.snapshots.map((file) => `${snapshotDirectory}/${file.name}`),
+      ...removed.logs.map((file) => `${logDirectory}/${file.name}`),
+    ];
+    const syncBoth = (then: () => void): void => {
+      disk.syncDirectory(snapshotDirectory, (error) => {
+        if (error !== null) return this.#giveUp(error);
+        if (logDirectory === snapshotDirectory) return then();
+        disk.syncDirectory(logDirectory, (logError) => (logError === null ? then() : this.#giveUp(logError)));
+      });
+    };
+    let index = 0;
+    const removeNext = (): void => {
+      const path = paths[index++];
+      if (path !== undefined) {
+        disk.remove(path, (error) => (error === null || error.code === 'ENOENT' ? removeNext() : this.#giveUp(error)));
+        return;
+      }
+      syncBoth(() => {
+        trace.emit({ kind: 'files-purged', files: paths });
+        this.#done();
+      });
+    };
+    syncBoth(removeNext);
+  }
+
+  #giveUp(error: DiskError): void {
+    this.#ports.trace.emit({ kind: 'warning', message: `old files are not purged: ${error.message}` });
+    this.#done();
+  }
+}
+
+interface FilesToRemove {
+  readonly snapshots: readonly ZxidFile[];
+  readonly logs: readonly ZxidFile[];
+}
+
+/**
+ * @param snapshots oldest first
+ * @param logs oldest first
+ * @param oldestKept index of the oldest snapshot that stays
+ */
+export function filesToRemove(
+  snapshots: readonly ZxidFile[],
+  logs: readonly ZxidFile[],
+  oldestKept: number,
+): FilesToRemove {
+  const kept = snapshots[oldestKept];
+  if (kept === undefined) return { snapshots: [], logs: [] };
+  const oldestLogKept = logs.findLastIndex((file) => file.zxid <= kept.zxid);
+  return { snapshots: snapshots.slice(0, oldestKept), logs: logs.slice(0, Math.max(oldestLogKept, 0)) };
+}

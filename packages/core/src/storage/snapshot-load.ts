@@ -1,0 +1,171 @@
+/**
+ * One snapshot being read into an empty database, in slices, with its checksums verified.
+ *
+ * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
+ */
+import { getInt, getLong, getLongBig } from '@meerkat/protocol';
+import type { Disk, DiskError, DiskFile } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import { SnapshotReader } from '../tree/snapshot-reader.ts';
+import { ADLER_START, adler32 } from './adler32.ts';
+import { faultOfSnapshotHeader, isSeal, SEAL_BYTES, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
+
+/** What the tree's digest was when the snapshot's body was complete. */
+export interface SnapshotDigest {
+  /** From this zxid on the replayed tree is exact, and digests can be compared. 0: at once. */
+  readonly zxid: number;
+  readonly version: number;
+  /** 0n of a version that this server does not compute. */
+  readonly treeDigest: bigint;
+}
+
+export type SnapshotLoaded =
+  | { readonly fault: string; readonly digest: null }
+  | { readonly fault: null; readonly digest: SnapshotDigest | null };
+
+const SLICE_BYTES = 256 * 1024;
+/** long zxid, int version, and the length of the text that version 1 has or the digest of version 2. */
+const DIGEST_PART_BYTES = 20;
+const LAST_ZXID_BYTES = 8;
+
+export class SnapshotLoad {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #reader: SnapshotReader;
+  readonly #done: (result: SnapshotLoaded) => void;
+  #checksum: number = ADLER_START;
+  #hasHeader = false;
+  #rest: Uint8Array = new Uint8Array(0);
+  #readAt = 0;
+  #isDone = false;
+
+  /** @param done told once, with a later event; after a fault the database is of no use */
+  constructor(disk: Disk, path: string, database: Database, done: (result: SnapshotLoaded) => void) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#reader = new SnapshotReader(database);
+    this.#done = done;
+  }
+
+  start(): void {
+    this.#disk.open(this.#path, { readOnly: true }, (error, file) => {
+      if (error !== null) return this.#finish(null, error.message);
+      this.#requestRead(file);
+    });
+  }
+
+  #requestRead(file: DiskFile): void {
+    const position = this.#readAt;
+    this.#readAt = Math.min(position + SLICE_BYTES, file.size);
+    file.read(position, SLICE_BYTES, (error, bytes) => this.#onRead(file, error, bytes));
+  }
+
+  #onRead(file: DiskFile, error: DiskError | null, bytes: Uint8Array): void {
+    if (this.#isDone) return;
+    if (error !== null) {
+      this.#finish(file, error.message);
+      return;
+    }
+    const isMore = this.#readAt < file.size && bytes.length > 0;
+    if (isMore) this.#requestRead(file);
+    const joined = join(this.#rest, bytes);
+    if (!this.#hasHeader) {
+      if (joined.length < SNAPSHOT_HEADER_BYTES) {
+        this.#finish(file, 'it is cut short');
+        return;
+      }
+      const headerFault = faultOfSnapshotHeader(joined);
+      if (headerFault !== null) {
+        this.#finish(file, headerFault);
+        return;
+      }
+    }
+    const used = this.#parse(joined);
+    const fault = this.#reader.fault;
+    if (fault !== null) {
+      this.#finish(file, fault);
+      return;
+    }
+    this.#rest = joined.subarray(used);
+    if (isMore) return;
+    if (!this.#reader.isComplete) {
+      this.#finish(file, 'it is cut short');
+      return;
+    }
+    this.#checkEnd(file);
+  }
+
+  /** @returns bytes of complete records */
+  #parse(bytes: Uint8Array): number {
+    let at = this.#hasHeader ? 0 : SNAPSHOT_HEADER_BYTES;
+    this.#hasHeader = true;
+    if (!this.#reader.isComplete) at += this.#reader.read(bytes, at, bytes.length);
+    this.#checksum = adler32(this.#checksum, bytes, 0, at);
+    return at;
+  }
+
+  /** What is left are the seals and the parts between them. */
+  #checkEnd(file: DiskFile): void {
+    const rest = this.#rest;
+    const damaged = 'its checksum is wrong';
+    if (!this.#passSeal(rest, 0)) {
+      this.#finish(file, damaged);
+      return;
+    }
+    let at = SEAL_BYTES;
+    let digest: SnapshotDigest | null = null;
+    if (hasDigestPart(rest.length - at)) {
+      const zxid = getLong(rest, at);
+      const version = getInt(rest, at + 8);
+      const isText = version < 2;
+      digest = { zxid, version, treeDigest: isText ? 0n : getLongBig(rest, at + 12) };
+      const partEnd = at + (isText ? 16 + getInt(rest, at + 12) : DIGEST_PART_BYTES);
+      if (partEnd < at || !this.#passSeal(rest, at, partEnd)) {
+        this.#finish(file, damaged);
+        return;
+      }
+      at = partEnd + SEAL_BYTES;
+    }
+    if (rest.length - at >= LAST_ZXID_BYTES + SEAL_BYTES) {
+      // The file's name decides about the zxid; this copy of it only has to be whole.
+      if (!this.#passSeal(rest, at, at + LAST_ZXID_BYTES)) {
+        this.#finish(file, damaged);
+        return;
+      }
+    }
+    this.#isDone = true;
+    file.close();
+    this.#done({ fault: null, digest });
+  }
+
+  /** Checks the seal behind a part, and goes on behind the seal. */
+  #passSeal(bytes: Uint8Array, partStart: number, partEnd: number = partStart): boolean {
+    if (partEnd + SEAL_BYTES > bytes.length) return false;
+    const checksum = adler32(this.#checksum, bytes, partStart, partEnd);
+    if (!isSeal(bytes, partEnd, checksum)) return false;
+    this.#checksum = adler32(checksum, bytes, partEnd, partEnd + SEAL_BYTES);
+    return true;
+  }
+
+  #finish(file: DiskFile | null, fault: string): void {
+    this.#isDone = true;
+    file?.close();
+    this.#done({ fault: fault, digest: null });
+  }
+}
+
+/**
+ * Whether a digest follows the first seal. A last zxid alone (digests off) is 21 bytes with its seal; a digest takes 33
+ * or, as a text, at least 29. Nothing else is shorter than a digest.
+ */
+function hasDigestPart(bytes: number): boolean {
+  return bytes > LAST_ZXID_BYTES + SEAL_BYTES;
+}
+
+function join(rest: Uint8Array, bytes: Uint8Array): Uint8Array {
+  if (rest.length === 0) return bytes;
+  const joined = new Uint8Array(rest.length + bytes.length);
+  joined.set(rest);
+  joined.set(bytes, rest.length);
+  return joined;
+}

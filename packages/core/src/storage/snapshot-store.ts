@@ -1,0 +1,155 @@
+/**
+ * Which snapshots a directory has, and the newest one that loads.
+ *
+ * Newest first, up to 100 that pass the quick test are tried; one that turns out to be damaged is reported and the next
+ * older one is taken: the log reaches back far enough for it, or the start stops (`txn-log-reader.ts`). Snapshots with
+ * none that loads stop the start; they are never taken for an empty directory.
+ */
+import { formatZxid, type Zxid } from '@meerkat/protocol';
+import type { DirectoryEntry, Disk, DiskError, Ports } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import { compressionOf, isUnfinishedSnapshot, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { endsLikeSnapshot, isLongEnoughForSnapshot, SEAL_END_BYTES } from './snapshot-format.ts';
+import { type SnapshotDigest, SnapshotLoad } from './snapshot-load.ts';
+
+export interface LoadedSnapshot {
+  readonly database: Database;
+  readonly zxid: Zxid;
+  readonly digest: SnapshotDigest | null;
+}
+
+/** Exactly one of the three is told, once, with a later event. */
+export interface SnapshotStoreEvents {
+  onSnapshotLoaded(snapshot: LoadedSnapshot): void;
+  onNoSnapshot(): void;
+  /** There are snapshots, but none can be used. */
+  onSnapshotsUnusable(error: Error): void;
+}
+
+const CANDIDATES_MAX = 100;
+
+/** Loads the newest snapshot that is whole. `makeDatabase` gives an empty database for each attempt. */
+export class NewestSnapshot {
+  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #directory: string;
+  readonly #makeDatabase: () => Database;
+  readonly #events: SnapshotStoreEvents;
+  /** Newest last. */
+  readonly #candidates: ZxidFile[];
+  readonly #names: string;
+  #tried = 0;
+  /** Why the newest one is not usable. */
+  #firstFault = '';
+
+  constructor(
+    ports: Pick<Ports, 'disk' | 'trace'>,
+    directory: string,
+    entries: readonly DirectoryEntry[],
+    makeDatabase: () => Database,
+    events: SnapshotStoreEvents,
+  ) {
+    this.#ports = ports;
+    this.#directory = directory;
+    this.#makeDatabase = makeDatabase;
+    this.#events = events;
+    this.#candidates = snapshotFilesOf(entries);
+    this.#names = this.#candidates.map((file) => file.name).join(', ');
+  }
+
+  load(): void {
+    if (this.#candidates.length === 0) {
+      this.#events.onNoSnapshot();
+      return;
+    }
+    this.#tryNext();
+  }
+
+  #tryNext(): void {
+    const file = this.#candidates.pop();
+    if (file === undefined || this.#tried >= CANDIDATES_MAX) {
+      this.#refuse(
+        `of the snapshots in ${this.#directory} (${this.#names}) none can be loaded; the newest: ${this.#firstFault}. ` +
+          'Restore one from a backup or copy the directory from a healthy server; an empty directory starts empty',
+      );
+      return;
+    }
+    const path = `${this.#directory}/${file.name}`;
+    const suffix = compressionOf(file.name);
+    if (suffix !== null) {
+      this.#refuse(
+        `${path} is compressed, which this server does not read. Unpack it beside itself under the name without ` +
+          `"${suffix}", or let the server that wrote it take one with snapshot.compression.method= (empty)`,
+      );
+      return;
+    }
+    hasSnapshotEnd(this.#ports.disk, path, file.size, (error, hasEnd) => {
+      if (error !== null) return this.#skip(path, error.message);
+      if (!hasEnd) return this.#skip(path, 'it is cut short');
+      this.#tried++;
+      this.#load(path, file.zxid);
+    });
+  }
+
+  #load(path: string, zxid: Zxid): void {
+    const database = this.#makeDatabase();
+    new SnapshotLoad(this.#ports.disk, path, database, ({ fault, digest }) => {
+      if (fault !== null) return this.#skip(path, fault);
+      database.tree.lastZxid = zxid;
+      this.#ports.trace.emit({
+        kind: 'recovery-progress',
+        message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid 0x${formatZxid(zxid)}`,
+      });
+      this.#events.onSnapshotLoaded({ database, zxid, digest });
+    }).start();
+  }
+
+  #skip(path: string, reason: string): void {
+    if (this.#firstFault === '') this.#firstFault = reason;
+    this.#ports.trace.emit({ kind: 'warning', message: `the snapshot ${path} is not usable: ${reason}` });
+    this.#tryNext();
+  }
+
+  #refuse(message: string): void {
+    this.#events.onSnapshotsUnusable(new Error(message));
+  }
+}
+
+/** Apache's quick test of a plain snapshot: long enough, and the last five bytes are the end of a seal. */
+export function hasSnapshotEnd(
+  disk: Disk,
+  path: string,
+  size: number,
+  done: (error: DiskError | null, hasEnd: boolean) => void,
+): void {
+  disk.open(path, { readOnly: true }, (error, file) => {
+    if (error !== null) return done(error, false);
+    if (!isLongEnoughForSnapshot(size)) {
+      file.close();
+      return done(null, false);
+    }
+    file.read(size - SEAL_END_BYTES, SEAL_END_BYTES, (readError, bytes) => {
+      file.close();
+      if (readError !== null) return done(readError, false);
+      done(null, endsLikeSnapshot(bytes));
+    });
+  });
+}
+
+/** Removes what a crash left of snapshots that were being written; nobody reads them. */
+export function removeUnfinished(
+  disk: Disk,
+  directory: string,
+  entries: readonly DirectoryEntry[],
+  done: (error: DiskError | null) => void,
+): void {
+  const names = entries.map((entry) => entry.name).filter(isUnfinishedSnapshot);
+  const removeNext = (): void => {
+    const name = names.pop();
+    if (name === undefined) {
+      done(null);
+      return;
+    }
+    disk.remove(`${directory}/${name}`, (error) => (error === null ? removeNext() : done(error)));
+  };
+  removeNext();
+}

@@ -1,0 +1,151 @@
+/**
+ * One snapshot being written while the server serves (a fuzzy snapshot): a slice of the tree each time the disk has
+ * taken the one before, so that no turn is held for more than the encoding of a slice.
+ *
+ *     create unfinished-snapshot.<zxid> ─► slice ─► slice ─► … ─► seals ─► sync ─► rename to snapshot.<zxid>
+ *                                                                                         ─► sync the directory ─► told
+ *
+ * Under its final name there is never anything but a whole, synced snapshot. The tree may change between slices; txns
+ * after `zxid` are replayed over what the snapshot holds of them, which changes nothing twice.
+ */
+import { DIGEST_VERSION, JuteWriter, type Zxid } from '@meerkat/protocol';
+import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import { SnapshotWriter } from '../tree/snapshot-writer.ts';
+import { ADLER_START, adler32 } from './adler32.ts';
+import { snapshotName, unfinishedSnapshotName } from './file-names.ts';
+import { writeSeal, writeSnapshotHeader } from './snapshot-format.ts';
+
+export interface SnapshotWriteOptions {
+  readonly snapshotDirectory: string;
+  readonly digestEnabled: boolean;
+}
+
+export interface SnapshotWriteEvents {
+  /** The snapshot is durable. */
+  onSnapshotWritten(zxid: Zxid): void;
+  /** There is no snapshot; nothing is lost by that, the log has it all. */
+  onSnapshotFailed(error: Error): void;
+}
+
+/** Bytes encoded in one turn: about a millisecond. */
+const SLICE_BYTES = 256 * 1024;
+
+export class SnapshotWrite {
+  /** The last zxid applied when the snapshot began; its name. */
+  readonly zxid: Zxid;
+  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
+  readonly #options: SnapshotWriteOptions;
+  readonly #events: SnapshotWriteEvents;
+  readonly #database: Database;
+  readonly #body: SnapshotWriter;
+  readonly #writer: JuteWriter = new JuteWriter(SLICE_BYTES + 64 * 1024);
+  readonly #path: string;
+  readonly #unfinishedPath: string;
+  readonly #startedMs: number;
+  #checksum: number = ADLER_START;
+  /** Bytes of the slice that the checksum has. */
+  #summed = 0;
+  #position = 0;
+  #isAbandoned = false;
+
+  constructor(
+    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
+    options: SnapshotWriteOptions,
+    database: Database,
+    events: SnapshotWriteEvents,
+  ) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#events = events;
+    this.#database = database;
+    this.#body = new SnapshotWriter(database);
+    this.zxid = this.#body.zxid;
+    this.#path = `${options.snapshotDirectory}/${snapshotName(this.zxid)}`;
+    this.#unfinishedPath = `${options.snapshotDirectory}/${unfinishedSnapshotName(this.zxid)}`;
+    this.#startedMs = ports.clock.monotonicMs();
+  }
+
+  start(): void {
+    const { disk, trace } = this.#ports;
+    trace.emit({ kind: 'snapshot-started', file: this.#path });
+    disk.create(this.#unfinishedPath, (error, file) => {
+      if (error !== null) return this.#fail(error, null);
+      writeSnapshotHeader(this.#writer);
+      this.#writeSlice(file);
+    });
+  }
+
+  /** Gives up; `onSnapshotFailed` follows once the disk has answered. */
+  abandon(): void {
+    this.#isAbandoned = true;
+  }
+
+  #writeSlice(file: DiskFile): void {
+    if (this.#isAbandoned) {
+      this.#fail(new Error('the server is stopping'), file);
+      return;
+    }
+    const writer = this.#writer;
+    const isComplete = this.#body.writeSlice(writer, SLICE_BYTES);
+    if (isComplete) this.#writeEnd(writer);
+    this.#sum(writer);
+    const length = writer.position;
+    file.write(this.#position, writer.bytes.subarray(0, length), (error) => {
+      if (error !== null) return this.#fail(error, file);
+      this.#position += length;
+      writer.position = 0;
+      this.#summed = 0;
+      if (isComplete) this.#finish(file);
+      else this.#writeSlice(file);
+    });
+  }
+
+  /** The parts behind the body; digest and last zxid are those of now, when the body is complete. */
+  #writeEnd(writer: JuteWriter): void {
+    writeSeal(writer, this.#sum(writer));
+    const lastZxid = this.#database.lastZxid;
+    if (this.#options.digestEnabled) {
+      writer.long(lastZxid);
+      writer.int(DIGEST_VERSION);
+      // Nothing has been applied at zxid 0, and Apache writes no digest of nothing.
+      writer.longBig(lastZxid === 0 ? 0n : this.#database.tree.treeDigest());
+      writeSeal(writer, this.#sum(writer));
+    }
+    writer.long(lastZxid);
+    writeSeal(writer, this.#sum(writer));
+  }
+
+  #sum(writer: JuteWriter): number {
+    this.#checksum = adler32(this.#checksum, writer.bytes, this.#summed, writer.position);
+    this.#summed = writer.position;
+    return this.#checksum;
+  }
+
+  #finish(file: DiskFile): void {
+    const { disk } = this.#ports;
+    const { snapshotDirectory } = this.#options;
+    file.sync((error) => {
+      if (error !== null) return this.#fail(error, file);
+      file.close();
+      disk.rename(this.#unfinishedPath, this.#path, (renameError) => {
+        if (renameError !== null) return this.#fail(renameError, null);
+        disk.syncDirectory(snapshotDirectory, (syncError) => {
+          if (syncError !== null) return this.#fail(syncError, null);
+          const ms = this.#ports.clock.monotonicMs() - this.#startedMs;
+          this.#ports.trace.emit({ kind: 'snapshot-written', file: this.#path, bytes: this.#position, ms });
+          this.#events.onSnapshotWritten(this.zxid);
+        });
+      });
+    });
+  }
+
+  #fail(cause: DiskError | Error, file: DiskFile | null): void {
+    file?.close();
+    // What cannot be removed now is removed at the next start; under this name nobody reads it.
+    this.#ports.disk.remove(this.#unfinishedPath, () => {
+      if (!this.#isAbandoned) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
+      this.#events.onSnapshotFailed(cause);
+    });
+  }
+}

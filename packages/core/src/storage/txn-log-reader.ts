@@ -1,0 +1,414 @@
+/**
+ * Reads log files from the first entry to the end, in slices: each completed read is parsed in its own event, while
+ * the next one is on its way.
+ *
+ *     opening ─► header ─► entries ──(no valid entry)──► tail ─► judged ─► next file, or the end
+ *                             ▲ └─────┐
+ *                             └─ read ┘
+ *
+ * What it promises, for the entries behind `after` (what a snapshot holds needs no log):
+ *
+ * 1. They are delivered in ascending order of their zxids, each checked against its checksum.
+ * 2. Within an epoch none is missing between two of them, nor between `after` and the first: otherwise it stops with a
+ *    fault. Where the epoch changes, the number of txns before is unknown; a first counter other than 1 is reported.
+ * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In an
+ *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
+ *    whether anything is missing. Anything else is a fault.
+ */
+import {
+  counterOf,
+  epochOf,
+  formatZxid,
+  getInt,
+  isZxid,
+  JuteReader,
+  readTxnEntry,
+  type TxnEntry,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import { ADLER_START, adler32 } from './adler32.ts';
+import type { ZxidFile } from './file-names.ts';
+import { judgeLogTail, keptBytesOf } from './log-damage.ts';
+import {
+  END_OF_ENTRY,
+  ENTRY_FRAME_BYTES,
+  ENTRY_HEAD_BYTES,
+  entryZxidAt,
+  faultOfLogHeader,
+  LOG_HEADER_BYTES,
+  PAYLOAD_BYTES_MAX,
+} from './log-format.ts';
+
+export interface TxnLogReaderOptions {
+  readonly logDirectory: string;
+  /** Oldest first. */
+  readonly files: readonly ZxidFile[];
+  /** Entries up to this zxid are not delivered. */
+  readonly after: Zxid;
+}
+
+export interface TxnLogReaderEvents {
+  /** One entry, in order. Its byte fields are views that hold until the next one. */
+  onTxn(entry: TxnEntry): void;
+  /** Everything has been delivered; a torn tail has been cut and the cut is durable. */
+  onLogRead(): void;
+  /** The log cannot be trusted: which file, where, why and what to do. Nothing follows. */
+  onLogFault(error: Error): void;
+}
+
+/** Bytes of one read, and so of one slice of parsing: 2000 small entries. */
+const SLICE_BYTES = 256 * 1024;
+/** Bytes of one read of what should be zeros. */
+const TAIL_SLICE_BYTES = 1024 * 1024;
+
+export class TxnLogReader {
+  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #options: TxnLogReaderOptions;
+  readonly #events: TxnLogReaderEvents;
+  readonly #jute: JuteReader = new JuteReader(undefined, PAYLOAD_BYTES_MAX);
+
+  #fileIndex = -1;
+  #file: DiskFile | null = null;
+  #path = '';
+  #size = 0;
+  #hasHeader = false;
+  /** Position of the next read. */
+  #readAt = 0;
+  /** Bytes not parsed yet, and where they stand in the file. */
+  #bytes: Uint8Array = new Uint8Array(0);
+  #bytesAt = 0;
+  #tail: TailCollector | null = null;
+  /** Zxid of the last entry read, or what stands for it before the first. */
+  #lastZxid: Zxid;
+
+  constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: TxnLogReaderOptions, events: TxnLogReaderEvents) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#events = events;
+    this.#lastZxid = options.after;
+  }
+
+  start(): void {
+    this.#openNext();
+  }
+
+  get #isLastFile(): boolean {
+    return this.#fileIndex === this.#options.files.length - 1;
+  }
+
+  #openNext(): void {
+    this.#fileIndex++;
+    const { files, logDirectory } = this.#options;
+    const file = files[this.#fileIndex];
+    if (file === undefined) {
+      this.#events.onLogRead();
+      return;
+    }
+    this.#path = `${logDirectory}/${file.name}`;
+    if (this.#isMissingBefore(file.zxid)) {
+      this.#fault(0, `its name says that it begins with zxid 0x${formatZxid(file.zxid)}, ${this.#gapText()}`);
+      return;
+    }
+    this.#ports.disk.open(this.#path, { readOnly: true }, (error, opened) => {
+      if (error !== null) return this.#diskFault(error);
+      this.#file = opened;
+      this.#size = opened.size;
+      this.#hasHeader = false;
+      this.#bytes = new Uint8Array(0);
+      this.#bytesAt = 0;
+      this.#tail = null;
+      this.#readAt = 0;
+      this.#requestRead(SLICE_BYTES);
+    });
+  }
+
+  #requestRead(length: number): void {
+    const file = this.#file!;
+    const position = this.#readAt;
+    this.#readAt = Math.min(position + length, this.#size);
+    file.read(position, length, (error, bytes) => {
+      if (this.#file !== file) return;
+      if (error !== null) return this.#diskFault(error);
+      this.#onBytes(position, bytes);
+    });
+  }
+
+  #onBytes(position: number, bytes: Uint8Array): void {
+    if (bytes.length === 0) this.#readAt = this.#size = position;
+    // The next read is on its way while these bytes are parsed.
+    const isMore = this.#readAt < this.#size;
+    if (isMore) this.#requestRead(this.#tail === null ? SLICE_BYTES : TAIL_SLICE_BYTES);
+    if (this.#tail !== null) {
+      this.#tail.add(bytes);
+    } else {
+      this.#join(position, bytes);
+      if (!this.#parse(isMore)) return;
+    }
+    if (!isMore) this.#onFileRead();
+  }
+
+  /** Puts what was left of the last slice in front of this one. */
+  #join(position: number, bytes: Uint8Array): void {
+    const rest = this.#bytes;
+    if (rest.length === 0) {
+      this.#bytes = bytes;
+      this.#bytesAt = position;
+      return;
+    }
+    const joined = new Uint8Array(rest.length + bytes.length);
+    joined.set(rest);
+    joined.set(bytes, rest.length);
+    this.#bytes = joined;
+  }
+
+  /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
+  #parse(isMore: boolean): boolean {
+    const bytes = this.#bytes;
+    let at = 0;
+    if (!this.#hasHeader) {
+      const fault = this.#checkHeader(bytes);
+      if (fault !== null) {
+        this.#fault(0, fault);
+        return false;
+      }
+      if (this.#tail !== null) return true;
+      at = LOG_HEADER_BYTES;
+    }
+    for (;;) {
+      const remaining = bytes.length - at;
+      if (remaining < ENTRY_HEAD_BYTES) break;
+      const length = getInt(bytes, at + 8);
+      const isPlausible = length > 0 && length <= PAYLOAD_BYTES_MAX;
+      const entryEnd = at + length + ENTRY_FRAME_BYTES;
+      if (isPlausible && this.#bytesAt + entryEnd <= this.#size) {
+        if (entryEnd > bytes.length) break;
+        if (isWhole(bytes, at, length)) {
+          if (!this.#deliver(bytes, at, length)) return false;
+          at = entryEnd;
+          continue;
+        }
+      }
+      return this.#enterTail(at);
+    }
+    if (!isMore) return this.#enterTail(at);
+    this.#bytes = bytes.subarray(at);
+    this.#bytesAt += at;
+    return true;
+  }
+
+  #checkHeader(bytes: Uint8Array): string | null {
+    this.#hasHeader = true;
+    const isUnwritten = bytes.subarray(0, LOG_HEADER_BYTES).every((byte) => byte === 0);
+    if (isUnwritten || bytes.length < LOG_HEADER_BYTES) {
+      if (!this.#isLastFile) return `it has ${bytes.length < LOG_HEADER_BYTES ? 'only part of a' : 'no'} header`;
+      // A file that a crash left before its header was on the disk: judged as a whole.
+      this.#tail = new TailCollector(0);
+      this.#tail.add(bytes);
+      return null;
+    }
+    return faultOfLogHeader(bytes);
+  }
+
+  #deliver(bytes: Uint8Array, at: number, length: number): boolean {
+    const zxid = entryZxidAt(bytes, at);
+    if (zxid <= this.#options.after && isZxid(zxid)) return true;
+    const position = this.#bytesAt + at;
+    const payloadAt = at + ENTRY_HEAD_BYTES;
+    this.#jute.reset(bytes, payloadAt, payloadAt + length);
+    const entry = readTxnEntry(this.#jute);
+    if (entry === null) {
+      this.#fault(position, 'an entry has the right checksum but is not a txn that this version knows');
+      return false;
+    }
+    const next = entry.header.zxid;
+    if (next <= this.#lastZxid) {
+      this.#fault(position, `zxid 0x${formatZxid(next)} follows 0x${formatZxid(this.#lastZxid)}: the order is broken`);
+      return false;
+    }
+    if (this.#isMissingBefore(next)) {
+      this.#fault(position, `the next txn is zxid 0x${formatZxid(next)}, ${this.#gapText()}`);
+      return false;
+    }
+    if (epochOf(next) !== epochOf(this.#lastZxid) && counterOf(next) !== 1) {
+      this.#ports.trace.emit({
+        kind: 'warning',
+        message: `${this.#path}: epoch ${epochOf(next)} begins with zxid 0x${formatZxid(next)} instead of counter 1`,
+      });
+    }
+    this.#lastZxid = next;
+    this.#events.onTxn(entry);
+    return true;
+  }
+
+  #isMissingBefore(zxid: Zxid): boolean {
+    return zxid > this.#lastZxid + 1 && epochOf(zxid) === epochOf(this.#lastZxid);
+  }
+
+  #gapText(): string {
+    const last = this.#lastZxid;
+    const before =
+      last === this.#options.after
+        ? `the snapshot ends with 0x${formatZxid(last)}`
+        : `the log has 0x${formatZxid(last)} before it`;
+    return `but ${before}: txns are missing between them`;
+  }
+
+  /** From `at` on there is no valid entry any more; what is there is collected to the end of the file. */
+  #enterTail(at: number): true {
+    const tail = new TailCollector(this.#bytesAt + at);
+    tail.add(this.#bytes.subarray(at));
+    this.#bytes = new Uint8Array(0);
+    this.#tail = tail;
+    return true;
+  }
+
+  #onFileRead(): void {
+    const tail = this.#tail!;
+    this.#file?.close();
+    this.#file = null;
+    const { position } = tail;
+    const judgement = judgeLogTail({ position, bytes: tail.bytes(), length: tail.length });
+    if (judgement.kind === 'rotten') {
+      this.#fault(position, judgement.reason);
+      return;
+    }
+    if (position < LOG_HEADER_BYTES) {
+      this.#removeUnborn(judgement.kind === 'torn' ? judgement.reason : 'no header');
+      return;
+    }
+    if (judgement.kind === 'end') {
+      this.#openNext();
+      return;
+    }
+    const { trace } = this.#ports;
+    if (this.#isLastFile) {
+      trace.emit({ kind: 'log-tail-cut', file: this.#path, position, reason: judgement.reason });
+      this.#cut(position);
+      return;
+    }
+    trace.emit({
+      kind: 'warning',
+      message: `${this.#path} at position ${position}: ${judgement.reason}; the next file shows whether a txn is missing`,
+    });
+    this.#openNext();
+  }
+
+  #cut(position: number): void {
+    const { disk } = this.#ports;
+    disk.open(this.#path, { readOnly: false }, (error, file) => {
+      if (error !== null) return this.#diskFault(error);
+      file.truncate(position, (truncateError) => {
+        if (truncateError !== null) return this.#diskFault(truncateError);
+        file.sync((syncError) => {
+          file.close();
+          if (syncError !== null) return this.#diskFault(syncError);
+          this.#openNext();
+        });
+      });
+    });
+  }
+
+  /** Removes a last file whose header never reached the disk: nothing in it can have been acknowledged. */
+  #removeUnborn(reason: string): void {
+    const { disk, trace } = this.#ports;
+    trace.emit({ kind: 'log-tail-cut', file: this.#path, position: 0, reason: `${reason}; the file is removed` });
+    disk.remove(this.#path, (error) => {
+      if (error !== null) return this.#diskFault(error);
+      disk.syncDirectory(this.#options.logDirectory, (syncError) => {
+        if (syncError !== null) return this.#diskFault(syncError);
+        this.#openNext();
+      });
+    });
+  }
+
+  #fault(position: number, reason: string): void {
+    this.#file?.close();
+    this.#file = null;
+    this.#events.onLogFault(
+      new Error(
+        `${this.#path} at position ${position}: ${reason}. Acknowledged txns may be damaged or missing, so this server ` +
+          'does not start. Restore the directory from a backup or copy it from a healthy server; to go on without ' +
+          `what follows, move the later log files away and run: truncate -s ${position} ${this.#path}`,
+      ),
+    );
+  }
+
+  #diskFault(error: DiskError): void {
+    this.#file?.close();
+    this.#file = null;
+    this.#events.onLogFault(new Error(`the log cannot be read: ${error.message}`, { cause: error }));
+  }
+}
+
+function isWhole(bytes: Uint8Array, at: number, length: number): boolean {
+  const end = at + ENTRY_HEAD_BYTES + length;
+  return (
+    bytes[end] === END_OF_ENTRY &&
+    getInt(bytes, at) === 0 &&
+    getInt(bytes, at + 4) >>> 0 === adler32(ADLER_START, bytes, at + ENTRY_HEAD_BYTES, end)
+  );
+}
+
+/** What stands behind the last valid entry: the bytes that the judgement needs, and how many there are. */
+class TailCollector {
+  readonly position: number;
+  /** Bytes up to the last one that is not zero. */
+  length = 0;
+  #seen = 0;
+  #keptMax = 0;
+  readonly #kept: Uint8Array[] = [];
+  #keptLength = 0;
+
+  constructor(position: number) {
+    this.position = position;
+  }
+
+  add(bytes: Uint8Array): void {
+    const used = lengthWithoutZeros(bytes);
+    if (used > 0) this.length = this.#seen + used;
+    // Zeros are kept only once something follows them; a clean end keeps nothing.
+    if (this.#seen === 0) this.#keptMax = keptBytesOf(bytes);
+    if (used > 0 || this.#keptLength > 0) this.#keep(bytes);
+    this.#seen += bytes.length;
+  }
+
+  bytes(): Uint8Array {
+    const joined = new Uint8Array(Math.min(this.length, this.#keptMax));
+    let at = 0;
+    for (const part of this.#kept) {
+      if (at >= joined.length) break;
+      joined.set(part.subarray(0, joined.length - at), at);
+      at += part.length;
+    }
+    return joined;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const skipped = this.#seen - this.#keptLength;
+    if (this.#seen >= this.#keptMax) return;
+    if (skipped > 0) {
+      this.#kept.push(new Uint8Array(skipped));
+      this.#keptLength += skipped;
+    }
+    this.#kept.push(bytes);
+    this.#keptLength += bytes.length;
+  }
+}
+
+/** The number of bytes without the zeros at the end. */
+function lengthWithoutZeros(bytes: Uint8Array): number {
+  let end = bytes.length;
+  while (end > 0 && (bytes.byteOffset + end) % 4 !== 0) {
+    if (bytes[end - 1] !== 0) return end;
+    end--;
+  }
+  // Four bytes at a time: a file is grown by 64 MiB of zeros, and a start looks at them all.
+  const start = bytes.byteOffset + ((4 - (bytes.byteOffset % 4)) % 4);
+  const words = new Int32Array(bytes.buffer, start, Math.max(0, bytes.byteOffset + end - start) >> 2);
+  let word = words.length;
+  while (word > 0 && words[word - 1] === 0) word--;
+  end = start - bytes.byteOffset + word * 4;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end;
+}

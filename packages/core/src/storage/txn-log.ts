@@ -1,0 +1,279 @@
+/**
+ * The writing end of the transaction log: group commit.
+ *
+ *     append ─► collecting batch ──(flush, at the end of a turn)──► one write, one sync ──► onSynced(Durable)
+ *                     ▲                                                   │
+ *                     └───── appends meanwhile collect in the next ◄──────┘
+ *
+ * What holds, in this order, for every batch:
+ *
+ * 1. It is written only after the batch before it has been synced. So a crash damages at most one batch, the last one,
+ *    and nothing in that one was acknowledged; recovery relies on it (`log-damage.ts`).
+ * 2. A batch is at most BATCH_BYTES_MAX and one entry long, for the same reason.
+ * 3. It lies in one file, whose header, size and name were made durable before.
+ * 4. `Durable` is minted in `#onBatchSynced` and nowhere else; after a failure never again, whatever succeeds later.
+ */
+import { JuteWriter, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import type { Durable } from './durable.ts';
+import { logName } from './file-names.ts';
+import { LOG_HEADER_BYTES, logHeader, paddedLogSize, writeLogEntry } from './log-format.ts';
+
+/** Bytes after which a batch takes no further entry. */
+export const BATCH_BYTES_MAX: number = 4 * 1024 * 1024;
+
+export interface TxnLogOptions {
+  readonly logDirectory: string;
+  readonly preallocateBytes: number;
+  readonly logBytesMax: number;
+  readonly forceSync: boolean;
+  /** A sync that takes longer is reported. */
+  readonly syncWarningMs: number;
+}
+
+export interface TxnLogEvents {
+  /** Everything up to here is safe. */
+  onSynced(durable: Durable<Zxid>): void;
+  /** Told once. Nothing is written and nothing becomes durable any more. */
+  onLogFailed(error: Error): void;
+  /** The answer to `close`. */
+  onLogClosed(): void;
+}
+
+/** Entries that reach the disk together. Reused: its buffer stays as large as it has become. */
+class Batch {
+  readonly writer: JuteWriter = new JuteWriter(64 * 1024);
+  firstZxid: Zxid = 0 as Zxid;
+  lastZxid: Zxid = 0 as Zxid;
+  txns = 0;
+  /** Where the last entry starts, from the start of the batch. */
+  lastEntryAt = 0;
+  /** True when the batch begins a new file, whatever room the current one has. */
+  startsFile = false;
+
+  clear(): void {
+    this.writer.position = 0;
+    this.txns = 0;
+    this.startsFile = false;
+  }
+}
+
+export class TxnLog {
+  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
+  readonly #options: TxnLogOptions;
+  readonly #events: TxnLogEvents;
+
+  #collecting: Batch = new Batch();
+  /** Full batches, oldest first; only a disk much slower than the writers lets one wait here. */
+  readonly #waiting: Batch[] = [];
+  #inFlight: Batch | null = null;
+  readonly #spare: Batch[] = [];
+
+  #file: DiskFile | null = null;
+  /** Where the next batch is written. */
+  #position = 0;
+  /** What the file was grown to. */
+  #size = 0;
+  #writeStartedMs = 0;
+  #isFailed = false;
+  #isClosing = false;
+
+  constructor(ports: Pick<Ports, 'disk' | 'clock' | 'trace'>, options: TxnLogOptions, events: TxnLogEvents) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Encodes a txn into the collecting batch. Zxids come in ascending order. @returns bytes of its entry */
+  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
+    assert(!this.#isClosing, 'nothing is appended to a log that is closing');
+    if (this.#isFailed) return 0;
+    if (this.#collecting.writer.position >= BATCH_BYTES_MAX) this.#setAside();
+    const batch = this.#collecting;
+    if (batch.txns === 0) batch.firstZxid = header.zxid;
+    assert(batch.txns === 0 || header.zxid > batch.lastZxid, 'the zxids of a log ascend');
+    const start = batch.writer.position;
+    writeLogEntry(batch.writer, header, txn, treeDigest);
+    batch.lastEntryAt = start;
+    batch.lastZxid = header.zxid;
+    batch.txns++;
+    return batch.writer.position - start;
+  }
+
+  /** Hands what has been collected to the disk, unless a batch is on its way. */
+  flush(): void {
+    if (this.#inFlight !== null || this.#isFailed) return;
+    const batch = this.#nextBatch();
+    if (batch === null) return;
+    this.#inFlight = batch;
+    if (this.#file === null || batch.startsFile) this.#startFile(batch);
+    else this.#write(this.#file, batch);
+  }
+
+  /** The next txn appended begins a new file. */
+  roll(): void {
+    if (this.#collecting.txns > 0) this.#setAside();
+    this.#collecting.startsFile = true;
+  }
+
+  /** Writes and syncs what is left, then closes; `onLogClosed` follows. */
+  close(): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#maybeFinishClosing();
+  }
+
+  #maybeFinishClosing(): void {
+    this.flush();
+    if (this.#inFlight !== null && !this.#isFailed) return;
+    const file = this.#file;
+    this.#file = null;
+    const finish = (): void => {
+      file?.close();
+      this.#events.onLogClosed();
+    };
+    // The last sync has nothing new to make durable; its completion is the event that the answer comes with.
+    if (file === null) this.#ports.disk.syncDirectory(this.#options.logDirectory, finish);
+    else file.sync(finish);
+  }
+
+  #nextBatch(): Batch | null {
+    const full = this.#waiting.shift();
+    if (full !== undefined) return full;
+    if (this.#collecting.txns === 0) return null;
+    const batch = this.#collecting;
+    this.#collecting = this.#spare.pop() ?? new Batch();
+    return batch;
+  }
+
+  #setAside(): void {
+    this.#waiting.push(this.#collecting);
+    this.#collecting = this.#spare.pop() ?? new Batch();
+  }
+
+  /** A file's header, size and name are durable before the first entry is written. */
+  #startFile(batch: Batch): void {
+    this.#file?.close();
+    this.#file = null;
+    const { disk, trace } = this.#ports;
+    const { logDirectory, preallocateBytes, forceSync } = this.#options;
+    const path = `${logDirectory}/${logName(batch.firstZxid)}`;
+    disk.create(path, (error, file) => {
+      if (error !== null) return this.#fail(`create the log file ${path}`, error);
+      this.#file = file;
+      this.#position = LOG_HEADER_BYTES;
+      this.#size = paddedLogSize(LOG_HEADER_BYTES, LOG_HEADER_BYTES, preallocateBytes);
+      const size = this.#size;
+      const isDone = (attempted: string) => (failure: DiskError | null) => {
+        if (failure !== null) this.#fail(`${attempted} ${path}`, failure);
+      };
+      file.write(0, logHeader(), isDone('write the header of'));
+      if (size > LOG_HEADER_BYTES) file.preallocate(size, isDone(`grow to ${size} bytes`));
+      if (!forceSync) {
+        trace.emit({ kind: 'log-file-started', file: path });
+        this.#write(file, batch);
+        return;
+      }
+      file.sync((failure) => {
+        if (failure !== null) return this.#fail(`sync the header of ${path}`, failure);
+        if (this.#isFailed) return;
+        disk.syncDirectory(logDirectory, (directoryFailure) => {
+          if (directoryFailure !== null) return this.#fail(`sync the directory ${logDirectory}`, directoryFailure);
+          if (this.#isFailed) return;
+          trace.emit({ kind: 'log-file-started', file: path });
+          this.#write(file, batch);
+        });
+      });
+    });
+  }
+
+  #write(file: DiskFile, batch: Batch): void {
+    const position = this.#position;
+    const length = batch.writer.position;
+    this.#writeStartedMs = this.#ports.clock.monotonicMs();
+    const grown = this.#sizeFor(position, position + batch.lastEntryAt);
+    if (grown !== this.#size) {
+      this.#size = grown;
+      if (grown > file.size) {
+        file.preallocate(grown, (error) => {
+          if (error !== null) this.#fail(`grow to ${grown} bytes ${file.path}`, error);
+        });
+      }
+    }
+    this.#position = position + length;
+    file.write(position, batch.writer.bytes.subarray(0, length), (error) => {
+      if (error !== null) return this.#fail(`write ${length} bytes at ${position} of ${file.path}`, error);
+      if (!this.#options.forceSync) this.#onBatchSynced(batch, length);
+    });
+    if (!this.#options.forceSync) return;
+    file.sync((error) => {
+      if (error !== null) return this.#fail(`sync ${file.path} after ${length} bytes at ${position}`, error);
+      this.#onBatchSynced(batch, length);
+    });
+  }
+
+  /** The size before the first and before the last entry of a batch: what Apache's check before each entry comes to. */
+  #sizeFor(firstEntryAt: number, lastEntryAt: number): number {
+    const { preallocateBytes } = this.#options;
+    let size = paddedLogSize(firstEntryAt, this.#size, preallocateBytes);
+    for (;;) {
+      const larger = paddedLogSize(lastEntryAt, size, preallocateBytes);
+      if (larger === size) return size;
+      size = larger;
+    }
+  }
+
+  /**
+   * The one place where the log's durability is minted: the disk has reported the sync of a batch, every batch before
+   * it was synced earlier, and nothing has failed.
+   */
+  #onBatchSynced(batch: Batch, bytes: number): void {
+    if (this.#isFailed) return;
+    assert(this.#inFlight === batch, 'one batch is on its way at a time');
+    const { clock, trace } = this.#ports;
+    const syncMs = clock.monotonicMs() - this.#writeStartedMs;
+    const { lastZxid, txns } = batch;
+    this.#inFlight = null;
+    batch.clear();
+    // An exceptionally large batch gives its memory back.
+    if (batch.writer.bytes.length <= 2 * BATCH_BYTES_MAX && this.#spare.length < 2) this.#spare.push(batch);
+    if (this.#options.logBytesMax > 0 && this.#position > this.#options.logBytesMax) this.#rollBeforeNextBatch();
+    trace.emit({ kind: 'log-synced', txns, bytes, syncMs });
+    if (syncMs > this.#options.syncWarningMs) {
+      trace.emit({
+        kind: 'warning',
+        message:
+          `writing and syncing ${bytes} bytes of ${this.#file?.path} took ${Math.round(syncMs)} ms: clients wait that ` +
+          'long for their writes; is the disk of the log shared with something busy?',
+      });
+    }
+    this.#events.onSynced(lastZxid as Durable<Zxid>);
+    if (this.#isClosing) this.#maybeFinishClosing();
+  }
+
+  #rollBeforeNextBatch(): void {
+    (this.#waiting[0] ?? this.#collecting).startsFile = true;
+  }
+
+  #fail(attempted: string, cause: DiskError): void {
+    if (this.#isFailed) return;
+    this.#isFailed = true;
+    if (this.#isClosing) this.#maybeFinishClosing();
+    this.#file?.close();
+    this.#file = null;
+    this.#events.onLogFailed(
+      new Error(`cannot ${attempted}: ${cause.code}. No write is acknowledged any more. ${adviceFor(cause.code)}`, {
+        cause,
+      }),
+    );
+  }
+}
+
+function adviceFor(code: string): string {
+  const restart = 'then start the server again: every acknowledged write is in the log';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return `Make room on the file system, ${restart}.`;
+  if (code === 'EIO') return `The device reports errors: look at the kernel's log and replace it, ${restart}.`;
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `Make the directory writable, ${restart}.`;
+  return `Look at the file system, ${restart}.`;
+}

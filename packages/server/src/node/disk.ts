@@ -1,0 +1,163 @@
+import { close, fsync, mkdir, open, readdir, rename, stat, unlink } from 'node:fs';
+import { join } from 'node:path';
+import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
+import { FileQueue, type FileQueueHost } from './file-queue.ts';
+import { type Hold, holdDirectory } from './hold.ts';
+import { SyncPace } from './sync-pace.ts';
+import type { Turn, TurnDisk } from './turn.ts';
+
+/**
+ * Files of this machine.
+ *
+ * Effects on directories start at once in the thread pool. Effects on files wait for the end of the turn, because only
+ * then it is known whether there is just one small write to sync, which is done without the thread pool (`SyncPace`).
+ */
+export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
+  readonly pace: SyncPace = new SyncPace();
+  readonly #turn: Turn;
+  readonly #holds = new Map<string, Hold>();
+  /** Files that were idle and got effects in this turn. */
+  #touched: FileQueue[] = [];
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  makeDirectory(path: string, done: DiskDone): void {
+    mkdir(path, { recursive: true }, (error) => this.#finish('create directory', path, error, done));
+  }
+
+  list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
+    readdir(path, { withFileTypes: true }, (error, entries) => {
+      if (error !== null) {
+        this.deliver(done, makeDiskError('list', path, error), []);
+        return;
+      }
+      const names = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+      this.#measure(path, names, done);
+    });
+  }
+
+  open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
+    open(path, options.readOnly ? 'r' : 'r+', (error, fd) => {
+      if (error !== null) {
+        this.#failFile('open', path, error, done);
+        return;
+      }
+      stat(path, (statError, stats) => {
+        if (statError === null) this.deliver(done, null, new FileQueue(this, path, fd, stats.size));
+        else close(fd, () => this.#failFile('open', path, statError, done));
+      });
+    });
+  }
+
+  create(path: string, done: DiskDone<DiskFile>): void {
+    open(path, 'w+', (error, fd) => {
+      if (error === null) this.deliver(done, null, new FileQueue(this, path, fd, 0));
+      else this.#failFile('create', path, error, done);
+    });
+  }
+
+  rename(source: string, target: string, done: DiskDone): void {
+    rename(source, target, (error) => this.#finish(`rename to ${target}`, source, error, done));
+  }
+
+  remove(path: string, done: DiskDone): void {
+    unlink(path, (error) => this.#finish('remove', path, error, done));
+  }
+
+  syncDirectory(path: string, done: DiskDone): void {
+    open(path, 'r', (error, fd) => {
+      if (error !== null) {
+        this.#finish('sync directory', path, error, done);
+        return;
+      }
+      fsync(fd, (syncError) => {
+        // Some file systems cannot sync a directory and say EINVAL; they keep names in another way.
+        const failure = syncError?.code === 'EINVAL' ? null : syncError;
+        close(fd, () => this.#finish('sync directory', path, failure, done));
+      });
+    });
+  }
+
+  hold(path: string, done: DiskDone): void {
+    holdDirectory(path).then(
+      (hold) => {
+        this.#holds.set(path, hold);
+        this.deliver(done, null, undefined);
+      },
+      (error) => this.deliver(done, makeDiskError('hold directory', path, error), undefined),
+    );
+  }
+
+  release(path: string): void {
+    this.#holds.get(path)?.release();
+    this.#holds.delete(path);
+  }
+
+  /** Releases what is still held: the end of a server that failed. */
+  releaseAll(): void {
+    for (const path of [...this.#holds.keys()]) this.release(path);
+  }
+
+  /* ------------------------------------------------------------------------------------------------ turns ---- */
+
+  startEffects(): boolean {
+    if (this.#touched.length === 0) return false;
+    const touched = this.#touched;
+    this.#touched = [];
+    const [first] = touched;
+    if (touched.length === 1 && first !== undefined && this.pace.isQuick && first.finishLoneWrite()) return true;
+    for (const file of touched) file.start();
+    return false;
+  }
+
+  onTouched(file: FileQueue): void {
+    this.#touched.push(file);
+    this.#turn.mark();
+  }
+
+  deliver<T>(done: DiskDone<T>, error: DiskError | null, value: T): void {
+    if (this.#turn.isStopped) return;
+    try {
+      done(error, value);
+    } catch (fault) {
+      this.#turn.fail(fault);
+    }
+    this.#turn.mark();
+  }
+
+  /* --------------------------------------------------------------------------------------------- details ---- */
+
+  #finish(attempted: string, path: string, error: NodeJS.ErrnoException | null, done: DiskDone): void {
+    this.deliver(done, error === null ? null : makeDiskError(attempted, path, error), undefined);
+  }
+
+  /** A completion without a file: its receiver looks at the error first. */
+  #failFile(attempted: string, path: string, error: NodeJS.ErrnoException, done: DiskDone<DiskFile>): void {
+    this.deliver(done as DiskDone<DiskFile | null>, makeDiskError(attempted, path, error), null);
+  }
+
+  /** Tells the sizes of files; one that has gone meanwhile is left out. */
+  #measure(directory: string, names: readonly string[], done: DiskDone<readonly DirectoryEntry[]>): void {
+    const entries: DirectoryEntry[] = [];
+    let missing = names.length;
+    let failure: DiskError | null = null;
+    if (missing === 0) this.deliver(done, null, entries);
+    for (const name of names) {
+      const path = join(directory, name);
+      stat(path, (error, stats) => {
+        if (error === null) entries.push({ name, size: stats.size });
+        else if (error.code !== 'ENOENT') failure ??= makeDiskError('inspect', path, error);
+        missing--;
+        if (missing === 0) this.deliver(done, failure, entries);
+      });
+    }
+  }
+}
+
+/** An error of the system in the words of the port. */
+export function makeDiskError(attempted: string, path: string, error: unknown): DiskError {
+  const { code = 'EIO' } = error as NodeJS.ErrnoException;
+  return new DiskError(attempted, path, code, error);
+}

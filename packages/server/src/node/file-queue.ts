@@ -1,0 +1,212 @@
+import { close, fdatasync, fdatasyncSync, ftruncate, read, write, writeSync } from 'node:fs';
+import { type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
+import type { SyncPace } from './sync-pace.ts';
+
+/** What a file needs of the disk it is on. */
+export interface FileQueueHost {
+  readonly pace: SyncPace;
+  /** The file was idle and now has effects; `start` or `finishLoneWrite` is called at the end of the turn. */
+  onTouched(file: FileQueue): void;
+  deliver<T>(done: DiskDone<T>, error: DiskError | null, value: T): void;
+}
+
+type Effect =
+  | { readonly kind: 'read'; readonly position: number; readonly length: number; readonly done: DiskDone<Uint8Array> }
+  | { readonly kind: 'write'; readonly position: number; readonly bytes: Uint8Array; readonly done: DiskDone }
+  | { readonly kind: 'sync'; readonly done: DiskDone }
+  | { readonly kind: 'resize'; readonly size: number; readonly attempted: string; readonly done: DiskDone }
+  | { readonly kind: 'close' };
+
+/**
+ * An open file whose effects take place one after the other, in the order in which they were asked for.
+ *
+ * After a failed sync nothing is tried again: the kernel has dropped the pages, and a second sync would succeed without
+ * having written them.
+ */
+export class FileQueue implements DiskFile {
+  readonly path: string;
+  size: number;
+  readonly #host: FileQueueHost;
+  readonly #fd: number;
+  readonly #effects: Effect[] = [];
+  /** The first effect is taking place, or the disk has been told that there are effects. */
+  #isBusy = false;
+  #syncFailure: DiskError | null = null;
+
+  constructor(host: FileQueueHost, path: string, fd: number, size: number) {
+    this.#host = host;
+    this.path = path;
+    this.#fd = fd;
+    this.size = size;
+  }
+
+  read(position: number, length: number, done: DiskDone<Uint8Array>): void {
+    this.#add({ kind: 'read', position, length, done });
+  }
+
+  write(position: number, bytes: Uint8Array, done: DiskDone): void {
+    this.size = Math.max(this.size, position + bytes.length);
+    this.#add({ kind: 'write', position, bytes, done });
+  }
+
+  sync(done: DiskDone): void {
+    this.#add({ kind: 'sync', done });
+  }
+
+  /** Grows the file by a hole that reads as zeros, as Apache does. */
+  preallocate(size: number, done: DiskDone): void {
+    this.size = Math.max(this.size, size);
+    this.#add({ kind: 'resize', size: this.size, attempted: 'grow', done });
+  }
+
+  truncate(size: number, done: DiskDone): void {
+    this.size = size;
+    this.#add({ kind: 'resize', size, attempted: 'truncate', done });
+  }
+
+  close(): void {
+    this.#add({ kind: 'close' });
+  }
+
+  /**
+   * Writes and syncs here and now, when a small write and its sync are all there is to do.
+   *
+   * @returns false when there is something else to do, and nothing has been done
+   */
+  finishLoneWrite(): boolean {
+    const [first, second] = this.#effects;
+    if (this.#effects.length !== 2 || first?.kind !== 'write' || second?.kind !== 'sync') return false;
+    if (first.bytes.length > LONE_WRITE_BYTES_MAX || this.#syncFailure !== null) return false;
+    this.#effects.length = 0;
+    const writeFailure = this.#writeHere(first.position, first.bytes);
+    const syncFailure = writeFailure === null ? this.#syncHere() : null;
+    // Still busy: what the completions ask for waits in the queue until both are delivered.
+    this.#host.deliver(first.done, writeFailure, undefined);
+    this.#host.deliver(second.done, writeFailure ?? syncFailure, undefined);
+    this.#isBusy = false;
+    if (this.#effects.length > 0) this.#touch();
+    return true;
+  }
+
+  /** Starts the effects in the thread pool. */
+  start(): void {
+    const effect = this.#effects[0];
+    if (effect === undefined) {
+      this.#isBusy = false;
+      return;
+    }
+    if (this.#syncFailure !== null && effect.kind !== 'close') {
+      this.#complete(this.#syncFailure);
+      return;
+    }
+    switch (effect.kind) {
+      case 'read':
+        this.#read(effect.position, new Uint8Array(Math.max(0, effect.length)), 0);
+        return;
+      case 'write':
+        this.#write(effect.position, effect.bytes, 0);
+        return;
+      case 'sync':
+        this.#sync();
+        return;
+      case 'resize':
+        ftruncate(this.#fd, effect.size, (error) => {
+          if (error?.code === 'EINTR') this.start();
+          else this.#complete(error === null ? null : this.#failure(effect.attempted, error));
+        });
+        return;
+      case 'close':
+        this.#effects.length = 0;
+        close(this.#fd, () => {});
+        return;
+    }
+  }
+
+  #add(effect: Effect): void {
+    this.#effects.push(effect);
+    if (!this.#isBusy) this.#touch();
+  }
+
+  #touch(): void {
+    this.#isBusy = true;
+    this.#host.onTouched(this);
+  }
+
+  /** The first effect has taken place, or failed: tells it and starts the next one. */
+  #complete(error: DiskError | null, bytes: Uint8Array = NO_BYTES): void {
+    const effect = this.#effects.shift();
+    if (effect?.kind === 'read') this.#host.deliver(effect.done, error, bytes);
+    else if (effect !== undefined && effect.kind !== 'close') this.#host.deliver(effect.done, error, undefined);
+    this.start();
+  }
+
+  #read(position: number, bytes: Uint8Array, filled: number): void {
+    read(this.#fd, bytes, filled, bytes.length - filled, position + filled, (error, count) => {
+      if (error?.code === 'EINTR') this.#read(position, bytes, filled);
+      else if (error !== null) this.#complete(this.#failure('read', error));
+      else if (count > 0 && filled + count < bytes.length) this.#read(position, bytes, filled + count);
+      else this.#complete(null, filled + count === bytes.length ? bytes : bytes.subarray(0, filled + count));
+    });
+  }
+
+  #write(position: number, bytes: Uint8Array, written: number): void {
+    write(this.#fd, bytes, written, bytes.length - written, position + written, (error, count) => {
+      if (error?.code === 'EINTR') this.#write(position, bytes, written);
+      else if (error !== null) this.#complete(this.#failure('write', error));
+      else if (written + count < bytes.length) this.#write(position, bytes, written + count);
+      else this.#complete(null);
+    });
+  }
+
+  #sync(): void {
+    const startedMs = performance.now();
+    fdatasync(this.#fd, (error) => {
+      if (error?.code === 'EINTR') {
+        this.#sync();
+        return;
+      }
+      this.#host.pace.onSynced(performance.now() - startedMs, false);
+      if (error !== null) this.#syncFailure = this.#failure('sync', error);
+      this.#complete(this.#syncFailure);
+    });
+  }
+
+  #writeHere(position: number, bytes: Uint8Array): DiskError | null {
+    let written = 0;
+    while (written < bytes.length) {
+      try {
+        written += writeSync(this.#fd, bytes, written, bytes.length - written, position + written);
+      } catch (error) {
+        if (!isInterrupted(error)) return this.#failure('write', error as NodeJS.ErrnoException);
+      }
+    }
+    return null;
+  }
+
+  #syncHere(): DiskError | null {
+    const startedMs = performance.now();
+    for (;;) {
+      try {
+        fdatasyncSync(this.#fd);
+        this.#host.pace.onSynced(performance.now() - startedMs, true);
+        return null;
+      } catch (error) {
+        if (isInterrupted(error)) continue;
+        this.#syncFailure = this.#failure('sync', error as NodeJS.ErrnoException);
+        return this.#syncFailure;
+      }
+    }
+  }
+
+  #failure(attempted: string, error: NodeJS.ErrnoException): DiskError {
+    return new DiskError(attempted, this.path, error.code ?? 'EIO', error);
+  }
+}
+
+/** A larger write takes so long that the hop to the thread pool does not matter. */
+const LONE_WRITE_BYTES_MAX = 16 * 1024;
+const NO_BYTES = new Uint8Array(0);
+
+function isInterrupted(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EINTR';
+}

@@ -1,0 +1,213 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { ByteStream, StreamEvents } from '@meerkat/core';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NODE_CLOCK } from './clock.ts';
+import { type Listener, listen } from './network.ts';
+import { Turn } from './turn.ts';
+
+/** A core that records what its streams tell, and echoes at the end of the turn. */
+class EchoCore {
+  readonly events: string[] = [];
+  readonly streams: ByteStream[] = [];
+  isEchoing = true;
+  waiters: (() => void)[] = [];
+  #echoes: (() => void)[] = [];
+
+  onStreamOpened(stream: ByteStream): StreamEvents {
+    this.streams.push(stream);
+    return {
+      onBytes: (chunk) => {
+        expect(Object.getPrototypeOf(chunk)).toBe(Uint8Array.prototype);
+        this.note(`bytes ${Buffer.from(chunk).toString()}`);
+        if (this.isEchoing) this.#echoes.push(() => stream.write(chunk));
+      },
+      onDrain: () => this.note('drain'),
+      onClosed: (reason) => this.note(`closed ${reason}`),
+    };
+  }
+
+  note(event: string): void {
+    this.events.push(event);
+    for (const wake of this.waiters.splice(0)) wake();
+  }
+
+  async until(event: string): Promise<void> {
+    while (!this.events.includes(event)) await new Promise<void>((resolve) => this.waiters.push(resolve));
+  }
+
+  onTurnEnd(): void {
+    for (const echo of this.#echoes.splice(0)) echo();
+  }
+
+  nextDeadlineMs(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  onTick(): void {}
+}
+
+let core: EchoCore;
+let turn: Turn;
+let listener: Listener;
+const sockets: Socket[] = [];
+
+beforeEach(async () => {
+  core = new EchoCore();
+  turn = new Turn(NODE_CLOCK, (error) => {
+    throw error;
+  });
+  turn.start(core, { startEffects: () => false });
+  const options = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false };
+  listener = await listen(
+    options,
+    turn,
+    (stream) => core.onStreamOpened(stream),
+    () => {},
+  );
+});
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const stream of core.streams) stream.destroy();
+  listener.close();
+  turn.stop();
+});
+
+async function dial(): Promise<Socket> {
+  const socket = connect(listener.port, '127.0.0.1');
+  sockets.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+describe('a stream', () => {
+  test('names its peer, and what a turn answers leaves at its end', async () => {
+    const socket = await dial();
+    socket.write('ping');
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).toBe('ping');
+    const [stream] = core.streams;
+    expect(stream?.remote).toEqual({ ip: Uint8Array.of(127, 0, 0, 1), host: '127.0.0.1', port: socket.localPort });
+    expect(stream?.queuedBytes).toBe(0);
+    expect(core.events).toEqual(['bytes ping']);
+  });
+
+  test('a peer that half-closes right after its request still gets the answer', async () => {
+    const socket = await dial();
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
+    socket.end('srvr');
+    await once(socket, 'close');
+    expect(answer).toBe('srvr');
+    await core.until('closed closed by peer');
+  });
+
+  test('bytes that the kernel does not take are queued, and told when they have left', async () => {
+    const socket = await dial();
+    core.isEchoing = false;
+    socket.write('go');
+    await core.until('bytes go');
+    const [stream] = core.streams;
+    socket.pause();
+    stream?.write(new Uint8Array(20_000_000));
+    expect(stream?.queuedBytes).toBeGreaterThan(0);
+    expect(core.events).toEqual(['bytes go']);
+    socket.resume();
+    await core.until('drain');
+    expect(stream?.queuedBytes).toBe(0);
+  });
+
+  test('no bytes come while it is paused', async () => {
+    const socket = await dial();
+    socket.write('1');
+    await core.until('bytes 1');
+    core.streams[0]?.pause();
+    socket.write('2');
+    const other = await dial();
+    other.write('other');
+    await core.until('bytes other');
+    expect(core.events).not.toContain('bytes 2');
+    core.streams[0]?.resume();
+    await core.until('bytes 2');
+  });
+
+  test('end lets leave what was written, and takes no more', async () => {
+    const socket = await dial();
+    core.isEchoing = false;
+    socket.write('x');
+    await core.until('bytes x');
+    let received = 0;
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    core.streams[0]?.write(new Uint8Array(3_000_000));
+    core.streams[0]?.end();
+    core.streams[0]?.write(new Uint8Array(5));
+    socket.write('ignored');
+    await once(socket, 'close');
+    expect(received).toBe(3_000_000);
+    await core.until('closed closed by this server');
+    expect(core.events).not.toContain('bytes ignored');
+  });
+
+  test('a reset is told once, with its reason', async () => {
+    const socket = await dial();
+    socket.write('x');
+    await core.until('bytes x');
+    socket.resetAndDestroy();
+    await core.until('closed reset by peer');
+    expect(core.events.filter((event) => event.startsWith('closed'))).toHaveLength(1);
+  });
+});
+
+test('a port in use rejects with the code of the system', async () => {
+  const options = { host: '127.0.0.1', port: listener.port, backlog: -1, keepAlive: false };
+  const second = listen(
+    options,
+    turn,
+    (stream) => core.onStreamOpened(stream),
+    () => {},
+  );
+  await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE' });
+});
+
+test('an error in the core ends its server and is told once', async () => {
+  const faults: unknown[] = [];
+  const failing = new Turn(NODE_CLOCK, (error) => faults.push(error));
+  const error = new Error('a mistake');
+  const parts = {
+    onTurnEnd() {
+      throw error;
+    },
+    nextDeadlineMs: () => 0,
+    onTick() {},
+  };
+  failing.start(parts, { startEffects: () => false });
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect(faults).toEqual([error]);
+  expect(failing.isStopped).toBe(true);
+});
+
+test('the core is told of its deadline, again when it moves', async () => {
+  const ticks: number[] = [];
+  const ticking = new Turn(NODE_CLOCK, () => {});
+  let deadlineMs = performance.now() + 5;
+  const ticked = new Promise<void>((resolve) => {
+    const parts = {
+      onTurnEnd() {},
+      nextDeadlineMs: () => deadlineMs,
+      onTick() {
+        ticks.push(performance.now() - deadlineMs);
+        if (ticks.length === 3) resolve();
+        if (performance.now() >= deadlineMs) deadlineMs += 5;
+      },
+    };
+    ticking.start(parts, { startEffects: () => false });
+  });
+  await ticked;
+  ticking.stop();
+  expect(ticks.length).toBe(3);
+});

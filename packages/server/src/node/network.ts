@@ -1,0 +1,177 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
+import { parseIp } from '../auth/ip-address.ts';
+import type { Turn } from './turn.ts';
+
+export interface ListenOptions {
+  /** Name or address; null = every address of the machine. */
+  readonly host: string | null;
+  /** 0 = any free port. */
+  readonly port: number;
+  /** −1 = the runtime's default. */
+  readonly backlog: number;
+  readonly keepAlive: boolean;
+}
+
+/** A port that accepts connections. */
+export interface Listener {
+  /** As the system tells it; host is "::" or "0.0.0.0" for every address. */
+  readonly host: string;
+  readonly port: number;
+  /** Accepts nothing more; connections that are there stay. */
+  close(): void;
+}
+
+/**
+ * Listens, and gives each connection to `onStream`, which tells what to do with its events.
+ *
+ * @param onWarning an accept that failed: too many open files, for instance
+ * @returns once it listens; rejects with Node's error when it cannot
+ */
+export function listen(
+  options: ListenOptions,
+  turn: Turn,
+  onStream: (stream: ByteStream) => StreamEvents,
+  onWarning: (message: string) => void,
+): Promise<Listener> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
+    if (turn.isStopped) {
+      socket.destroy();
+      return;
+    }
+    new SocketStream(socket, turn).open(onStream);
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(
+      {
+        port: options.port,
+        ...(options.host === null ? {} : { host: options.host }),
+        ...(options.backlog < 0 ? {} : { backlog: options.backlog }),
+      },
+      () => {
+        server.off('error', reject);
+        server.on('error', (error) => onWarning(`cannot accept a connection: ${error.message}`));
+        resolve(describeListener(server));
+      },
+    );
+  });
+}
+
+function describeListener(server: Server): Listener {
+  const { address, port } = server.address() as AddressInfo;
+  return { host: address, port, close: () => server.close() };
+}
+
+/** One socket as a stream of bytes. */
+class SocketStream implements ByteStream {
+  readonly remote: PeerAddress;
+  readonly #socket: Socket;
+  readonly #turn: Turn;
+  #events: StreamEvents | null = null;
+  /** The kernel did not take everything at once: `onDrain` is owed. */
+  #isQueued = false;
+  #isEnding = false;
+  #closeReason = 'closed by this server';
+
+  constructor(socket: Socket, turn: Turn) {
+    this.#socket = socket;
+    this.#turn = turn;
+    const host = socket.remoteAddress ?? '0.0.0.0';
+    const ip = parseIp(host) ?? new Uint8Array(4);
+    this.remote = { ip, host: ip.length === 4 ? ip.join('.') : host, port: socket.remotePort ?? 0 };
+  }
+
+  open(onStream: (stream: ByteStream) => StreamEvents): void {
+    const socket = this.#socket;
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#closeReason = error.code === 'ECONNRESET' ? 'reset by peer' : (error.code ?? error.message);
+    });
+    socket.on('close', this.#onClose);
+    try {
+      this.#events = onStream(this);
+    } catch (error) {
+      socket.destroy();
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  }
+
+  get queuedBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#isEnding || this.#socket.destroyed) return;
+    this.#socket.write(bytes, this.#onWritten);
+    // The kernel is offered the bytes at once; what it did not take is told by this length.
+    if (this.#socket.writableLength > 0) this.#isQueued = true;
+  }
+
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    // Reading goes on, and what comes is dropped: unread input would make the kernel reset the connection and with it
+    // the answer that is on its way.
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  destroy(): void {
+    this.#isEnding = true;
+    this.#socket.destroy();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isEnding || this.#turn.isStopped) return;
+    try {
+      // A plain array of bytes, so that the core sees one kind of object everywhere.
+      this.#events?.onBytes(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+
+  readonly #onWritten = (): void => {
+    if (!this.#isQueued || this.#socket.writableLength > 0 || this.#turn.isStopped) return;
+    this.#isQueued = false;
+    try {
+      this.#events?.onDrain();
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+
+  /** The peer sends nothing more. What this turn answers to its last bytes still leaves. */
+  readonly #onEnd = (): void => {
+    if (!this.#isEnding) this.#closeReason = 'closed by peer';
+    setImmediate(() => {
+      this.#isEnding = true;
+      this.#socket.destroySoon();
+    });
+  };
+
+  readonly #onClose = (): void => {
+    if (this.#turn.isStopped) return;
+    const events = this.#events;
+    this.#events = null;
+    try {
+      events?.onClosed(this.#closeReason);
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+}

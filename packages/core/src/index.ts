@@ -1,5 +1,7 @@
-export { AssertionError, assert } from './assert.ts';
+export { AssertionError } from './assert.ts';
 export * from './options.ts';
 export * from './ports.ts';
-export * from './server-stats.ts';
+export { ServerCore, type ServerCoreEvents, type ServerCoreParts } from './server-core.ts';
+export { ServerStats } from './server-stats.ts';
 export * from './server-view.ts';
+export { formatSessionId } from './session/session.ts';

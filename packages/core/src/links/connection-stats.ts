@@ -1,0 +1,87 @@
+import { OpCode } from '@meerkat/protocol';
+
+/** What `cons` tells of one connection (ServerCnxn). Latencies and response times in monotonic milliseconds. */
+export class ConnectionStats {
+  /** Wall-clock milliseconds. */
+  readonly establishedWallMs: number;
+  packetsReceived = 0;
+  packetsSent = 0;
+  lastOperation: string | null = null;
+  lastCxid = 0;
+  lastZxid = 0;
+  lastResponseMs = 0;
+  lastLatencyMs = 0;
+  minLatencyMs = 0;
+  maxLatencyMs = 0;
+  #latencyTotal = 0;
+  #latencyCount = 0;
+
+  constructor(establishedWallMs: number) {
+    this.establishedWallMs = establishedWallMs;
+  }
+
+  onRequest(xid: number, op: number): void {
+    this.lastOperation = OPERATION_NAMES.get(op) ?? null;
+    if (xid > 0) this.lastCxid = xid;
+  }
+
+  onReply(_xid: number, zxid: number, latencyMs: number, nowMs: number): void {
+    this.lastZxid = zxid;
+    this.lastResponseMs = nowMs;
+    this.lastLatencyMs = latencyMs;
+    if (latencyMs < this.minLatencyMs) this.minLatencyMs = latencyMs;
+    if (latencyMs > this.maxLatencyMs) this.maxLatencyMs = latencyMs;
+    this.#latencyTotal += latencyMs;
+    this.#latencyCount++;
+  }
+
+  get averageLatencyMs(): number {
+    return this.#latencyCount === 0 ? 0 : Math.floor(this.#latencyTotal / this.#latencyCount);
+  }
+
+  /** As `crst` leaves it: no latency known, so that the next one is the smallest. */
+  reset(): void {
+    this.packetsReceived = 0;
+    this.packetsSent = 0;
+    this.lastOperation = 'NA';
+    this.lastCxid = -1;
+    this.lastZxid = -1;
+    this.lastResponseMs = 0;
+    this.lastLatencyMs = 0;
+    this.minLatencyMs = Number.MAX_SAFE_INTEGER;
+    this.maxLatencyMs = 0;
+    this.#latencyTotal = 0;
+    this.#latencyCount = 0;
+  }
+}
+
+/** Short names of operations, as `cons` prints them (Request.op2String). */
+const OPERATION_NAMES: ReadonlyMap<number, string> = new Map([
+  [OpCode.ping, 'PING'],
+  [OpCode.multi, 'MULT'],
+  [OpCode.multiRead, 'MLTR'],
+  [OpCode.create, 'CREA'],
+  [OpCode.create2, 'CREA'],
+  [OpCode.createContainer, 'CREA'],
+  [OpCode.createTTL, 'CREA'],
+  [OpCode.delete, 'DELE'],
+  [OpCode.setData, 'SETD'],
+  [OpCode.reconfig, 'RECO'],
+  [OpCode.setACL, 'SETA'],
+  [OpCode.closeSession, 'CLOS'],
+  [OpCode.sync, 'SYNC'],
+  [OpCode.check, 'CHEC'],
+  [OpCode.exists, 'EXIS'],
+  [OpCode.getData, 'GETD'],
+  [OpCode.setWatches, 'SETW'],
+  [OpCode.setWatches2, 'STW2'],
+  [OpCode.addWatch, 'ADDW'],
+  [OpCode.getACL, 'GETA'],
+  [OpCode.getChildren, 'GETC'],
+  [OpCode.getChildren2, 'GETC'],
+  [OpCode.getAllChildrenNumber, 'GETACN'],
+  [OpCode.checkWatches, 'CHKW'],
+  [OpCode.removeWatches, 'REMW'],
+  [OpCode.whoAmI, 'HOMI'],
+  [OpCode.getEphemerals, 'GETE'],
+]);

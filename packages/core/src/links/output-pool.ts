@@ -1,0 +1,33 @@
+import { JuteWriter } from '@meerkat/protocol';
+
+/**
+ * Buffers for replies, passed from connection to connection.
+ *
+ * A connection needs one only from its first reply of a turn until the kernel has taken the bytes, which is nearly
+ * always the end of the same turn; so a handful of warm buffers serves thousands of connections.
+ */
+export class OutputPool {
+  readonly #free: JuteWriter[] = [];
+  #freeBytes = 0;
+
+  take(): JuteWriter {
+    const writer = this.#free.pop();
+    if (writer === undefined) return new JuteWriter(INITIAL_BYTES);
+    this.#freeBytes -= writer.bytes.length;
+    writer.position = 0;
+    return writer;
+  }
+
+  /** Gives a buffer back; nobody else may hold its bytes any more. */
+  give(writer: JuteWriter): void {
+    const bytes = writer.bytes.length;
+    if (bytes > KEPT_BYTES_MAX || this.#freeBytes + bytes > POOL_BYTES_MAX) return;
+    this.#freeBytes += bytes;
+    this.#free.push(writer);
+  }
+}
+
+const INITIAL_BYTES = 4096;
+/** A larger buffer was grown for one large reply and is left to the garbage collector. */
+const KEPT_BYTES_MAX = 256 * 1024;
+const POOL_BYTES_MAX = 16 * 1024 * 1024;

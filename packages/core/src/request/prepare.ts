@@ -1,0 +1,303 @@
+import {
+  type CheckRequest,
+  CreateMode,
+  type CreateRequest,
+  type DeleteRequest,
+  ErrorCode,
+  isValidPath,
+  type MultiOp,
+  type MultiRequest,
+  type MultiSubTxn,
+  OpCode,
+  Perm,
+  parentOf,
+  type SetAclRequest,
+  type SetDataRequest,
+  type Txn,
+  type WriteRequest,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Identity } from '../ports.ts';
+import type { Quotas } from '../tree/quota.ts';
+import { CONTAINER_OWNER, ownerOfTtl, TTL_MS_MAX, ZnodeKind } from '../tree/znode-kind.ts';
+import type { PendingTree, PendingZnode } from './pending.ts';
+import type { Permission } from './permission.ts';
+
+/** Whose request it is, and the zxid and time of the txn that it becomes. */
+export interface PrepareContext {
+  readonly sessionId: bigint;
+  readonly identities: readonly Identity[];
+  readonly zxid: Zxid;
+  /** Wall-clock milliseconds. */
+  readonly time: number;
+}
+
+export interface PrepareOptions {
+  readonly extendedTypesEnabled: boolean;
+  readonly enforceQuota: boolean;
+}
+
+/**
+ * Turns requests into txns: every check that can fail happens here, against the tree as it will be
+ * (PrepRequestProcessor).
+ *
+ * A txn says what the tree is afterwards, not what to do: the final name of a sequential znode, the version a znode
+ * then has. A request that fails becomes an error txn, which takes a zxid like any other. The order of the checks is
+ * Apache's; the first that fails decides.
+ */
+export class Preparer {
+  readonly #pending: PendingTree;
+  readonly #permission: Permission;
+  readonly #quotas: Quotas;
+  readonly #options: PrepareOptions;
+
+  constructor(pending: PendingTree, permission: Permission, quotas: Quotas, options: PrepareOptions) {
+    this.#pending = pending;
+    this.#permission = permission;
+    this.#quotas = quotas;
+    this.#options = options;
+  }
+
+  prepareWrite(request: WriteRequest | CheckRequest, context: PrepareContext): MultiSubTxn {
+    const prepared = this.#prepareOne(request, context);
+    return typeof prepared === 'number' ? { type: OpCode.error, error: prepared } : prepared;
+  }
+
+  /** All operations, each seeing the ones before it; or, when one fails, none. */
+  prepareMulti(request: MultiRequest, context: PrepareContext): Txn {
+    const txns: MultiSubTxn[] = [];
+    let isFailed = false;
+    this.#pending.beginMulti();
+    for (const op of request.ops) {
+      const prepared: MultiSubTxn | ErrorCode = isFailed
+        ? ErrorCode.runtimeInconsistency
+        : this.#prepareOne(op, context);
+      if (typeof prepared === 'number') {
+        isFailed = true;
+        txns.push({ type: OpCode.error, error: prepared });
+      } else {
+        txns.push(prepared);
+      }
+    }
+    this.#pending.endMulti(!isFailed);
+    return { type: OpCode.multi, txns };
+  }
+
+  /** The session ends: the txn names every ephemeral that it will own, so that all servers delete the same. */
+  prepareCloseSession(sessionId: bigint, zxid: Zxid): Txn {
+    const paths = this.#pending.ephemeralsOf(sessionId);
+    for (const path of paths) {
+      const znode = this.#pending.find(path);
+      const parent = this.#pending.find(parentOf(path));
+      if (znode !== null && parent !== null) this.#putDeleted(znode, parent, zxid);
+    }
+    return { type: OpCode.closeSession, paths };
+  }
+
+  /** A container or TTL znode that nobody needs any more. No session asks for it and no ACL is in its way. */
+  prepareDeleteContainer(path: string, zxid: Zxid): Txn {
+    const znode = this.#pending.find(path);
+    const parent = this.#pending.find(parentOf(path));
+    if (znode === null || parent === null) return { type: OpCode.error, error: ErrorCode.noNode };
+    if (znode.childCount > 0) return { type: OpCode.error, error: ErrorCode.notEmpty };
+    if (znode.kind !== ZnodeKind.container && znode.kind !== ZnodeKind.ttl) {
+      return { type: OpCode.error, error: ErrorCode.badVersion };
+    }
+    this.#putDeleted(znode, parent, zxid);
+    return { type: OpCode.deleteContainer, path };
+  }
+
+  #prepareOne(request: WriteRequest | MultiOp, context: PrepareContext): MultiSubTxn | ErrorCode {
+    switch (request.op) {
+      case OpCode.setData:
+        return this.#prepareSetData(request, context);
+      case OpCode.create:
+      case OpCode.create2:
+      case OpCode.createContainer:
+      case OpCode.createTTL:
+        return this.#prepareCreate(request, context);
+      case OpCode.delete:
+        return this.#prepareDelete(request, context);
+      case OpCode.setACL:
+        return this.#prepareSetAcl(request, context);
+      case OpCode.check:
+        return this.#prepareCheck(request, context);
+    }
+  }
+
+  #prepareCreate(request: CreateRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+    const { op, flags, ttl } = request;
+    const { zxid, time } = context;
+    if (flags < CreateMode.persistent || flags > CreateMode.persistentSequentialWithTtl) return ErrorCode.badArguments;
+    const isTtl = flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl;
+    if (isTtl && !this.#options.extendedTypesEnabled) return ErrorCode.unimplemented;
+    // A createTTL whose flags are not those of a TTL znode brings no valid ttl; Apache's server stops at applying it.
+    if (isTtl || op === OpCode.createTTL ? ttl <= 0 || ttl > TTL_MS_MAX : ttl >= 0) return ErrorCode.badArguments;
+    if (!isTtl && op === OpCode.createTTL) return ErrorCode.badArguments;
+
+    if (request.path.lastIndexOf('/') < 0 || request.path.includes('\0')) return ErrorCode.badArguments;
+    const acl = this.#permission.resolveAcl(request.acl, context.identities);
+    if (acl === null) return ErrorCode.invalidACL;
+    const parent = this.#pending.find(request.path.slice(0, request.path.lastIndexOf('/')));
+    if (parent === null) return ErrorCode.noNode;
+    if (!this.#isAllowed(parent, Perm.create, context)) return ErrorCode.noAuth;
+
+    const path = isSequential(flags) ? request.path + formatSequence(parent.cversion) : request.path;
+    if (!isValidPath(path)) return ErrorCode.badArguments;
+    if (this.#pending.find(path) !== null) return ErrorCode.nodeExists;
+    if (parent.kind === ZnodeKind.ephemeral) return ErrorCode.noChildrenForEphemerals;
+    const { data } = request;
+    const dataLength = data === null ? 0 : data.length;
+    if (this.#isOverQuota(path, dataLength, 1)) return ErrorCode.quotaExceeded;
+
+    const isEphemeral =
+      (op === OpCode.create || op === OpCode.create2) &&
+      (flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential);
+    const kind = kindOf(op, isEphemeral);
+    // The counter of children ever created stays at its end rather than start anew and give out names twice.
+    const parentCversion = Math.min(parent.cversion + 1, SEQUENCE_MAX);
+    const { childCount } = parent;
+    this.#pending.putTouched(
+      { ...parent, zxid, childCount: childCount + 1, cversion: parentCversion, pzxid: zxid },
+      parent,
+    );
+    const created: PendingZnode = {
+      path,
+      zxid,
+      exists: true,
+      kind,
+      acl,
+      childCount: 0,
+      dataLength,
+      czxid: zxid,
+      mzxid: zxid,
+      ctime: time,
+      mtime: time,
+      version: 0,
+      cversion: 0,
+      aversion: 0,
+      ephemeralOwner: ownerOf(kind, context.sessionId, ttl),
+      pzxid: zxid,
+      digest: 0,
+    };
+    this.#pending.putWritten(created, data);
+    switch (op) {
+      case OpCode.createContainer:
+        return { type: op, path, data, acl, parentCversion };
+      case OpCode.createTTL:
+        return { type: op, path, data, acl, parentCversion, ttl };
+      default:
+        return { type: op, path, data, acl, isEphemeral, parentCversion };
+    }
+  }
+
+  #prepareDelete(request: DeleteRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+    const { path } = request;
+    if (!path.includes('/') || path.includes('\0') || SPECIAL_PATHS.has(path)) return ErrorCode.badArguments;
+    const parent = this.#pending.find(path.slice(0, path.lastIndexOf('/')));
+    if (parent === null) return ErrorCode.noNode;
+    if (!this.#isAllowed(parent, Perm.delete, context)) return ErrorCode.noAuth;
+    const znode = this.#pending.find(path);
+    if (znode === null) return ErrorCode.noNode;
+    if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
+    if (znode.childCount > 0) return ErrorCode.notEmpty;
+    this.#putDeleted(znode, parent, context.zxid);
+    return { type: OpCode.delete, path };
+  }
+
+  #prepareSetData(request: SetDataRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+    const { path, data } = request;
+    if (!isValidPath(path)) return ErrorCode.badArguments;
+    const znode = this.#pending.find(path);
+    if (znode === null) return ErrorCode.noNode;
+    if (!this.#isAllowed(znode, Perm.write, context)) return ErrorCode.noAuth;
+    const dataLength = data === null ? 0 : data.length;
+    if (this.#isOverQuota(path, dataLength - znode.dataLength, 0)) return ErrorCode.quotaExceeded;
+    if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
+    const version = (znode.version + 1) | 0;
+    const { zxid, time } = context;
+    this.#pending.putWritten({ ...znode, zxid, dataLength, mzxid: zxid, mtime: time, version }, data);
+    return { type: OpCode.setData, path, data, version };
+  }
+
+  #prepareSetAcl(request: SetAclRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+    const { path } = request;
+    if (!isValidPath(path)) return ErrorCode.badArguments;
+    const acl = this.#permission.resolveAcl(request.acl, context.identities);
+    if (acl === null) return ErrorCode.invalidACL;
+    const znode = this.#pending.find(path);
+    if (znode === null) return ErrorCode.noNode;
+    if (!this.#isAllowed(znode, Perm.admin, context)) return ErrorCode.noAuth;
+    if (!isExpected(request.version, znode.aversion)) return ErrorCode.badVersion;
+    const version = (znode.aversion + 1) | 0;
+    this.#pending.putTouched({ ...znode, zxid: context.zxid, acl, aversion: version }, znode);
+    return { type: OpCode.setACL, path, acl, version };
+  }
+
+  #prepareCheck(request: CheckRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+    const { path } = request;
+    if (!isValidPath(path)) return ErrorCode.badArguments;
+    const znode = this.#pending.find(path);
+    if (znode === null) return ErrorCode.noNode;
+    if (!this.#isAllowed(znode, Perm.read, context)) return ErrorCode.noAuth;
+    if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
+    return { type: OpCode.check, path, version: (znode.version + 1) | 0 };
+  }
+
+  #putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
+    const { childCount } = parent;
+    this.#pending.putTouched({ ...parent, zxid, childCount: childCount - 1, pzxid: zxid }, parent);
+    this.#pending.putDeleted({ ...znode, zxid, exists: false });
+  }
+
+  #isAllowed(znode: PendingZnode, perms: number, context: PrepareContext): boolean {
+    return this.#permission.isAllowed(znode.acl, perms, context.identities);
+  }
+
+  #isOverQuota(path: string, bytesDelta: number, countDelta: number): boolean {
+    return this.#options.enforceQuota && this.#quotas.check(path, bytesDelta, countDelta) !== 'ok';
+  }
+}
+
+/** The system's own znodes, which nobody deletes. */
+const SPECIAL_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/config', '/zookeeper/quota']);
+
+function isExpected(expected: number, actual: number): boolean {
+  return expected === -1 || expected === actual;
+}
+
+function isSequential(flags: number): boolean {
+  return (
+    flags === CreateMode.persistentSequential ||
+    flags === CreateMode.ephemeralSequential ||
+    flags === CreateMode.persistentSequentialWithTtl
+  );
+}
+
+/** Largest number of children ever created that a parent can count. */
+const SEQUENCE_MAX = 2 ** 32 - 1;
+
+/** Ten digits, so that names sort as numbers: 0 … 4,294,967,295. */
+function formatSequence(sequence: number): string {
+  return sequence.toString().padStart(10, '0');
+}
+
+/** The operation decides what a znode is, not the flags: create with the flags of a container makes a plain znode. */
+function kindOf(op: CreateRequest['op'], isEphemeral: boolean): ZnodeKind {
+  if (op === OpCode.createContainer) return ZnodeKind.container;
+  if (op === OpCode.createTTL) return ZnodeKind.ttl;
+  return isEphemeral ? ZnodeKind.ephemeral : ZnodeKind.persistent;
+}
+
+function ownerOf(kind: ZnodeKind, sessionId: bigint, ttl: number): bigint {
+  switch (kind) {
+    case ZnodeKind.ephemeral:
+      return sessionId;
+    case ZnodeKind.container:
+      return CONTAINER_OWNER;
+    case ZnodeKind.ttl:
+      return ownerOfTtl(ttl);
+    default:
+      return 0n;
+  }
+}

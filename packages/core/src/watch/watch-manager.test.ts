@@ -1,0 +1,113 @@
+import { EventType, type Zxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import { type WatchEvent, type Watcher, WatchManager } from './watch-manager.ts';
+import { WatchMode } from './watch-table.ts';
+
+class Recorder implements Watcher {
+  readonly told: string[] = [];
+  onWatchEvent(event: WatchEvent): void {
+    const name = Object.entries(EventType).find(([, type]) => type === event.type)?.[0];
+    this.told.push(`${name} ${event.path} ${event.zxid}`);
+  }
+}
+
+const OPEN = -1;
+const zxid = (n: number): Zxid => n as Zxid;
+
+describe('WatchManager', () => {
+  it('fires a one-shot data watch once', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.data.add('/a', a, WatchMode.standard);
+    watches.onDataChanged('/a', OPEN, zxid(5));
+    watches.onDataChanged('/a', OPEN, zxid(6));
+    expect(a.told).toEqual(['nodeDataChanged /a 5']);
+    expect(watches.data.count).toBe(0);
+  });
+
+  it('tells a deletion once to a watcher of both data and children', () => {
+    const watches = new WatchManager();
+    const both = new Recorder();
+    const child = new Recorder();
+    watches.data.add('/a', both, WatchMode.standard);
+    watches.child.add('/a', both, WatchMode.standard);
+    watches.child.add('/a', child, WatchMode.standard);
+    watches.onDeleted('/a', OPEN, '/', OPEN, zxid(7));
+    expect(both.told).toEqual(['nodeDeleted /a 7']);
+    expect(child.told).toEqual(['nodeDeleted /a 7']);
+    expect(watches.child.count).toBe(0);
+  });
+
+  it('fires the child watch of the parent when a child is created or deleted', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.child.add('/', a, WatchMode.standard);
+    watches.onCreated('/a', OPEN, '/', OPEN, zxid(8));
+    watches.child.add('/', a, WatchMode.standard);
+    watches.onDeleted('/a', OPEN, '/', OPEN, zxid(9));
+    expect(a.told).toEqual(['nodeChildrenChanged / 8', 'nodeChildrenChanged / 9']);
+  });
+
+  it('keeps a persistent watch, and tells it of children too', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.addPersistent('/a', a);
+    watches.onDataChanged('/a', OPEN, zxid(1));
+    watches.onCreated('/a/b', OPEN, '/a', OPEN, zxid(2));
+    watches.onDataChanged('/a/b', OPEN, zxid(3));
+    watches.onDeleted('/a', OPEN, '/', OPEN, zxid(4));
+    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2', 'nodeDeleted /a 4']);
+  });
+
+  it('tells a recursive watch of every descendant and never of children changed', () => {
+    const watches = new WatchManager();
+    const root = new Recorder();
+    const a = new Recorder();
+    watches.addRecursive('/', root);
+    watches.addRecursive('/a', a);
+    watches.onCreated('/a/b/c', OPEN, '/a/b', OPEN, zxid(1));
+    watches.onDataChanged('/ab', OPEN, zxid(2));
+    watches.onDeleted('/a', OPEN, '/', OPEN, zxid(3));
+    expect(a.told).toEqual(['nodeCreated /a/b/c 1', 'nodeDeleted /a 3']);
+    expect(root.told).toEqual(['nodeCreated /a/b/c 1', 'nodeDataChanged /ab 2', 'nodeDeleted /a 3']);
+  });
+
+  it('combines modes at one path, tells once and uses up only the one-shot part', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.data.add('/a', a, WatchMode.standard);
+    watches.addRecursive('/a', a);
+    watches.addPersistent('/a', a);
+    watches.onDataChanged('/a', OPEN, zxid(1));
+    expect(a.told).toEqual(['nodeDataChanged /a 1']);
+    expect(watches.has('/a', a, 2)).toBe(false);
+    expect(watches.has('/a', a, 4)).toBe(true);
+    expect(watches.has('/a', a, 5)).toBe(true);
+  });
+
+  it('removes one type and leaves the others', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.addRecursive('/a', a);
+    watches.data.add('/a', a, WatchMode.standard);
+    expect(watches.remove('/a', a, 1)).toBe(false);
+    expect(watches.remove('/a', a, 2)).toBe(true);
+    watches.onDataChanged('/a/b', OPEN, zxid(1));
+    expect(a.told).toEqual(['nodeDataChanged /a/b 1']);
+    expect(watches.remove('/a', a, 3)).toBe(true);
+    expect(watches.data.count).toBe(0);
+  });
+
+  it('forgets everything of a connection that is gone, and looks at no ancestors once no recursive watch is left', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.addRecursive('/a', a);
+    watches.addPersistent('/b', a);
+    watches.child.add('/c', a, WatchMode.standard);
+    watches.removeWatcher(a);
+    watches.onDataChanged('/a/b', OPEN, zxid(1));
+    expect(a.told).toEqual([]);
+    expect(watches.data.pathCount + watches.child.pathCount).toBe(0);
+    expect(watches.data.watcherCount).toBe(0);
+  });
+});

@@ -1,0 +1,123 @@
+import { EventType, WatcherType, type Zxid } from '@meerkat/protocol';
+import type { TreeEvents } from '../tree/data-tree.ts';
+import { WatchMode, WatchTable } from './watch-table.ts';
+
+/** What a watcher is told. One object for all watchers of an event, so that its bytes can be made once. */
+export class WatchEvent {
+  readonly type: EventType;
+  readonly path: string;
+  /** Zxid of the txn that fired the watch; −1 for events told again by setWatches. */
+  readonly zxid: Zxid;
+  /** ACL that decides who may know: the znode's, or its parent's for nodeChildrenChanged. */
+  readonly aclId: number;
+  /** The event as a frame, once somebody has encoded it. */
+  frame: Uint8Array | null = null;
+
+  constructor(type: EventType, path: string, zxid: Zxid, aclId: number) {
+    this.type = type;
+    this.path = path;
+    this.zxid = zxid;
+    this.aclId = aclId;
+  }
+}
+
+/** A connection with watches. It is told while the txn is applied, so before any reply that could show the change. */
+export interface Watcher {
+  onWatchEvent(event: WatchEvent): void;
+}
+
+/**
+ * The watches of this server's connections, and what changes of the tree tell them (WatchManager, DataTree).
+ *
+ * Two tables. *data*: getData and exists, and both kinds of persistent watches. *child*: getChildren, and persistent
+ * watches. A recursive watch stands in the data table alone and is never told of children.
+ */
+export class WatchManager implements TreeEvents {
+  readonly data: WatchTable<Watcher> = new WatchTable();
+  readonly child: WatchTable<Watcher> = new WatchTable();
+
+  /** created: data(P), then child(parent). */
+  onCreated(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
+    if (this.#isIdle) return;
+    this.#tell(this.data.trigger(path), new WatchEvent(EventType.nodeCreated, path, zxid, aclId));
+    this.#tellChildrenChanged(parentPath, parentAclId, zxid);
+  }
+
+  /** deleted: data(P), then child(P) for those not told yet, then child(parent). */
+  onDeleted(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
+    if (this.#isIdle) return;
+    const event = new WatchEvent(EventType.nodeDeleted, path, zxid, aclId);
+    const told = this.data.trigger(path);
+    this.#tell(told, event);
+    const watchers = this.child.trigger(path);
+    if (watchers !== null) {
+      const toldSet = new Set(told);
+      for (const watcher of watchers) if (!toldSet.has(watcher)) watcher.onWatchEvent(event);
+    }
+    this.#tellChildrenChanged(parentPath, parentAclId, zxid);
+  }
+
+  onDataChanged(path: string, aclId: number, zxid: Zxid): void {
+    if (this.#isIdle) return;
+    this.#tell(this.data.trigger(path), new WatchEvent(EventType.nodeDataChanged, path, zxid, aclId));
+  }
+
+  addPersistent(path: string, watcher: Watcher): void {
+    this.data.add(path, watcher, WatchMode.persistent);
+    this.child.add(path, watcher, WatchMode.persistent);
+  }
+
+  addRecursive(path: string, watcher: Watcher): void {
+    this.data.add(path, watcher, WatchMode.recursive);
+  }
+
+  /** @returns true when the watcher has a watch of this WatcherType at the path */
+  has(path: string, watcher: Watcher, watcherType: number): boolean {
+    const { data, child } = MODES_OF_TYPE[watcherType]!;
+    return this.data.has(path, watcher, data) || this.child.has(path, watcher, child);
+  }
+
+  /** @returns true when something was removed */
+  remove(path: string, watcher: Watcher, watcherType: number): boolean {
+    const { data, child } = MODES_OF_TYPE[watcherType]!;
+    const isInData = this.data.remove(path, watcher, data);
+    const isInChild = this.child.remove(path, watcher, child);
+    return isInData || isInChild;
+  }
+
+  removeWatcher(watcher: Watcher): void {
+    this.data.removeWatcher(watcher);
+    this.child.removeWatcher(watcher);
+  }
+
+  get #isIdle(): boolean {
+    return this.data.count === 0 && this.child.count === 0;
+  }
+
+  #tellChildrenChanged(parentPath: string, parentAclId: number, zxid: Zxid): void {
+    this.#tell(
+      this.child.trigger(parentPath),
+      new WatchEvent(EventType.nodeChildrenChanged, parentPath, zxid, parentAclId),
+    );
+  }
+
+  #tell(watchers: Iterable<Watcher> | null, event: WatchEvent): void {
+    if (watchers === null) return;
+    for (const watcher of watchers) watcher.onWatchEvent(event);
+  }
+}
+
+const ALL_MODES = WatchMode.standard | WatchMode.persistent | WatchMode.recursive;
+
+/** Which modes of which table a WatcherType means. */
+const MODES_OF_TYPE: Readonly<Record<number, { readonly data: number; readonly child: number }>> = {
+  [WatcherType.children]: { data: 0, child: WatchMode.standard },
+  [WatcherType.data]: { data: WatchMode.standard, child: 0 },
+  [WatcherType.any]: { data: ALL_MODES, child: ALL_MODES },
+  [WatcherType.persistent]: { data: WatchMode.persistent, child: WatchMode.persistent },
+  [WatcherType.persistentRecursive]: { data: WatchMode.recursive, child: 0 },
+};
+
+export function isWatcherType(watcherType: number): boolean {
+  return MODES_OF_TYPE[watcherType] !== undefined;
+}

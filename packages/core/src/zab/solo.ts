@@ -1,0 +1,56 @@
+import type { Txn, TxnHeader, Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, MAX_COUNTER, makeZxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { Durable } from '../storage/durable.ts';
+import type { Committed } from './committed.ts';
+
+/** Where proposals are made durable; its completion is `onLogSynced`. */
+export interface TxnAppender {
+  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void;
+}
+
+/**
+ * The broadcast of an ensemble of one: a quorum of itself. A proposal is committed when its own log has it.
+ *
+ *     propose ──► log ──► onLogSynced(Durable) ──► Committed
+ */
+export class SoloBroadcast {
+  readonly #log: TxnAppender;
+  #lastProposed: Zxid;
+  #lastCommitted: Zxid;
+
+  constructor(log: TxnAppender, lastZxid: Zxid) {
+    this.#log = log;
+    this.#lastProposed = lastZxid;
+    this.#lastCommitted = lastZxid;
+  }
+
+  get lastProposed(): Zxid {
+    return this.#lastProposed;
+  }
+
+  get lastCommitted(): Zxid {
+    return this.#lastCommitted;
+  }
+
+  /** The zxid that the next proposal must have. A counter of 0 belongs to no txn. */
+  nextZxid(): Zxid {
+    const last = this.#lastProposed;
+    if (counterOf(last) === MAX_COUNTER) return makeZxid(epochOf(last) + 1, 1);
+    return (last + 1) as Zxid;
+  }
+
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
+    assert(header.zxid === this.nextZxid(), 'a proposal takes the next zxid');
+    this.#lastProposed = header.zxid;
+    this.#log.append(header, txn, treeDigest);
+  }
+
+  /** @returns the new watermark: every proposal up to it may be applied and answered */
+  onLogSynced(durable: Durable<Zxid>): Committed<Zxid> {
+    assert(durable >= this.#lastCommitted, 'the log does not forget');
+    assert(durable <= this.#lastProposed, 'the log holds nothing that was not proposed');
+    this.#lastCommitted = durable;
+    return durable as Zxid as Committed<Zxid>;
+  }
+}

@@ -20,8 +20,6 @@ export interface ServerOptions {
   readonly fourLetterWordsAllowed: readonly string[];
   /** `readonlymode.enabled`: allows `isro` too. */
   readonly readOnlyModeEnabled: boolean;
-  /** A sync that takes longer is told in the log. */
-  readonly syncWarningMs: number;
 }
 
 export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory'> = {
@@ -33,7 +31,6 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   auth: DEFAULT_AUTH_OPTIONS,
   fourLetterWordsAllowed: [],
   readOnlyModeEnabled: false,
-  syncWarningMs: 1000,
 };
 
 /** A whole configuration: what a zoo.cfg says, or what an embedding program puts together. */

@@ -1,4 +1,5 @@
-import { KEYS, type Key, type Tier } from './keys.ts';
+import type { Key, Tier } from './key.ts';
+import { KEYS } from './keys.ts';
 
 const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly text: string }[] = [
   { tier: 'supported', title: 'Keys that take effect', text: '' },
@@ -32,7 +33,7 @@ export function formatReference(): string {
 
 const INTRODUCTION = `# Configuration
 
-<!-- Made from packages/server/src/config/keys.ts; "npx vitest run packages/server/src/config -u" writes it anew. -->
+<!-- Made from the tables in packages/server/src/config; "npx vitest run packages/server/src/config -u" writes it anew. -->
 
 A server reads a ZooKeeper configuration file: \`meerkat server path/to/zoo.cfg\`. The smallest one is
 

@@ -138,6 +138,7 @@ describe('zoo.cfg', () => {
       purgeRetainCount: 5,
       purgeIntervalMs: 7_200_000,
       trustEmptySnapshot: true,
+      syncWarningMs: 20,
     });
     expect(server).toEqual({
       dataDirectory: '/data',
@@ -150,7 +151,6 @@ describe('zoo.cfg', () => {
       auth: { digestEnabled: true, digestAlgorithm: 'sha256', superDigest: 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=' },
       fourLetterWordsAllowed: ['stat', 'ruok'],
       readOnlyModeEnabled: true,
-      syncWarningMs: 20,
     });
   });
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type Draft, makeDraft } from './draft.ts';
-import { findKey, findSimilarName, type Key } from './keys.ts';
+import type { Key } from './key.ts';
+import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
 import { type Property, parseProperties } from './properties.ts';
 

@@ -58,7 +58,7 @@ beforeEach(async () => {
     throw error;
   });
   turn.start(core, { startEffects: () => false });
-  const options = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false };
+  const options = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false, traffic: { onBytesReceived() {} } };
   listener = await listen(
     options,
     turn,
@@ -164,7 +164,13 @@ describe('a stream', () => {
 });
 
 test('a port in use rejects with the code of the system', async () => {
-  const options = { host: '127.0.0.1', port: listener.port, backlog: -1, keepAlive: false };
+  const options = {
+    host: '127.0.0.1',
+    port: listener.port,
+    backlog: -1,
+    keepAlive: false,
+    traffic: { onBytesReceived() {} },
+  };
   const second = listen(
     options,
     turn,

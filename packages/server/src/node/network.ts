@@ -3,6 +3,11 @@ import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 import { parseIp } from '../auth/ip-address.ts';
 import type { Turn } from './turn.ts';
 
+/** Counts what arrives on all connections. */
+export interface Traffic {
+  onBytesReceived(bytes: number): void;
+}
+
 export interface ListenOptions {
   /** Name or address; null = every address of the machine. */
   readonly host: string | null;
@@ -11,6 +16,7 @@ export interface ListenOptions {
   /** −1 = the runtime's default. */
   readonly backlog: number;
   readonly keepAlive: boolean;
+  readonly traffic: Traffic;
 }
 
 /** A port that accepts connections. */
@@ -39,7 +45,7 @@ export function listen(
       socket.destroy();
       return;
     }
-    new SocketStream(socket, turn).open(onStream);
+    new SocketStream(socket, turn, options.traffic).open(onStream);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -68,15 +74,17 @@ class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly #socket: Socket;
   readonly #turn: Turn;
+  readonly #traffic: Traffic;
   #events: StreamEvents | null = null;
   /** The kernel did not take everything at once: `onDrain` is owed. */
   #isQueued = false;
   #isEnding = false;
   #closeReason = 'closed by this server';
 
-  constructor(socket: Socket, turn: Turn) {
+  constructor(socket: Socket, turn: Turn, traffic: Traffic) {
     this.#socket = socket;
     this.#turn = turn;
+    this.#traffic = traffic;
     const host = socket.remoteAddress ?? '0.0.0.0';
     const ip = parseIp(host) ?? new Uint8Array(4);
     this.remote = { ip, host: ip.length === 4 ? ip.join('.') : host, port: socket.remotePort ?? 0 };
@@ -134,6 +142,7 @@ class SocketStream implements ByteStream {
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isEnding || this.#turn.isStopped) return;
+    this.#traffic.onBytesReceived(chunk.length);
     try {
       // A plain array of bytes, so that the core sees one kind of object everywhere.
       this.#events?.onBytes(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));

@@ -1,0 +1,318 @@
+import { readFileSync } from 'node:fs';
+import { type ConnectionView, type FourLetterWords, ServerStats, type ServerView } from '@meerkat/core';
+import { describe, expect, test } from 'vitest';
+import { makeConfiguration } from '../config/options.ts';
+import { Metrics } from '../metrics.ts';
+import { FULL_VERSION, MEERKAT_VERSION } from '../version.ts';
+import { makeFourLetterWords } from './four-letter-words.ts';
+import { formatDate, formatDouble, formatRemote } from './java-text.ts';
+
+/** The answers of Apache's server, with our version where its own stood. */
+const RECORDED: ReadonlyMap<string, string> = new Map(
+  readFileSync(new URL('./apache-3.8.0.txt', import.meta.url), 'utf8')
+    .split('<end>\n')
+    .flatMap((part) => {
+      const [, name, text] = /(?:^|\n)=== (.*)\n([\s\S]*)$/.exec(part) ?? [];
+      return name === undefined || text === undefined ? [] : [[name, text.replace('<version>', FULL_VERSION)] as const];
+    }),
+);
+
+function recorded(name: string): string {
+  const text = RECORDED.get(name);
+  if (text === undefined) throw new Error(`there is no recording "${name}"`);
+  return text;
+}
+
+const ANN = 0x100001b82e40000n;
+const BEN = 0x100001b82e40001n;
+
+function connection(port: number, more: Partial<ConnectionView> = {}): ConnectionView {
+  return {
+    remote: { ip: Uint8Array.of(127, 0, 0, 1), host: '127.0.0.1', port },
+    sessionId: 0n,
+    sessionTimeoutMs: 0,
+    isReading: true,
+    isWriting: false,
+    outstandingRequests: 0,
+    packetsReceived: 0,
+    packetsSent: 0,
+    lastOperation: null,
+    establishedWallMs: 0,
+    lastCxid: 0,
+    lastZxid: 0,
+    lastResponseMs: 0,
+    lastLatencyMs: 0,
+    minLatencyMs: 0,
+    averageLatencyMs: 0,
+    maxLatencyMs: 0,
+    ...more,
+  };
+}
+
+function view(more: Partial<ServerView> = {}): ServerView {
+  return {
+    isServing: true,
+    serverId: 1,
+    lastZxid: 0,
+    znodeCount: 5,
+    ephemeralCount: 0,
+    approximateDataSize: 44,
+    outstandingRequests: 0,
+    sessionCount: 0,
+    stats: new ServerStats(),
+    watches: {
+      summary: () => ({ connections: 0, paths: 0, watches: 0 }),
+      bySession: () => new Map(),
+      byPath: () => new Map(),
+      count: 0,
+    },
+    connections: () => [],
+    sessionBuckets: () => [],
+    connectionBuckets: () => [],
+    ephemerals: () => new Map(),
+    digests: () => [],
+    resetConnectionStats() {},
+    ...more,
+  };
+}
+
+function words(serverView: ServerView, allowed: readonly string[] = ['*']): FourLetterWords {
+  const configuration = makeConfiguration('/data', {
+    core: { tickTimeMs: 2000, sessionTimeoutMinMs: 4000, sessionTimeoutMaxMs: 40_000 },
+    server: { fourLetterWordsAllowed: allowed },
+  });
+  const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
+  return makeFourLetterWords({ configuration, metrics, clientPort: () => 39567 })(serverView);
+}
+
+/** The server of the recording on its fresh directory: only the connection that asks. */
+function freshView(port: number, stats: Partial<ServerStats>): ServerView {
+  const asking = connection(port, { isReading: false, packetsReceived: 1 });
+  return view({
+    stats: Object.assign(new ServerStats(), stats),
+    connections: () => [asking],
+    connectionBuckets: () => [{ expiresAtWallMs: Date.UTC(2026, 10, 21, 9, 34, 6), members: [asking] }],
+  });
+}
+
+/** The server of the recording with its two sessions. */
+function busyView(stats: Partial<ServerStats>, ...connections: readonly ConnectionView[]): ServerView {
+  return view({
+    stats: Object.assign(new ServerStats(), stats),
+    lastZxid: 6,
+    znodeCount: 9,
+    connections: () => connections,
+    watches: {
+      summary: () => ({ connections: 2, paths: 2, watches: 3 }),
+      bySession: () =>
+        new Map([
+          [ANN, ['/a', '/zz']],
+          [BEN, ['/a']],
+        ]),
+      byPath: () =>
+        new Map([
+          ['/a', [ANN, BEN]],
+          ['/zz', [ANN]],
+        ]),
+      count: 4,
+    },
+  });
+}
+
+const latencies = { latencyMin: 0, latencyMax: 6, latencyTotal: 16, latencyCount: 11 };
+const ann = connection(60494, {
+  packetsReceived: 7,
+  packetsSent: 7,
+  sessionId: ANN,
+  lastOperation: 'PING',
+  establishedWallMs: 1795253630765,
+  sessionTimeoutMs: 10_000,
+  lastCxid: 5,
+  lastZxid: 6,
+  lastResponseMs: 1854775.7,
+  averageLatencyMs: 2,
+  maxLatencyMs: 6,
+});
+const ben = connection(60510, {
+  packetsReceived: 4,
+  packetsSent: 4,
+  sessionId: BEN,
+  lastOperation: 'GETC',
+  establishedWallMs: 1795253630775,
+  sessionTimeoutMs: 10_000,
+  lastCxid: 3,
+  lastZxid: 6,
+  lastResponseMs: 1854774,
+  maxLatencyMs: 1,
+});
+const silent = connection(60514);
+const asking = (port: number): ConnectionView => connection(port, { isReading: false, packetsReceived: 1 });
+
+describe("the text is that of Apache's server", () => {
+  test.each([
+    ['srvr', freshView(1, { packetsReceived: 2, packetsSent: 1 })],
+    ['stat', freshView(60366, { packetsReceived: 3, packetsSent: 2 })],
+    ['cons', freshView(60388, {})],
+    ['ruok', view()],
+    ['wchs', view()],
+    ['wchc', view()],
+    ['wchp', view()],
+    ['isro', view()],
+    ['gtmk', view()],
+    ['hash', view()],
+  ] as const)('%s of a fresh server', (word, serverView) => {
+    expect(words(serverView).answer(word, null)).toBe(recorded(`fresh ${word}`));
+  });
+
+  test.each([
+    ['srvr', busyView({ packetsReceived: 27, packetsSent: 26, ...latencies }, ann, ben, silent, asking(1))],
+    ['stat', busyView({ packetsReceived: 28, packetsSent: 27, ...latencies }, ann, ben, silent, asking(60528))],
+    ['cons', busyView({}, ann, asking(60544), ben, silent)],
+    ['wchs', busyView({})],
+    ['wchc', busyView({})],
+    ['wchp', busyView({})],
+    ['crst', busyView({})],
+    ['srst', busyView({})],
+  ] as const)('%s with two sessions', (word, serverView) => {
+    expect(words(serverView).answer(word, null)).toBe(recorded(`busy ${word}`));
+  });
+
+  test('cons after crst', () => {
+    const reset = {
+      packetsReceived: 0,
+      packetsSent: 0,
+      lastOperation: 'NA',
+      lastCxid: -1,
+      lastZxid: -1,
+      lastResponseMs: 0,
+      minLatencyMs: Number.MAX_SAFE_INTEGER,
+      averageLatencyMs: 0,
+      maxLatencyMs: 0,
+    };
+    const serverView = busyView({}, asking(60680), { ...ann, ...reset }, { ...ben, ...reset }, silent);
+    expect(words(serverView).answer('cons', null)).toBe(recorded('busy cons-after-crst'));
+  });
+
+  test('hash with three digests', () => {
+    const digests = [
+      { zxid: 0x80, digest: 14116339405n },
+      { zxid: 0x100, digest: 12624885375n },
+      { zxid: 0x180, digest: 13196171975n },
+    ];
+    expect(words(view({ digests: () => digests })).answer('hash', null)).toBe(recorded('busy hash'));
+  });
+
+  test('stmk keeps a mask for gtmk, negative ones included', () => {
+    const server = words(view());
+    expect(server.answer('stmk', 18n)).toBe(recorded('busy stmk'));
+    expect(server.answer('gtmk', null)).toBe(recorded('busy gtmk'));
+    expect(server.answer('stmk', -1n)).toBe(recorded('busy stmk-neg'));
+  });
+
+  test('conf, sizes aside', () => {
+    const withoutSizes = (text: string): string => text.replaceAll(/Size=\d+/g, 'Size=');
+    expect(withoutSizes(words(view()).answer('conf', null))).toBe(withoutSizes(recorded('fresh conf')));
+  });
+
+  test('dirs, sizes aside', () => {
+    expect(words(view()).answer('dirs', null)).toBe(recorded('fresh dirs').replaceAll('457', '0'));
+  });
+
+  test('dump, of a fresh server and with sessions, ephemerals and connections', () => {
+    // The recording was made in UTC; the time zone of this machine decides what a date looks like here.
+    const localised = (text: string): string =>
+      text.replaceAll(/expire at \w+ \w+ \d+ 09:34:(\d\d) UTC 2026/g, (_all, second: string) => {
+        return `expire at ${formatDate(Date.UTC(2026, 10, 21, 9, 34, Number(second)))}`;
+      });
+    expect(words(freshView(60390, {})).answer('dump', null)).toBe(localised(recorded('fresh dump')));
+    const serverView = view({
+      sessionBuckets: () => [{ expiresAtWallMs: Date.UTC(2026, 10, 21, 9, 34, 2), members: [ANN, BEN] }],
+      connectionBuckets: () => [
+        { expiresAtWallMs: Date.UTC(2026, 10, 21, 9, 34, 6), members: [ann, asking(60546), ben, silent] },
+      ],
+      ephemerals: () =>
+        new Map([
+          [BEN, ['/b']],
+          [ANN, ['/a/e2', '/a/e1']],
+        ]),
+    });
+    expect(words(serverView).answer('dump', null)).toBe(localised(recorded('busy dump')));
+  });
+
+  test('envi has the same keys in the same order', () => {
+    const [title, ...lines] = words(view()).answer('envi', null).split('\n');
+    expect(title).toBe('Environment:');
+    const keys = ['Environment:', ...lines.slice(0, -1).map((line) => line.slice(0, line.indexOf('=')))];
+    expect(keys).toEqual(recorded('fresh envi-keys').split('\n'));
+  });
+
+  test('every metric of mntr has a name that Apache uses too, the newer ones of 3.9 aside', () => {
+    const names = new Set(recorded('fresh mntr-keys').split('\n'));
+    names.add('zk_snapshot_error_count');
+    const lines = words(view()).answer('mntr', null).split('\n').slice(0, -1);
+    expect(lines[0]).toBe(`zk_version\t${FULL_VERSION}`);
+    expect(lines[1]).toBe('zk_server_state\tstandalone');
+    for (const line of lines) {
+      expect(names).toContain(line.slice(0, line.indexOf('\t')));
+      expect(line).toMatch(/^zk_\w+\t\S+/);
+    }
+  });
+});
+
+describe('the allow-list', () => {
+  test('only srvr is answered unless more are allowed', () => {
+    const server = words(view(), []);
+    expect(server.answer('srvr', null)).toContain('Mode: standalone');
+    expect(server.answer('ruok', null)).toBe('ruok is not executed because it is not in the whitelist.\n');
+    expect(words(view(), ['ruok']).answer('ruok', null)).toBe('imok');
+  });
+
+  test('the words of ZooKeeper are words whether allowed or not, others are not', () => {
+    const server = words(view(), []);
+    expect(server.isWord('mntr')).toBe(true);
+    expect(server.isWord('MNTR')).toBe(false);
+    expect(server.isWord('\u0000\u0000\u0000,')).toBe(false);
+    expect(server.isWord('\u00ff\u00f4\u00ff\u00fd')).toBe(true);
+    expect(server.answer('\u00ff\u00f4\u00ff\u00fd', null)).toContain('telnet close is not executed');
+  });
+});
+
+test('while the server is not serving, only what needs no database is answered', () => {
+  const server = words(view({ isServing: false }));
+  const text = 'This ZooKeeper instance is not currently serving requests';
+  for (const word of ['conf', 'cons', 'crst', 'dump', 'srst', 'stat', 'srvr', 'wchs', 'wchc', 'wchp', 'mntr', 'dirs']) {
+    expect(server.answer(word, null), word).toBe(`${text}\n`);
+  }
+  expect(server.answer('hash', null)).toBe(text);
+  expect(server.answer('isro', null)).toBe('null');
+  expect(server.answer('ruok', null)).toBe('imok');
+});
+
+describe("Java's texts", () => {
+  test('doubles have a point, and an exponent when they are small or large', () => {
+    expect([0, 1, 1.45454, 0.0001, 0.00005, 1e7, 12345678.5, 2.5].map(formatDouble)).toEqual([
+      '0.0',
+      '1.0',
+      '1.4545',
+      '1.0E-4',
+      '1.0E-4',
+      '1.0E7',
+      '1.23456785E7',
+      '2.5',
+    ]);
+  });
+
+  test('an address of version 6 stands in brackets, all its groups written', () => {
+    const ip = new Uint8Array(16);
+    ip[15] = 1;
+    expect(formatRemote({ ip, host: '::1', port: 51234 })).toBe('/[0:0:0:0:0:0:0:1]:51234');
+  });
+});
+
+test('the version is that of the package', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  expect(MEERKAT_VERSION).toBe(manifest.version);
+  expect(FULL_VERSION).toMatch(/^3\.9\.5-meerkat-\d+\.\d+\.\d+, built on \d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+});

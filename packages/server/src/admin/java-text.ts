@@ -1,0 +1,43 @@
+import type { PeerAddress } from '@meerkat/core';
+import { formatIp } from '../auth/ip-address.ts';
+
+/* How Java prints what the four-letter words show. */
+
+/** `Double.toString` of a number rounded to four decimals: `0.0`, `1.4545`, `5.0E-4`. */
+export function formatDouble(value: number): string {
+  const rounded = Math.round(value * 10_000) / 10_000;
+  if (rounded === 0) return '0.0';
+  if (rounded >= 1e-3 && rounded < 1e7) return Number.isInteger(rounded) ? `${rounded}.0` : String(rounded);
+  const [mantissa = '', exponent = ''] = rounded.toExponential().split('e');
+  return `${mantissa.includes('.') ? mantissa : `${mantissa}.0`}E${exponent.replace('+', '')}`;
+}
+
+/** A long in hexadecimal, negative numbers in two's complement. */
+export function formatHex(value: bigint | number): string {
+  return BigInt.asUintN(64, BigInt(value)).toString(16);
+}
+
+/** `Date.toString`: `EEE MMM dd HH:mm:ss zzz yyyy` in the local time zone. */
+export function formatDate(wallMs: number): string {
+  const parts = new Map(DATE_FORMAT.formatToParts(wallMs).map(({ type, value }) => [type, value]));
+  const get = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
+  return `${get('weekday')} ${get('month')} ${get('day')} ${get('hour')}:${get('minute')}:${get('second')} ${get('timeZoneName')} ${get('year')}`;
+}
+
+/** `InetSocketAddress.toString` of an address without a name: `/127.0.0.1:51234`, `/[0:0:0:0:0:0:0:1]:51234`. */
+export function formatRemote(remote: PeerAddress): string {
+  const host = formatIp(remote.ip);
+  return remote.ip.length === 4 ? `/${host}:${remote.port}` : `/[${host}]:${remote.port}`;
+}
+
+const DATE_FORMAT = new Intl.DateTimeFormat('en-US', {
+  weekday: 'short',
+  month: 'short',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+  timeZoneName: 'short',
+  year: 'numeric',
+});

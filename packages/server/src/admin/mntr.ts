@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { ServerView } from '@meerkat/core';
+import type { Metrics } from '../metrics.ts';
+import { FULL_VERSION } from '../version.ts';
+import { formatDouble } from './java-text.ts';
+
+/**
+ * `mntr`: every metric of ZooKeeper that has a true value here, under its name.
+ *
+ * What is left out measures parts that this server does not have: thread pools and their queues, response caches,
+ * the dead-watcher cleaner, learners, TLS. The page docs/four-letter-words.md lists them.
+ */
+export function formatMonitor(view: ServerView, metrics: Metrics): string {
+  const lines: string[] = [];
+  const put = (key: string, value: number | string): void => {
+    lines.push(`zk_${key}\t${value}`);
+  };
+  put('version', FULL_VERSION);
+  put('server_state', 'standalone');
+  for (const [key, value] of gauges(view, metrics)) put(key, value);
+  put('connection_rejected', view.stats.connectionsRefused);
+  put('digest_mismatches_count', view.stats.digestMismatches);
+  put('unrecoverable_error_count', 0);
+  for (const [name, value] of Object.entries(metrics.counters)) put(name, value);
+  for (const [name, summary] of Object.entries(metrics.summaries)) {
+    put(`avg_${name}`, formatDouble(summary.average));
+    put(`min_${name}`, summary.min);
+    put(`max_${name}`, summary.max);
+    put(`cnt_${name}`, summary.count);
+    put(`sum_${name}`, summary.sum);
+  }
+  for (const [namespace, count] of metrics.quotaExceeded) put(`${namespace}_quota_exceeded_error_per_namespace`, count);
+  return `${lines.join('\n')}\n`;
+}
+
+function* gauges(view: ServerView, metrics: Metrics): Generator<readonly [string, number | string]> {
+  const { stats } = view;
+  yield ['avg_latency', formatDouble(stats.latencyAverage)];
+  yield ['max_latency', Math.trunc(stats.latencyMax)];
+  yield ['min_latency', Math.trunc(stats.latencyMin)];
+  yield ['packets_received', stats.packetsReceived];
+  yield ['packets_sent', stats.packetsSent];
+  yield ['num_alive_connections', view.connections().length];
+  yield ['outstanding_requests', view.outstandingRequests];
+  yield ['uptime', metrics.uptimeMs];
+  yield ['znode_count', view.znodeCount];
+  yield ['watch_count', view.watches.count];
+  yield ['ephemerals_count', view.ephemeralCount];
+  yield ['approximate_data_size', view.approximateDataSize];
+  yield ['global_sessions', view.sessionCount];
+  yield ['local_sessions', 0];
+  const openFiles = countOpenFiles();
+  if (openFiles !== null) yield ['open_file_descriptor_count', openFiles];
+  const openFilesMax = readOpenFilesMax();
+  if (openFilesMax !== null) yield ['max_file_descriptor_count', openFilesMax];
+  yield ['last_client_response_size', stats.responseBytesLast];
+  yield ['max_client_response_size', stats.responseBytesMax];
+  yield ['min_client_response_size', stats.responseBytesMin];
+  yield ['auth_failed_count', stats.authFailures];
+  // Nothing is dropped by throttling and nothing speaks TLS, so these are true as they stand.
+  yield ['connection_drop_probability', '0.0'];
+  yield ['outstanding_tls_handshake', 0];
+  yield ['non_mtls_remote_conn_count', 0];
+  yield ['non_mtls_local_conn_count', 0];
+}
+
+/** Null where the system does not tell (it does on Linux). */
+function countOpenFiles(): number | null {
+  try {
+    // One of them is the descriptor that this very reading needs.
+    return readdirSync('/proc/self/fd').length - 1;
+  } catch {
+    return null;
+  }
+}
+
+function readOpenFilesMax(): number | null {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
+  }
+}

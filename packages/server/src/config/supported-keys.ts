@@ -1,0 +1,323 @@
+import type { Draft } from './draft.ts';
+import { type Key, supported } from './key.ts';
+import * as kinds from './kinds.ts';
+
+const INT_MIN = -0x80000000;
+const KIB = 1024;
+const nonNegative = kinds.integer({ min: 0 });
+const positive = kinds.integer({ min: 1 });
+const kibibytes = kinds.integer({ min: -1, max: 2 ** 40, unit: 'KiB; 0 or less switches it off' });
+const sessionTimeout = kinds.integer({ min: -1, unit: 'ms; -1 is the default' });
+
+/** The keys that take effect, in the order of the manual. */
+export const SUPPORTED_KEYS: readonly Key[] = [
+  // ---- where to listen and where the data is
+  supported(
+    'clientPort',
+    kinds.integer({ min: 0, max: 65535 }),
+    '',
+    'Port for clients; required. 0 takes any free port, which the log names',
+    (draft, value) => {
+      draft.clientPort = value;
+    },
+  ),
+  supported(
+    'clientPortAddress',
+    kinds.host,
+    '',
+    'Name or address to listen on; every address of the machine if it is not given',
+    (draft, value) => {
+      draft.server.clientHost = value;
+    },
+  ),
+  supported(
+    'clientPortListenBacklog',
+    kinds.integer({ min: -1 }),
+    '-1',
+    'Connections that wait to be accepted; -1 leaves it to the runtime',
+    (draft, value) => {
+      draft.server.listenBacklog = value;
+    },
+  ),
+  supported('dataDir', kinds.path, '', 'Directory of the snapshots; required', (draft, value) => {
+    draft.dataDirectory = value;
+  }),
+  supported(
+    'dataLogDir',
+    kinds.path,
+    'dataDir',
+    'Directory of the transaction log, best on a device of its own',
+    (draft, value) => {
+      draft.dataLogDirectory = value;
+    },
+  ),
+  supported('datadir.autocreate', kinds.boolean, 'true', 'Create missing data directories', (draft, value) => {
+    draft.server.createsDirectories = value;
+  }),
+  supported('tcpKeepAlive', kinds.boolean, 'false', 'Let the kernel probe idle connections', (draft, value) => {
+    draft.server.tcpKeepAlive = value;
+  }),
+  supported('clientTcpKeepAlive', kinds.boolean, 'false', 'The same for the connections of clients', (draft, value) => {
+    draft.server.tcpKeepAlive = value;
+  }),
+  // ---- sessions and connections
+  supported(
+    'tickTime',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '3000',
+    'Length of a tick, the unit in which sessions expire',
+    (draft, value) => {
+      draft.core.tickTimeMs = value;
+    },
+  ),
+  supported(
+    'minSessionTimeout',
+    sessionTimeout,
+    '2 ticks',
+    'Shortest session timeout that a client gets',
+    (draft, value) => {
+      draft.sessionTimeoutMinMs = value < 0 ? null : value;
+    },
+  ),
+  supported(
+    'maxSessionTimeout',
+    sessionTimeout,
+    '20 ticks',
+    'Longest session timeout that a client gets',
+    (draft, value) => {
+      draft.sessionTimeoutMaxMs = value < 0 ? null : value;
+    },
+  ),
+  supported('maxClientCnxns', nonNegative, '60', 'Connections of one address; 0 = unlimited', (draft, value) => {
+    draft.core.connectionsPerHostMax = value;
+  }),
+  supported('maxCnxns', nonNegative, '0', 'Connections in all; 0 = unlimited', (draft, value) => {
+    draft.core.connectionsMax = value;
+  }),
+  supported(
+    'nio.sessionlessCnxnTimeout',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '10000',
+    'Time that a connection may stay without a session',
+    (draft, value) => {
+      draft.core.sessionlessTimeoutMs = value;
+    },
+  ),
+  supported(
+    'globalOutstandingLimit',
+    positive,
+    '1000',
+    'Requests in progress above which clients that wait for replies are not read',
+    (draft, value) => {
+      draft.core.globalOutstandingLimit = value;
+    },
+  ),
+  supported(
+    'jute.maxbuffer',
+    kinds.decodedInteger({ min: 1, unit: 'bytes' }),
+    '0xfffff',
+    'Largest request and largest field of one',
+    (draft, value) => {
+      draft.core.frameBytesMax = value;
+    },
+  ),
+  supported(
+    '4lw.commands.whitelist',
+    kinds.words,
+    'srvr',
+    'Four-letter words that are answered; * = all. srvr always is',
+    (draft, value) => {
+      draft.server.fourLetterWordsAllowed = value;
+    },
+  ),
+  supported(
+    'readonlymode.enabled',
+    kinds.boolean,
+    'false',
+    'Concerns ensembles; here it only allows the word isro',
+    (draft, value) => {
+      draft.server.readOnlyModeEnabled = value;
+    },
+  ),
+  // ---- tree
+  supported('skipACL', kinds.yesOrNo, 'no', 'Skip all checks of ACLs', (draft, value) => {
+    draft.core.skipAcl = value;
+  }),
+  supported('enforceQuota', kinds.boolean, 'false', 'Refuse writes beyond a hard quota', (draft, value) => {
+    draft.core.enforceQuota = value;
+  }),
+  supported('extendedTypesEnabled', kinds.boolean, 'false', 'Allow TTL znodes', (draft, value) => {
+    draft.core.extendedTypesEnabled = value;
+  }),
+  supported(
+    'digest.enabled',
+    kinds.boolean,
+    'true',
+    'Keep a digest of the tree and write it into logs and snapshots',
+    (draft, value) => {
+      draft.core.digestEnabled = value;
+    },
+  ),
+  supported(
+    'znode.container.checkIntervalMs',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '60000',
+    'Period of the search for empty containers and old TTL znodes',
+    (draft, value) => {
+      draft.core.containerCheckIntervalMs = value;
+    },
+  ),
+  supported(
+    'znode.container.maxPerMinute',
+    positive,
+    '10000',
+    'Containers and TTL znodes deleted in a minute at most',
+    (draft, value) => {
+      draft.core.containerDeletesPerMinuteMax = value;
+    },
+  ),
+  supported(
+    'znode.container.maxNeverUsedIntervalMs',
+    kinds.integer({ min: 0, unit: 'ms' }),
+    '0',
+    'Age at which a container that never had a child is deleted; 0 = never',
+    (draft, value) => {
+      draft.core.containerNeverUsedMs = value;
+    },
+  ),
+  // ---- authentication
+  supported(
+    'DigestAuthenticationProvider.enabled',
+    kinds.boolean,
+    'true',
+    'Offer the scheme digest',
+    (draft, value) => {
+      draft.auth.digestEnabled = value;
+    },
+  ),
+  supported(
+    'DigestAuthenticationProvider.digestAlg',
+    kinds.hash,
+    'SHA1',
+    'Hash of the scheme digest',
+    (draft, value) => {
+      draft.auth.digestAlgorithm = value;
+    },
+  ),
+  supported(
+    'DigestAuthenticationProvider.superDigest',
+    kinds.text('user:hash', (value) => /^[^:]+:[^:]+$/.test(value)),
+    '',
+    'Digest of the super user, for whom no ACL counts',
+    (draft, value) => {
+      draft.auth.superDigest = value;
+    },
+  ),
+  // ---- log and snapshots
+  supported(
+    'snapCount',
+    kinds.integer({ min: INT_MIN }),
+    '100000',
+    'Txns between two snapshots; half of it is random',
+    (draft, value) => {
+      draft.core.snapCount = atLeast(draft, value, 2);
+    },
+  ),
+  supported(
+    'snapSizeLimitInKb',
+    kibibytes,
+    '4194304',
+    'Log between two snapshots in KiB; half of it is random; 0 or less = unlimited',
+    (draft, value) => {
+      draft.core.snapBytesMax = value <= 0 ? -1 : value * KIB;
+    },
+  ),
+  supported(
+    'preAllocSize',
+    kibibytes,
+    '65536',
+    'KiB by which a log file grows; 0 or less = as it is written',
+    (draft, value) => {
+      draft.core.preallocateBytes = value <= 0 ? -1 : value * KIB;
+    },
+  ),
+  supported(
+    'txnLogSizeLimitInKb',
+    kibibytes,
+    '-1',
+    'KiB after which a new log file is started; 0 or less = only at snapshots',
+    (draft, value) => {
+      draft.core.logBytesMax = value <= 0 ? -1 : value * KIB;
+    },
+  ),
+  supported(
+    'forceSync',
+    kinds.yesOrNo,
+    'yes',
+    'Sync the log before a write is answered. With no, a crash of the machine loses acknowledged writes',
+    (draft, value) => {
+      draft.core.forceSync = value;
+    },
+  ),
+  supported(
+    'fsync.warningthresholdms',
+    kinds.integer({ min: 0, unit: 'ms' }),
+    '1000',
+    'A sync that takes longer is told in the log',
+    (draft, value) => {
+      draft.core.syncWarningMs = value;
+    },
+  ),
+  supported(
+    'snapshot.trust.empty',
+    kinds.boolean,
+    'false',
+    'Start with a log but without any snapshot',
+    (draft, value) => {
+      draft.core.trustEmptySnapshot = value;
+    },
+  ),
+  supported(
+    'autopurge.snapRetainCount',
+    kinds.integer({ min: INT_MIN }),
+    '3',
+    'Snapshots that the purge keeps, at least 3',
+    (draft, value) => {
+      draft.core.purgeRetainCount = atLeast(draft, value, 3);
+    },
+  ),
+  supported(
+    'autopurge.purgeInterval',
+    kinds.intervalInHours,
+    '0',
+    'Time between two purges: hours, or with ms, s, m, h, d behind it; 0 = never',
+    (draft, value) => {
+      draft.core.purgeIntervalMs = value;
+    },
+  ),
+  // ---- membership: one server
+  supported(
+    'server.*',
+    kinds.text('host:port:port[:role][;[address:]clientPort]'),
+    '',
+    'A member. One line is taken as a server on its own; more are an ensemble, which this version refuses',
+    (draft, value, name) => {
+      draft.members.push({ id: name.slice(name.lastIndexOf('.') + 1), address: value });
+    },
+  ),
+  supported(
+    'standaloneEnabled',
+    kinds.boolean,
+    'true',
+    'With false a single member would be an ensemble, which this version refuses',
+    (draft, value) => {
+      draft.standaloneEnabled = value;
+    },
+  ),
+];
+
+/** Raises a number to the least that makes sense, as ZooKeeper does, and says so. */
+function atLeast(draft: Draft, value: number, min: number): number {
+  if (value < min) draft.notes.push(`${value} is too small; ${min} is used`);
+  return Math.max(value, min);
+}

@@ -108,7 +108,10 @@ export class TxnLog {
     if (batch === null) return;
     this.#inFlight = batch;
     if (this.#file === null || batch.startsFile) this.#startFile(batch);
-    else this.#write(this.#file, batch);
+    else {
+      this.#grow(this.#file, batch);
+      this.#write(this.#file, batch);
+    }
   }
 
   /** The next txn appended begins a new file. */
@@ -157,19 +160,18 @@ export class TxnLog {
     this.#file?.close();
     this.#file = null;
     const { disk, trace } = this.#ports;
-    const { logDirectory, preallocateBytes, forceSync } = this.#options;
+    const { logDirectory, forceSync } = this.#options;
     const path = `${logDirectory}/${logName(batch.firstZxid)}`;
     disk.create(path, (error, file) => {
       if (error !== null) return this.#fail(`create the log file ${path}`, error);
       this.#file = file;
       this.#position = LOG_HEADER_BYTES;
-      this.#size = paddedLogSize(LOG_HEADER_BYTES, LOG_HEADER_BYTES, preallocateBytes);
-      const size = this.#size;
+      this.#size = LOG_HEADER_BYTES;
+      this.#grow(file, batch);
       const isDone = (attempted: string) => (failure: DiskError | null) => {
         if (failure !== null) this.#fail(`${attempted} ${path}`, failure);
       };
       file.write(0, logHeader(), isDone('write the header of'));
-      if (size > LOG_HEADER_BYTES) file.preallocate(size, isDone(`grow to ${size} bytes`));
       if (!forceSync) {
         trace.emit({ kind: 'log-file-started', file: path });
         this.#write(file, batch);
@@ -192,15 +194,6 @@ export class TxnLog {
     const position = this.#position;
     const length = batch.writer.position;
     this.#writeStartedMs = this.#ports.clock.monotonicMs();
-    const grown = this.#sizeFor(position, position + batch.lastEntryAt);
-    if (grown !== this.#size) {
-      this.#size = grown;
-      if (grown > file.size) {
-        file.preallocate(grown, (error) => {
-          if (error !== null) this.#fail(`grow to ${grown} bytes ${file.path}`, error);
-        });
-      }
-    }
     this.#position = position + length;
     file.write(position, batch.writer.bytes.subarray(0, length), (error) => {
       if (error !== null) return this.#fail(`write ${length} bytes at ${position} of ${file.path}`, error);
@@ -213,15 +206,24 @@ export class TxnLog {
     });
   }
 
-  /** The size before the first and before the last entry of a batch: what Apache's check before each entry comes to. */
-  #sizeFor(firstEntryAt: number, lastEntryAt: number): number {
+  /** Grows the file ahead as Apache does before each of the entries. */
+  #grow(file: DiskFile, batch: Batch): void {
     const { preallocateBytes } = this.#options;
+    const firstEntryAt = this.#position;
+    const lastEntryAt = firstEntryAt + batch.lastEntryAt;
     let size = paddedLogSize(firstEntryAt, this.#size, preallocateBytes);
-    for (;;) {
+    while (lastEntryAt > firstEntryAt) {
       const larger = paddedLogSize(lastEntryAt, size, preallocateBytes);
-      if (larger === size) return size;
+      if (larger === size) break;
       size = larger;
     }
+    if (size === this.#size) return;
+    this.#size = size;
+    // An entry longer than the margin may have made the file larger than that already.
+    if (size <= file.size) return;
+    file.preallocate(size, (error) => {
+      if (error !== null) this.#fail(`grow to ${size} bytes ${file.path}`, error);
+    });
   }
 
   /**

@@ -1,0 +1,375 @@
+/**
+ * A disk in memory: deterministic, with the two ways in which a disk betrays, losing what was not synced and failing.
+ *
+ *     effect asked for ─► queue ──deliver()──► takes place, and its completion is told
+ *
+ * Effects take place in the order in which they were asked for, one at each `deliver`. Between any two of them the host
+ * may end the process (`kill`: what was written stays) or cut the power (`crash`: only what was synced stays, and of the
+ * rest whatever chance decides). After either, files opened before are dead: nothing is told about them any more.
+ */
+import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile, type Random } from '../ports.ts';
+import { MemoryFile, type Survivors, survives } from './memory-file.ts';
+
+export type DiskOperation =
+  | 'makeDirectory'
+  | 'list'
+  | 'open'
+  | 'create'
+  | 'rename'
+  | 'remove'
+  | 'syncDirectory'
+  | 'hold'
+  | 'read'
+  | 'write'
+  | 'sync'
+  | 'preallocate'
+  | 'truncate';
+
+export interface DiskFault {
+  readonly operation: DiskOperation;
+  /** The system's code: ENOSPC, EIO …. */
+  readonly code: string;
+  /** The first operations of this kind that still succeed. */
+  readonly skip?: number;
+  /** Only on paths that contain this. */
+  readonly path?: string;
+}
+
+interface Effect {
+  readonly operation: DiskOperation;
+  readonly path: string;
+  /** Takes place and tells its completion. */
+  readonly run: (error: DiskError | null) => void;
+  /** Of a write: takes place up to some byte, as when the process ends in its middle. */
+  readonly runPart: ((random: Random) => void) | null;
+}
+
+/** Names of a directory: as the kernel shows them, as they are durable, and the changes in between, in order. */
+interface MemoryDirectory {
+  readonly names: Map<string, MemoryFile>;
+  durableNames: Map<string, MemoryFile>;
+  changes: ((names: Map<string, MemoryFile>) => void)[];
+}
+
+export class MemoryDisk implements Disk {
+  readonly #directories: Map<string, MemoryDirectory> = new Map();
+  readonly #held: Set<string> = new Set();
+  #queue: Effect[] = [];
+  readonly #faults: { fault: DiskFault; skip: number }[] = [];
+  /** How many effects of each kind have taken place or failed. */
+  readonly counts: Map<DiskOperation, number> = new Map();
+  /** Files of an earlier life of the process are dead. */
+  #life = 0;
+
+  /* ------------------------------------------------------------------------------------------------- the host ---- */
+
+  get pendingCount(): number {
+    return this.#queue.length;
+  }
+
+  /** Lets the oldest effect take place and tells its completion. @returns false when there is none */
+  deliver(): boolean {
+    const effect = this.#queue.shift();
+    if (effect === undefined) return false;
+    this.counts.set(effect.operation, (this.counts.get(effect.operation) ?? 0) + 1);
+    effect.run(this.#nextFault(effect));
+    return true;
+  }
+
+  /** Delivers until nothing is left, also what is asked for meanwhile. */
+  deliverAll(): void {
+    while (this.deliver());
+  }
+
+  /** Makes a later operation fail, once. */
+  failNext(fault: DiskFault): void {
+    this.#faults.push({ fault, skip: fault.skip ?? 0 });
+  }
+
+  /**
+   * Ends the process. What was written stays; effects that were only asked for do not take place, except that the first
+   * part of a write may when `random` is given.
+   */
+  kill(random: Random | null = null): void {
+    const next = this.#queue[0];
+    if (random !== null) next?.runPart?.(random);
+    this.#endLife();
+    for (const directory of this.#directories.values()) {
+      for (const file of directory.names.values()) file.plannedSize = file.size;
+    }
+  }
+
+  /** Cuts the power: what was synced stays, of the rest the survivors. Of changed names the first ones survive. */
+  crash(survivors: Survivors = 'nothing'): void {
+    this.#endLife();
+    for (const directory of this.#directories.values()) {
+      const names = directory.durableNames;
+      for (const change of directory.changes) {
+        if (!survives(survivors)) break;
+        change(names);
+      }
+      directory.names.clear();
+      for (const [name, file] of names) directory.names.set(name, file);
+      directory.changes = [];
+    }
+    // A file that has two names, the old and the new one of a rename, is one file.
+    const files = new Set([...this.#directories.values()].flatMap((directory) => [...directory.names.values()]));
+    for (const file of files) file.crash(survivors);
+  }
+
+  /** The content of a file, or null. For tests: no effect. */
+  peek(path: string): Uint8Array | null {
+    const file = this.#find(path);
+    return file === null ? null : file.read(0, file.size);
+  }
+
+  /** Puts a file there, durable at once. For tests: no effect. */
+  poke(path: string, bytes: Uint8Array): void {
+    const { directory, name } = split(path);
+    const file = new MemoryFile();
+    file.write(0, bytes);
+    file.sync();
+    file.plannedSize = file.size;
+    const { names, durableNames } = this.#directory(directory);
+    names.set(name, file);
+    durableNames.set(name, file);
+  }
+
+  /** Names of a directory, sorted. For tests: no effect. */
+  names(directory: string): string[] {
+    return [...(this.#directories.get(directory)?.names.keys() ?? [])].sort();
+  }
+
+  /* -------------------------------------------------------------------------------------------------- the port ---- */
+
+  makeDirectory(path: string, done: DiskDone): void {
+    this.#ask('makeDirectory', path, done, () => {
+      this.#directory(path);
+    });
+  }
+
+  list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
+    this.#ask('list', path, done, () => {
+      const directory = this.#directories.get(path);
+      if (directory === undefined) throw new DiskError('list', path, 'ENOENT');
+      return [...directory.names].map(([name, file]) => ({ name, size: file.size }));
+    });
+  }
+
+  open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
+    this.#ask('open', path, done, () => {
+      const file = this.#find(path);
+      if (file === null) throw new DiskError('open', path, 'ENOENT');
+      return this.#handle(path, file, options.readOnly);
+    });
+  }
+
+  create(path: string, done: DiskDone<DiskFile>): void {
+    this.#ask('create', path, done, () => {
+      let file = this.#find(path);
+      if (file === null) {
+        file = new MemoryFile();
+        const created = file;
+        const { directory, name } = split(path);
+        this.#change(directory, (names) => names.set(name, created));
+      }
+      file.truncate(0);
+      file.plannedSize = 0;
+      return this.#handle(path, file, false);
+    });
+  }
+
+  rename(source: string, target: string, done: DiskDone): void {
+    this.#ask('rename', source, done, () => {
+      const file = this.#find(source);
+      if (file === null) throw new DiskError('rename', source, 'ENOENT');
+      const from = split(source);
+      const to = split(target);
+      if (from.directory !== to.directory) throw new DiskError('rename', source, 'EXDEV');
+      this.#change(from.directory, (names) => {
+        names.delete(from.name);
+        names.set(to.name, file);
+      });
+    });
+  }
+
+  remove(path: string, done: DiskDone): void {
+    this.#ask('remove', path, done, () => {
+      if (this.#find(path) === null) throw new DiskError('remove', path, 'ENOENT');
+      const { directory, name } = split(path);
+      this.#change(directory, (names) => names.delete(name));
+    });
+  }
+
+  syncDirectory(path: string, done: DiskDone): void {
+    this.#ask('syncDirectory', path, done, () => {
+      const directory = this.#directories.get(path);
+      if (directory === undefined) throw new DiskError('sync', path, 'ENOENT');
+      directory.durableNames = new Map(directory.names);
+      directory.changes = [];
+    });
+  }
+
+  hold(path: string, done: DiskDone): void {
+    this.#ask('hold', path, done, () => {
+      if (this.#held.has(path)) throw new DiskError('hold', path, 'EBUSY');
+      this.#held.add(path);
+    });
+  }
+
+  release(path: string): void {
+    this.#held.delete(path);
+  }
+
+  /* ----------------------------------------------------------------------------------------------------------------- */
+
+  #ask<T>(operation: DiskOperation, path: string, done: DiskDone<T>, takePlace: () => T): void {
+    this.#queue.push({
+      operation,
+      path,
+      runPart: null,
+      run: (fault) => {
+        // The port promises no value beside an error.
+        const nothing = undefined as T;
+        if (fault !== null) {
+          done(fault, nothing);
+          return;
+        }
+        let value: T;
+        try {
+          value = takePlace();
+        } catch (error) {
+          if (!(error instanceof DiskError)) throw error;
+          done(error, nothing);
+          return;
+        }
+        done(null, value);
+      },
+    });
+  }
+
+  #handle(path: string, file: MemoryFile, readOnly: boolean): DiskFile {
+    const life = this.#life;
+    return new OpenFile(path, file, readOnly, (effect) => {
+      if (life === this.#life) this.#queue.push(effect);
+    });
+  }
+
+  #nextFault(effect: Effect): DiskError | null {
+    for (const [i, entry] of this.#faults.entries()) {
+      const { operation, code, path } = entry.fault;
+      if (operation !== effect.operation || (path !== undefined && !effect.path.includes(path))) continue;
+      if (entry.skip-- > 0) continue;
+      this.#faults.splice(i, 1);
+      return new DiskError(operation, effect.path, code);
+    }
+    return null;
+  }
+
+  #endLife(): void {
+    this.#life++;
+    this.#queue = [];
+    this.#held.clear();
+    this.#faults.length = 0;
+  }
+
+  #directory(path: string): MemoryDirectory {
+    let directory = this.#directories.get(path);
+    if (directory === undefined) {
+      directory = { names: new Map(), durableNames: new Map(), changes: [] };
+      this.#directories.set(path, directory);
+    }
+    return directory;
+  }
+
+  #change(path: string, change: (names: Map<string, MemoryFile>) => void): void {
+    const directory = this.#directories.get(path);
+    if (directory === undefined) throw new DiskError('change', path, 'ENOENT');
+    change(directory.names);
+    directory.changes.push(change);
+  }
+
+  #find(path: string): MemoryFile | null {
+    const { directory, name } = split(path);
+    return this.#directories.get(directory)?.names.get(name) ?? null;
+  }
+}
+
+function split(path: string): { directory: string; name: string } {
+  const slash = path.lastIndexOf('/');
+  return { directory: path.slice(0, slash), name: path.slice(slash + 1) };
+}
+
+class OpenFile implements DiskFile {
+  readonly path: string;
+  readonly #file: MemoryFile;
+  readonly #readOnly: boolean;
+  readonly #push: (effect: Effect) => void;
+
+  constructor(path: string, file: MemoryFile, readOnly: boolean, push: (effect: Effect) => void) {
+    this.path = path;
+    this.#file = file;
+    this.#readOnly = readOnly;
+    this.#push = push;
+  }
+
+  get size(): number {
+    return this.#file.plannedSize;
+  }
+
+  read(position: number, length: number, done: DiskDone<Uint8Array>): void {
+    this.#ask('read', (error) => done(error, error === null ? this.#file.read(position, length) : new Uint8Array(0)));
+  }
+
+  write(position: number, bytes: Uint8Array, done: DiskDone): void {
+    const file = this.#file;
+    file.plannedSize = Math.max(file.plannedSize, position + bytes.length);
+    this.#ask(
+      'write',
+      (error) => {
+        // A disk that fills up takes the first part.
+        file.write(position, error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
+        done(error);
+      },
+      (random) => file.write(position, bytes.subarray(0, random.uint32() % (bytes.length + 1))),
+    );
+  }
+
+  sync(done: DiskDone): void {
+    this.#ask('sync', (error) => {
+      if (error === null) this.#file.sync();
+      else this.#file.loseDirtyPages();
+      done(error);
+    });
+  }
+
+  preallocate(size: number, done: DiskDone): void {
+    this.#file.plannedSize = Math.max(this.#file.plannedSize, size);
+    this.#ask('preallocate', (error) => {
+      if (error === null) this.#file.grow(size);
+      done(error);
+    });
+  }
+
+  truncate(size: number, done: DiskDone): void {
+    this.#file.plannedSize = size;
+    this.#ask('truncate', (error) => {
+      if (error === null) this.#file.truncate(size);
+      done(error);
+    });
+  }
+
+  close(): void {
+    // Nothing to give back; effects asked for before still take place.
+  }
+
+  #ask(
+    operation: DiskOperation,
+    run: (error: DiskError | null) => void,
+    runPart: ((random: Random) => void) | null = null,
+  ): void {
+    const isReadable = operation === 'read' || operation === 'sync';
+    const refusal = this.#readOnly && !isReadable ? new DiskError(operation, this.path, 'EBADF') : null;
+    this.#push({ operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
+  }
+}

@@ -52,6 +52,15 @@ export function faultOfLogHeader(bytes: Uint8Array): string | null {
   return version === LOG_VERSION ? null : `its version is ${version} instead of ${LOG_VERSION}`;
 }
 
+/** True when the bytes are the header up to some byte that is not its last, and zeros or nothing behind that. */
+export function isCutLogHeader(bytes: Uint8Array): boolean {
+  const header = logHeader();
+  let same = 0;
+  while (same < LOG_HEADER_BYTES && bytes[same] === header[same]) same++;
+  if (same === LOG_HEADER_BYTES) return false;
+  return bytes.subarray(same, LOG_HEADER_BYTES).every((byte) => byte === 0);
+}
+
 /** Appends one entry; `treeDigest` null leaves the digest out, as Apache does when digests are off. */
 export function writeLogEntry(writer: JuteWriter, header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
   const start = writer.position;

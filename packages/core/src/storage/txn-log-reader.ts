@@ -36,6 +36,7 @@ import {
   ENTRY_HEAD_BYTES,
   entryZxidAt,
   faultOfLogHeader,
+  isCutLogHeader,
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
 } from './log-format.ts';
@@ -199,9 +200,8 @@ export class TxnLogReader {
 
   #checkHeader(bytes: Uint8Array): string | null {
     this.#hasHeader = true;
-    const isUnwritten = bytes.subarray(0, LOG_HEADER_BYTES).every((byte) => byte === 0);
-    if (isUnwritten || bytes.length < LOG_HEADER_BYTES) {
-      if (!this.#isLastFile) return `it has ${bytes.length < LOG_HEADER_BYTES ? 'only part of a' : 'no'} header`;
+    if (isCutLogHeader(bytes)) {
+      if (!this.#isLastFile) return 'its header is missing or cut';
       // A file that a crash left before its header was on the disk: judged as a whole.
       this.#tail = new TailCollector(0);
       this.#tail.add(bytes);
@@ -399,16 +399,15 @@ class TailCollector {
 /** The number of bytes without the zeros at the end. */
 function lengthWithoutZeros(bytes: Uint8Array): number {
   let end = bytes.length;
-  while (end > 0 && (bytes.byteOffset + end) % 4 !== 0) {
-    if (bytes[end - 1] !== 0) return end;
-    end--;
+  while (end > 0 && (bytes.byteOffset + end) % 4 !== 0 && bytes[end - 1] === 0) end--;
+  if ((bytes.byteOffset + end) % 4 === 0) {
+    // Four bytes at a time: a file is grown by 64 MiB of zeros, and a start looks at them all.
+    const count = end >> 2;
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset + end - count * 4, count);
+    let word = count;
+    while (word > 0 && words[word - 1] === 0) word--;
+    end -= (count - word) * 4;
   }
-  // Four bytes at a time: a file is grown by 64 MiB of zeros, and a start looks at them all.
-  const start = bytes.byteOffset + ((4 - (bytes.byteOffset % 4)) % 4);
-  const words = new Int32Array(bytes.buffer, start, Math.max(0, bytes.byteOffset + end - start) >> 2);
-  let word = words.length;
-  while (word > 0 && words[word - 1] === 0) word--;
-  end = start - bytes.byteOffset + word * 4;
   while (end > 0 && bytes[end - 1] === 0) end--;
   return end;
 }

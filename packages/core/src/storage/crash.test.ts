@@ -1,0 +1,146 @@
+import type { Zxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import type { CoreOptions } from '../options.ts';
+import { type AppendedTxn, Dice, describeDatabase, StorageHost } from '../testing/storage-host.ts';
+import { Database } from '../tree/database.ts';
+import { SILENT_EVENTS } from '../tree/tree-events.ts';
+import { MemoryDisk } from './memory-disk.ts';
+import type { Survivors } from './memory-file.ts';
+
+/** A second, plain implementation of what recovery is for: every txn up to a zxid, from the first one on. */
+function databaseAt(history: readonly AppendedTxn[], zxid: Zxid, options: CoreOptions): Database {
+  const database = new Database(options, { emit() {} });
+  for (const { header, txn } of history) if (header.zxid <= zxid) database.apply(header, txn, SILENT_EVENTS);
+  return database;
+}
+
+/** What must hold after a restart, whatever happened before it. */
+function expectRecovered(host: StorageHost, history: readonly AppendedTxn[], durable: Zxid, story: string): void {
+  expect(host.failure, story).toBeNull();
+  const { lastZxid } = host.database!;
+  expect(lastZxid, `${story}: every durable txn is there`).toBeGreaterThanOrEqual(durable);
+  const expected = databaseAt(history, lastZxid, host.options);
+  expect(describeDatabase(host.database!), `${story}: the history up to its last zxid, and nothing else`).toBe(
+    describeDatabase(expected),
+  );
+  expect(host.eventsOf('digest-mismatch'), story).toEqual([]);
+}
+
+const SMALL: Partial<CoreOptions> = { preallocateBytes: 8192, snapCount: 24, purgeIntervalMs: 1, purgeRetainCount: 3 };
+
+describe('after a power cut', () => {
+  it('every durable txn is there and nothing was invented, at whatever completion the power is cut', () => {
+    const ways: [string, () => Survivors][] = [
+      ['what was not synced is lost', () => 'nothing'],
+      ['all that was written is there', () => 'everything'],
+      ['chance decides', () => new Dice(7)],
+      ['chance decides otherwise', () => new Dice(8)],
+    ];
+    for (const [way, survivors] of ways) {
+      for (let cutAfter = 0; ; cutAfter++) {
+        const disk = new MemoryDisk();
+        const host = new StorageHost(disk, SMALL);
+        const history: AppendedTxn[] = [];
+        let delivered = 0;
+        const deliver = (count: number): boolean => {
+          for (let i = 0; i < count; i++) {
+            if (delivered === cutAfter) return false;
+            if (!disk.deliver()) return true;
+            delivered++;
+          }
+          return true;
+        };
+        const isOver = ((): boolean => {
+          host.storage.recover();
+          while (host.database === null) if (!deliver(1)) return false;
+          host.startAppending();
+          const dice = new Dice(3);
+          for (let turn = 0; turn < 12; turn++) {
+            for (let i = dice.below(12); i >= 0; i--) history.push(host.appendRandom(dice));
+            host.storage.flush();
+            if (!deliver(dice.below(6))) return false;
+            host.clock.nowMs += 1;
+            host.storage.onTick(host.clock.nowMs);
+          }
+          return true;
+        })();
+        const { durable } = host;
+        disk.crash(survivors());
+        const restarted = new StorageHost(disk, SMALL).recover();
+        expectRecovered(restarted, history, durable, `${way}, cut after ${cutAfter} completions`);
+        if (isOver) break;
+      }
+    }
+  });
+
+  it('the same holds over many lives of one directory, ended by power cuts, kills and stops', () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const dice = new Dice(seed);
+      const disk = new MemoryDisk();
+      let history: AppendedTxn[] = [];
+      let durable = -1 as Zxid;
+      for (let life = 0; life < 8; life++) {
+        const story = `seed ${seed}, life ${life}`;
+        const host = new StorageHost(disk, SMALL, new Dice(seed * 100 + life)).recover();
+        expectRecovered(host, history, durable, story);
+        const { lastZxid } = host.database!;
+        history = history.filter(({ header }) => header.zxid <= lastZxid);
+        host.startAppending();
+        for (let turn = dice.below(30); turn >= 0; turn--) {
+          for (let i = dice.below(8); i > 0; i--) history.push(host.appendRandom(dice));
+          host.storage.flush();
+          for (let i = dice.below(10); i > 0; i--) disk.deliver();
+          host.clock.nowMs += dice.below(400);
+          host.storage.onTick(host.clock.nowMs);
+        }
+        const end = dice.below(4);
+        if (end === 0) {
+          host.storage.stop();
+          disk.deliverAll();
+          expect(host.isStopped, story).toBe(true);
+          expect(host.durable, story).toBe(history.at(-1)?.header.zxid ?? host.durable);
+        }
+        durable = host.durable;
+        if (end === 1) disk.kill(dice);
+        else if (end > 1) disk.crash(dice);
+      }
+    }
+  });
+
+  it('a batch of many pages, of which any may be missing, is cut and never needs an operator', () => {
+    for (let seed = 1; seed <= 200; seed++) {
+      const dice = new Dice(seed);
+      const disk = new MemoryDisk();
+      const host = new StorageHost(disk, { preallocateBytes: 65_536 }).recover();
+      host.startAppending();
+      const history: AppendedTxn[] = [];
+      for (let i = 0; i < 20; i++) history.push(host.appendRandom(dice));
+      host.settle();
+      const { durable } = host;
+      for (let i = 0; i < 100; i++) history.push(host.appendRandom(dice));
+      host.storage.flush();
+      disk.deliver();
+      disk.crash(dice);
+      const restarted = new StorageHost(disk, { preallocateBytes: 65_536 }).recover();
+      expectRecovered(restarted, history, durable, `seed ${seed}`);
+    }
+  });
+});
+
+describe('a process that ends', () => {
+  it('in the middle of a write leaves an entry that is cut, which the next start removes', () => {
+    for (let seed = 1; seed <= 50; seed++) {
+      const dice = new Dice(seed);
+      const disk = new MemoryDisk();
+      const host = new StorageHost(disk).recover();
+      host.startAppending();
+      const history: AppendedTxn[] = [];
+      for (let i = 0; i < 10; i++) history.push(host.appendRandom(dice));
+      host.settle();
+      for (let i = 0; i < 10; i++) history.push(host.appendRandom(dice));
+      host.storage.flush();
+      disk.kill(dice);
+      expectRecovered(new StorageHost(disk).recover(), history, host.durable, `seed ${seed}`);
+    }
+  });
+});

@@ -1,0 +1,248 @@
+/**
+ * A host for the storage alone: a memory disk, a clock that stands still, and a server that only applies what is
+ * durable. Tests append txns, deliver completions, end the process or cut the power, and look at what comes back.
+ */
+import {
+  JuteWriter,
+  type MultiSubTxn,
+  OPEN_ACL,
+  OpCode,
+  READ_ACL,
+  type Txn,
+  type TxnHeader,
+  type Zxid,
+} from '@meerkat/protocol';
+import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../options.ts';
+import type { Clock, Random, TraceEvent } from '../ports.ts';
+import type { Durable } from '../storage/durable.ts';
+import { MemoryDisk } from '../storage/memory-disk.ts';
+import type { RecoverySummary } from '../storage/recovery.ts';
+import { Storage } from '../storage/storage.ts';
+import { Database } from '../tree/database.ts';
+import { SnapshotReader } from '../tree/snapshot-reader.ts';
+import { SnapshotWriter } from '../tree/snapshot-writer.ts';
+import { SILENT_EVENTS } from '../tree/tree-events.ts';
+
+export const TEST_DIRECTORY = '/data/version-2';
+
+export interface AppendedTxn {
+  readonly header: TxnHeader;
+  readonly txn: Txn;
+}
+
+export class StorageHost {
+  readonly disk: MemoryDisk;
+  readonly trace: TraceEvent[] = [];
+  readonly clock: Clock & { nowMs: number } = {
+    nowMs: 0,
+    monotonicMs() {
+      return this.nowMs;
+    },
+    wallMs() {
+      return 1_700_000_000_000 + this.nowMs;
+    },
+  };
+  readonly options: CoreOptions;
+  readonly storage: Storage;
+  /** What is durable, applied. */
+  database: Database | null = null;
+  summary: RecoverySummary | null = null;
+  durable: Zxid = -1 as Zxid;
+  failure: Error | null = null;
+  isStopped = false;
+  /** Appended since the recovery and not durable yet. */
+  #pending: AppendedTxn[] = [];
+  /** All that was appended, applied: gives the digests. */
+  #ahead: Database | null = null;
+  #nextZxid = 0;
+
+  constructor(disk: MemoryDisk = new MemoryDisk(), options: Partial<CoreOptions> = {}, random: Random = new Dice(1)) {
+    this.disk = disk;
+    this.options = {
+      ...DEFAULT_CORE_OPTIONS,
+      snapshotDirectory: TEST_DIRECTORY,
+      logDirectory: TEST_DIRECTORY,
+      preallocateBytes: 64 * 1024,
+      extendedTypesEnabled: true,
+      ...options,
+    };
+    const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
+    this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, {
+      onRecovered: (database, summary) => {
+        this.database = database;
+        this.summary = summary;
+        this.durable = summary.lastZxid as Durable<Zxid>;
+        this.#nextZxid = summary.lastZxid + 1;
+      },
+      onLogSynced: (durable) => {
+        this.durable = durable;
+        while (this.#pending[0] !== undefined && this.#pending[0].header.zxid <= durable) {
+          const { header, txn } = this.#pending.shift()!;
+          this.database!.apply(header, txn, SILENT_EVENTS);
+        }
+      },
+      onStorageFailed: (error) => {
+        this.failure = error;
+      },
+      onStorageStopped: () => {
+        this.isStopped = true;
+      },
+    });
+  }
+
+  /** Starts and delivers until the recovery has ended. */
+  recover(): this {
+    this.storage.recover();
+    while (this.database === null && this.failure === null && this.disk.deliver());
+    return this;
+  }
+
+  /** Prepares for `append`: from here on what was appended is also applied ahead, for its digests. */
+  startAppending(): this {
+    this.#ahead = new Database(this.options, { emit() {} });
+    copyDatabase(this.database!, this.#ahead);
+    return this;
+  }
+
+  /** Appends a txn under the next zxid, with the digest that the tree will have. */
+  append(txn: Txn, options: { readonly sessionId?: bigint; readonly zxid?: number } = {}): AppendedTxn {
+    const zxid = (options.zxid ?? this.#nextZxid) as Zxid;
+    this.#nextZxid = zxid + 1;
+    const header = {
+      sessionId: options.sessionId ?? 0x100000000000001n,
+      cxid: zxid % 1000,
+      zxid,
+      time: 1_700_000_000_000 + zxid,
+    };
+    const ahead = this.#ahead!;
+    ahead.apply(header, txn, SILENT_EVENTS);
+    const appended = { header, txn };
+    this.#pending.push(appended);
+    this.storage.append(header, txn, this.options.digestEnabled ? ahead.tree.treeDigest() : null);
+    return appended;
+  }
+
+  /** Appends a random one. */
+  appendRandom(dice: Dice): AppendedTxn {
+    const { txn, sessionId } = randomTxn(dice, this.#ahead!);
+    return this.append(txn, { sessionId });
+  }
+
+  /** Ends the turn and delivers everything. */
+  settle(): void {
+    do this.storage.flush();
+    while (this.disk.deliver());
+  }
+
+  eventsOf<K extends TraceEvent['kind']>(kind: K): Extract<TraceEvent, { kind: K }>[] {
+    return this.trace.filter((event): event is Extract<TraceEvent, { kind: K }> => event.kind === kind);
+  }
+}
+
+/** All there is to know of a database, as text that is equal when the databases are. */
+export function describeDatabase(database: Database): string {
+  const { tree } = database;
+  const lines: string[] = [];
+  const visit = (z: number): void => {
+    const data = tree.dataOf(z);
+    lines.push(
+      [
+        tree.pathOf(z),
+        data === null ? 'null' : Array.from(data).join(','),
+        JSON.stringify(tree.acls.get(tree.aclOf(z))),
+        tree.czxidOf(z),
+        tree.mzxidOf(z),
+        tree.pzxidOf(z),
+        tree.ctimeOf(z),
+        tree.mtimeOf(z),
+        tree.versionOf(z),
+        tree.aversionOf(z),
+        tree.sequenceOf(z),
+        tree.persistedOwnerOf(z).toString(16),
+      ].join(' '),
+    );
+    tree.forEachChild(z, visit);
+  };
+  visit(tree.find('/'));
+  for (const [id, timeoutMs] of database.sessions) lines.push(`session ${id.toString(16)} ${timeoutMs}`);
+  return lines.sort().join('\n');
+}
+
+function copyDatabase(source: Database, target: Database): void {
+  const writer = new JuteWriter();
+  const body = new SnapshotWriter(source);
+  while (!body.writeSlice(writer, 1 << 20));
+  const reader = new SnapshotReader(target);
+  reader.read(writer.bytes, 0, writer.position);
+  target.tree.lastZxid = source.lastZxid;
+}
+
+/** A seeded source of numbers (xorshift). */
+export class Dice implements Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed * 0x9e3779b1 + 0x85ebca6b) >>> 0 || 1;
+    for (let i = 0; i < 4; i++) this.uint32();
+  }
+
+  uint32(): number {
+    let state = this.#state;
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    this.#state = state >>> 0;
+    return this.#state;
+  }
+
+  /** 0 … bound − 1. */
+  below(bound: number): number {
+    return this.uint32() % bound;
+  }
+}
+
+const SESSION_IDS = [0x100000000000001n, 0x100000000000002n, 0x7f00000000000003n];
+
+/** A txn as the leader would decide it over `database`, with few paths so that txns meet. */
+export function randomTxn(dice: Dice, database: Database): { txn: Txn; sessionId: bigint } {
+  const sessionId = SESSION_IDS[dice.below(SESSION_IDS.length)]!;
+  const { tree } = database;
+  const path = `/${'abc'[dice.below(3)]}${dice.below(3) === 0 ? `/${'xyz'[dice.below(3)]}` : ''}`;
+  const txn = ((): Txn => {
+    switch (dice.below(12)) {
+      case 0:
+        return { type: OpCode.createSession, timeoutMs: 4000 + dice.below(4) * 1000 };
+      case 1:
+        return { type: OpCode.closeSession, paths: tree.ephemeralsOf(sessionId) };
+      case 2:
+        return { type: OpCode.error, error: -101 };
+      case 3:
+        return { type: OpCode.multi, txns: [changeOf(dice, database, path, dice.below(2000))] };
+      default:
+        return changeOf(dice, database, path, dice.below(10) === 0 ? dice.below(5000) : dice.below(100));
+    }
+  })();
+  return { txn, sessionId };
+}
+
+function changeOf(dice: Dice, database: Database, path: string, dataBytes: number): MultiSubTxn {
+  const { tree } = database;
+  const z = tree.find(path);
+  const data = dice.below(10) === 0 ? null : Uint8Array.from({ length: dataBytes }, () => 1 + dice.below(255));
+  if (z === 0) {
+    const slash = path.lastIndexOf('/');
+    const parent = tree.find(path.slice(0, slash));
+    if (parent === 0 || tree.ownerOf(parent) !== 0n) return { type: OpCode.error, error: -101 };
+    const parentCversion = tree.sequenceOf(parent) + 1;
+    const acl = dice.below(3) === 0 ? READ_ACL : OPEN_ACL;
+    if (dice.below(6) === 0) return { type: OpCode.createContainer, path, data, acl, parentCversion };
+    const isEphemeral = dice.below(3) === 0;
+    return { type: OpCode.create, path, data, acl, isEphemeral, parentCversion };
+  }
+  if (tree.childCountOf(z) === 0 && dice.below(3) === 0) return { type: OpCode.delete, path };
+  if (dice.below(5) === 0) {
+    const acl = [{ perms: dice.below(32), scheme: 'world', id: 'anyone' }];
+    return { type: OpCode.setACL, path, acl, version: tree.aversionOf(z) + 1 };
+  }
+  return { type: OpCode.setData, path, data, version: tree.versionOf(z) + 1 };
+}

@@ -305,7 +305,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   /** An ephemeral whose session is unknown can only come from a database that was edited or damaged. */
   #endOrphanedEphemerals(database: Database, pipeline: Pipeline): void {
     for (const sessionId of [...database.tree.sessionsWithEphemerals()]) {
-      if (!database.sessions.has(sessionId)) pipeline.endUnknownSession(sessionId, this.wallMs());
+      if (!database.sessions.has(sessionId)) pipeline.endSession(sessionId, this.wallMs());
     }
   }
 

@@ -16,7 +16,7 @@ import {
   writeWatcherEvent,
 } from '@meerkat/protocol';
 import type { Authenticator, ByteStream, Identity, StreamEvents, Trace } from '../ports.ts';
-import type { RequestContext, WaitingRequest } from '../request/client.ts';
+import type { WaitingRequest } from '../request/client.ts';
 import type { Permission } from '../request/permission.ts';
 import type { Pipeline, SessionClient } from '../request/pipeline.ts';
 import type { ServerStats } from '../server-stats.ts';
@@ -220,7 +220,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
     } else if (op === OpCode.auth) {
       this.#onAuth(xid, reader);
     } else if (op === OpCode.sasl) {
-      this.#onSasl(xid, op);
+      this.#onSasl(xid);
     } else {
       this.stats.onRequest(xid, op);
       this.#host.pipeline.receive(this, xid, op, reader, this.#host.nowMs(), this.#host.wallMs());
@@ -331,23 +331,23 @@ export class ClientConnection implements SessionClient, StreamEvents {
     if (identities === null) {
       this.#host.stats.authFailures++;
       this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme });
-      this.#replyAtOnce(SpecialXid.auth, OpCode.auth, ErrorCode.authFailed);
+      this.#replyAtOnce(SpecialXid.auth, ErrorCode.authFailed);
       this.closeAfterReplies(`authentication by "${scheme}" failed`);
       return;
     }
     this.identities = withIdentities(this.identities, identities);
-    this.#replyAtOnce(xid, OpCode.auth, ErrorCode.ok);
+    this.#replyAtOnce(xid, ErrorCode.ok);
   }
 
   /** A server without a login configuration answers every token with none, and the client goes on without SASL. */
-  #onSasl(xid: number, op: number): void {
+  #onSasl(xid: number): void {
     this.beginReply(xid, 0, ErrorCode.ok).int(-1);
-    this.endReply({ client: this, xid, op, receivedMs: this.#host.nowMs() });
+    this.endReply(this.#host.nowMs());
   }
 
-  #replyAtOnce(xid: number, op: number, error: ErrorCode): void {
+  #replyAtOnce(xid: number, error: ErrorCode): void {
     this.beginReply(xid, 0, error);
-    this.endReply({ client: this, xid, op, receivedMs: this.#host.nowMs() });
+    this.endReply(this.#host.nowMs());
   }
 
   /* ------------------------------------------------------------------------------------------- output ---- */
@@ -359,13 +359,13 @@ export class ClientConnection implements SessionClient, StreamEvents {
     return writer;
   }
 
-  endReply(context: RequestContext): void {
+  endReply(receivedMs: number): void {
     const writer = this.#output;
     if (writer === null) return;
     writer.endFrame(this.#replyAt);
-    const latencyMs = this.#host.nowMs() - context.receivedMs;
-    this.stats.onReply(context.xid, this.#host.pipeline.lastApplied, latencyMs, this.#host.nowMs());
-    this.#countSent(latencyMs, writer.position - this.#replyAt);
+    const nowMs = this.#host.nowMs();
+    this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
+    this.#countSent(nowMs - receivedMs, writer.position - this.#replyAt);
   }
 
   onWatchEvent(event: WatchEvent): void {

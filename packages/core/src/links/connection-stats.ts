@@ -25,7 +25,7 @@ export class ConnectionStats {
     if (xid > 0) this.lastCxid = xid;
   }
 
-  onReply(_xid: number, zxid: number, latencyMs: number, nowMs: number): void {
+  onReply(zxid: number, latencyMs: number, nowMs: number): void {
     this.lastZxid = zxid;
     this.lastResponseMs = nowMs;
     this.lastLatencyMs = latencyMs;

@@ -1,16 +1,7 @@
-import type { ErrorCode, JuteWriter, Request } from '@meerkat/protocol';
+import type { ErrorCode, JuteWriter, Request, Zxid } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
-
-/** A request on its way: what its reply needs. */
-export interface RequestContext {
-  readonly client: Client;
-  readonly xid: number;
-  readonly op: number;
-  /** Monotonic milliseconds, for the latency. */
-  readonly receivedMs: number;
-}
 
 /** A client's connection, as the request pipeline sees it. */
 export interface Client extends Watcher {
@@ -26,23 +17,42 @@ export interface Client extends Watcher {
   readonly isOutputFull: boolean;
   /** Starts a reply. Its record is written to the returned writer; `endReply` completes it. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter;
-  endReply(context: RequestContext): void;
+  /** @param receivedMs when the request came, monotonic milliseconds, for the latency */
+  endReply(receivedMs: number): void;
   /** Closes once everything written has left. */
   closeAfterReplies(reason: string): void;
 }
 
-/**
- * A request that waits behind an earlier write of its own session.
- *
- * - `write`: its proposal is in flight; the commit answers it.
- * - `sync`: answered once everything that had been proposed when it came is committed.
- * - `read`: executed when it becomes the oldest.
- * - `error`: answered with a code when it becomes the oldest; `isLast` closes the connection then.
- */
-export type WaitingRequest = RequestContext &
-  (
-    | { readonly kind: 'write'; readonly zxid: number }
-    | { readonly kind: 'sync'; readonly zxid: number; readonly path: string }
-    | { readonly kind: 'read'; readonly request: Request }
-    | { readonly kind: 'error'; readonly error: ErrorCode; readonly isLast: boolean }
-  );
+interface Waiting {
+  readonly xid: number;
+  /** Monotonic milliseconds. */
+  readonly receivedMs: number;
+}
+
+/** Its proposal is in flight; the commit answers it. */
+export interface WaitingWrite extends Waiting {
+  readonly kind: 'write';
+}
+
+/** Answered once everything that had been proposed when it came is committed. */
+export interface WaitingSync extends Waiting {
+  readonly kind: 'sync';
+  readonly zxid: Zxid;
+  readonly path: string;
+}
+
+/** Executed when it is the oldest. */
+export interface WaitingRead extends Waiting {
+  readonly kind: 'read';
+  readonly request: Request;
+}
+
+/** Answered with a code when it is the oldest; `isLast` closes the connection then. */
+export interface WaitingError extends Waiting {
+  readonly kind: 'error';
+  readonly error: ErrorCode;
+  readonly isLast: boolean;
+}
+
+/** A request that waits behind an earlier write of its own session. */
+export type WaitingRequest = WaitingWrite | WaitingSync | WaitingRead | WaitingError;

@@ -1,4 +1,4 @@
-import type { Acl, PersistedStat, Zxid } from '@meerkat/protocol';
+import { type Acl, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
 import type { DataTree } from '../tree/data-tree.ts';
 import {
   type DigestSum,
@@ -10,22 +10,57 @@ import {
 } from '../tree/digest.ts';
 import { ZnodeKind } from '../tree/znode-kind.ts';
 
-/**
- * A znode as it will be once the proposals in flight are applied (ChangeRecord). Never changed after it was put;
- * a later change puts another one.
- */
-export interface PendingZnode extends PersistedStat {
+/** A znode as it will be once the proposals in flight are applied (ChangeRecord). */
+export class PendingZnode implements PersistedStat {
   readonly path: string;
   /** The txn that makes it so. */
-  readonly zxid: Zxid;
-  readonly exists: boolean;
-  readonly kind: ZnodeKind;
-  readonly acl: readonly Acl[];
-  readonly childCount: number;
+  zxid: Zxid;
+  exists = true;
+  kind: ZnodeKind = ZnodeKind.persistent;
+  acl: readonly Acl[] = OPEN_ACL;
+  childCount = 0;
   /** Bytes of data, for quotas. */
-  readonly dataLength: number;
-  /** Filled in by `PendingTree`; 0 when it does not exist, or when digests are off. */
-  digest: number;
+  dataLength = 0;
+  czxid = 0;
+  mzxid = 0;
+  ctime = 0;
+  mtime = 0;
+  version = 0;
+  cversion = 0;
+  aversion = 0;
+  ephemeralOwner = 0n;
+  pzxid = 0;
+  /** 0 when it does not exist, when digests are off, and below /zookeeper/. */
+  digest = 0;
+  /** The digest when it was found; what `put` takes off the tree's. */
+  digestBefore = 0;
+  /** Once put, it is the state that a proposal in flight made, and is changed no more. */
+  isPut = false;
+
+  constructor(path: string, zxid: Zxid) {
+    this.path = path;
+    this.zxid = zxid;
+  }
+
+  copy(): PendingZnode {
+    const copy = new PendingZnode(this.path, this.zxid);
+    copy.kind = this.kind;
+    copy.acl = this.acl;
+    copy.childCount = this.childCount;
+    copy.dataLength = this.dataLength;
+    copy.czxid = this.czxid;
+    copy.mzxid = this.mzxid;
+    copy.ctime = this.ctime;
+    copy.mtime = this.mtime;
+    copy.version = this.version;
+    copy.cversion = this.cversion;
+    copy.aversion = this.aversion;
+    copy.ephemeralOwner = this.ephemeralOwner;
+    copy.pzxid = this.pzxid;
+    copy.digest = this.digest;
+    copy.digestBefore = this.digest;
+    return copy;
+  }
 }
 
 /**
@@ -62,27 +97,50 @@ export class PendingTree {
     return znode === 0 ? null : this.#fromTree(key, znode);
   }
 
-  /** The znode is new, or has new data. Takes over the object, which nobody may change afterwards. */
-  putWritten(next: PendingZnode, data: Uint8Array | null): void {
-    this.#put(next, this.#digestEnabled ? znodeDigest(next.path, data, next) : 0);
+  /** The znode to change for a txn: a found one that no proposal made is the caller's own, any other is copied. */
+  edit(znode: PendingZnode, zxid: Zxid): PendingZnode {
+    const edited = znode.isPut ? znode.copy() : znode;
+    edited.zxid = zxid;
+    return edited;
   }
 
-  /** Only pzxid, cversion, aversion, ACL or number of children differ from `before`: its data need not be looked at. */
-  putTouched(next: PendingZnode, before: PendingZnode): void {
-    let { digest } = before;
-    if (this.#digestEnabled && isDigested(next.path)) {
-      digest = digestAfterPzxid(digest, before.pzxid, next.pzxid);
-      digest = digestAfterCversion(digest, before.cversion, next.cversion);
-      digest = digestAfterAversion(digest, before.aversion, next.aversion);
-    }
-    this.#put(next, digest);
+  setPzxid(znode: PendingZnode, pzxid: Zxid): void {
+    if (this.#isDigested(znode)) znode.digest = digestAfterPzxid(znode.digest, znode.pzxid, pzxid);
+    znode.pzxid = pzxid;
   }
 
-  putDeleted(next: PendingZnode): void {
-    this.#put(next, 0);
+  setCversion(znode: PendingZnode, cversion: number): void {
+    if (this.#isDigested(znode)) znode.digest = digestAfterCversion(znode.digest, znode.cversion, cversion);
+    znode.cversion = cversion;
   }
 
-  /** Digest of the tree after everything put so far, or null when digests are off. */
+  setAversion(znode: PendingZnode, aversion: number): void {
+    if (this.#isDigested(znode)) znode.digest = digestAfterAversion(znode.digest, znode.aversion, aversion);
+    znode.aversion = aversion;
+  }
+
+  /** Says what its data is, once every other field is as it will be. */
+  setData(znode: PendingZnode, data: Uint8Array | null): void {
+    znode.dataLength = data === null ? 0 : data.length;
+    if (this.#digestEnabled) znode.digest = znodeDigest(znode.path, data, znode);
+  }
+
+  setDeleted(znode: PendingZnode): void {
+    znode.exists = false;
+    znode.digest = 0;
+  }
+
+  /** From here on requests see the znode like this. */
+  put(znode: PendingZnode): void {
+    znode.isPut = true;
+    this.#digest.subtract(znode.digestBefore);
+    this.#digest.add(znode.digest);
+    if (this.#undo !== null) this.#undo.push({ path: znode.path, before: this.#changed.get(znode.path) });
+    this.#changed.set(znode.path, znode);
+    this.#queue.push(znode);
+  }
+
+  /** Digest of the tree after everything put so far, null when digests are off. */
   treeDigest(): bigint | null {
     return this.#digestEnabled ? this.#digest.toBigInt() : null;
   }
@@ -136,43 +194,28 @@ export class PendingTree {
     return [...paths];
   }
 
-  #put(next: PendingZnode, digest: number): void {
-    const before = this.#changed.get(next.path);
-    next.digest = digest;
-    if (this.#digestEnabled) {
-      this.#digest.subtract(before === undefined ? this.#appliedDigest(next.path) : before.digest);
-      this.#digest.add(digest);
-    }
-    if (this.#undo !== null) this.#undo.push({ path: next.path, before });
-    this.#changed.set(next.path, next);
-    this.#queue.push(next);
-  }
-
-  #fromTree(path: string, znode: number): PendingZnode {
+  #fromTree(path: string, z: number): PendingZnode {
     const tree = this.#tree;
-    return {
-      path,
-      zxid: tree.lastZxid,
-      exists: true,
-      kind: tree.kindOf(znode),
-      acl: tree.acls.get(tree.aclOf(znode)),
-      childCount: tree.childCountOf(znode),
-      dataLength: tree.dataLengthOf(znode),
-      czxid: tree.czxidOf(znode),
-      mzxid: tree.mzxidOf(znode),
-      ctime: tree.ctimeOf(znode),
-      mtime: tree.mtimeOf(znode),
-      version: tree.versionOf(znode),
-      cversion: tree.sequenceOf(znode),
-      aversion: tree.aversionOf(znode),
-      ephemeralOwner: tree.persistedOwnerOf(znode),
-      pzxid: tree.pzxidOf(znode),
-      digest: tree.digestOf(znode),
-    };
+    const znode = new PendingZnode(path, tree.lastZxid);
+    znode.kind = tree.kindOf(z);
+    znode.acl = tree.acls.get(tree.aclOf(z));
+    znode.childCount = tree.childCountOf(z);
+    znode.dataLength = tree.dataLengthOf(z);
+    znode.czxid = tree.czxidOf(z);
+    znode.mzxid = tree.mzxidOf(z);
+    znode.ctime = tree.ctimeOf(z);
+    znode.mtime = tree.mtimeOf(z);
+    znode.version = tree.versionOf(z);
+    znode.cversion = tree.sequenceOf(z);
+    znode.aversion = tree.aversionOf(z);
+    if (znode.kind !== ZnodeKind.persistent) znode.ephemeralOwner = tree.persistedOwnerOf(z);
+    znode.pzxid = tree.pzxidOf(z);
+    znode.digest = tree.digestOf(z);
+    znode.digestBefore = znode.digest;
+    return znode;
   }
 
-  #appliedDigest(path: string): number {
-    const znode = this.#tree.find(path);
-    return znode === 0 ? 0 : this.#tree.digestOf(znode);
+  #isDigested(znode: PendingZnode): boolean {
+    return this.#digestEnabled && isDigested(znode.path);
   }
 }

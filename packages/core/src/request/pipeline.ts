@@ -4,7 +4,7 @@ import {
   type JuteReader,
   type MultiRequest,
   OpCode,
-  type Request,
+  type ReconfigRequest,
   readRequest,
   type Txn,
   type TxnHeader,
@@ -21,7 +21,7 @@ import type { Database } from '../tree/database.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { SoloBroadcast } from '../zab/solo.ts';
-import type { Client, RequestContext, WaitingRequest } from './client.ts';
+import type { Client, WaitingError, WaitingSync, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import type { Preparer } from './prepare.ts';
 import type { Reads } from './read.ts';
@@ -45,13 +45,27 @@ export interface SessionClient extends Client {
   onSessionCreated(session: Session): void;
 }
 
-/** A txn on its way to the log, and the client that waits for it; the server's own requests have none. */
-interface Proposal {
+/**
+ * A txn on its way to the log. One object from the proposal to the reply: a client's is at the same time its waiting
+ * request; the server's own have no client.
+ */
+class Proposal implements WaitingWrite {
+  readonly kind = 'write';
   readonly header: TxnHeader;
   readonly txn: Txn;
-  readonly waiting: (WaitingRequest & { readonly kind: 'write' }) | null;
-  /** For createSession: who gets the session. */
-  readonly creator: SessionClient | null;
+  readonly client: Client | null;
+  readonly xid: number;
+  readonly op: number;
+  readonly receivedMs: number;
+
+  constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number) {
+    this.header = header;
+    this.txn = txn;
+    this.client = client;
+    this.xid = header.cxid;
+    this.op = op;
+    this.receivedMs = receivedMs;
+  }
 }
 
 /**
@@ -77,6 +91,8 @@ export class Pipeline {
   /** Clients with a `sync` that waits, in the order of its zxid. */
   readonly #syncing: { readonly client: Client; readonly zxid: number }[] = [];
   readonly #clientOf = new Map<bigint, Client>();
+  /** Who asked for the sessions that are being created. */
+  readonly #creators = new Map<bigint, SessionClient>();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -97,14 +113,20 @@ export class Pipeline {
     // A session that has been closed or has expired gets no answers; its connection is about to be closed.
     if (session === null || session.isClosing) return;
     this.#parts.sessions.touch(session, nowMs);
-    const context: RequestContext = { client, xid, op, receivedMs: nowMs };
     if (!isClientOp(op)) {
-      this.#answerInTurn({ ...context, kind: 'error', error: ErrorCode.unimplemented, isLast: true });
+      this.#answerInTurn(client, {
+        kind: 'error',
+        xid,
+        receivedMs: nowMs,
+        error: ErrorCode.unimplemented,
+        isLast: true,
+      });
       return;
     }
     const request = readRequest(op, reader);
     if (request === null) {
-      this.#answerInTurn({ ...context, kind: 'error', error: ErrorCode.marshallingError, isLast: false });
+      const error = ErrorCode.marshallingError;
+      this.#answerInTurn(client, { kind: 'error', xid, receivedMs: nowMs, error, isLast: false });
       return;
     }
     switch (request.op) {
@@ -116,37 +138,39 @@ export class Pipeline {
       case OpCode.delete:
       case OpCode.setACL:
       case OpCode.multi:
-        this.#proposeRequest(context, request, session, wallMs);
+      case OpCode.reconfig: {
+        const header = this.#makeHeader(session.id, xid, wallMs);
+        this.#proposeFor(client, header, this.#prepare(request, header, client), op, nowMs);
         return;
-      case OpCode.reconfig:
-        this.#propose(context, session.id, { type: OpCode.error, error: ErrorCode.reconfigDisabled }, wallMs);
-        return;
-      case OpCode.closeSession:
+      }
+      case OpCode.closeSession: {
+        const header = this.#makeHeader(session.id, xid, wallMs);
         this.#parts.sessions.setClosing(session);
-        this.#proposeClose(session, context, wallMs);
+        this.#proposeFor(client, header, this.#parts.preparer.prepareCloseSession(session.id, header.zxid), op, nowMs);
         return;
+      }
       case OpCode.ping:
         client.beginReply(xid, this.lastApplied, ErrorCode.ok);
-        client.endReply(context);
+        client.endReply(nowMs);
         return;
-      case OpCode.sync:
-        this.#answerInTurn({ ...context, kind: 'sync', zxid: this.#parts.broadcast.lastProposed, path: request.path });
+      case OpCode.sync: {
+        const zxid = this.#parts.broadcast.lastProposed;
+        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs: nowMs, zxid, path: request.path });
         return;
+      }
       default:
-        this.#read(request, context);
+        if (client.waiting.length === 0) this.#parts.reads.answer(client, xid, request, nowMs);
+        else client.waiting.push({ kind: 'read', xid, receivedMs: nowMs, request });
     }
   }
 
   /** Proposes a new session for a client; `onSessionCreated` tells it when the session exists. */
   createSession(client: SessionClient, timeoutMs: number, nowMs: number, wallMs: number): void {
-    const { sessions, sessionIds, broadcast } = this.#parts;
-    const session = new Session(
-      sessionIds.next((id) => sessions.get(id) !== undefined),
-      timeoutMs,
-    );
-    sessions.add(session, nowMs);
-    const header = { sessionId: session.id, cxid: 0, zxid: broadcast.nextZxid(), time: wallMs };
-    this.#send({ header, txn: { type: OpCode.createSession, timeoutMs }, waiting: null, creator: client });
+    const { sessions, sessionIds } = this.#parts;
+    const id = sessionIds.next((taken) => sessions.get(taken) !== undefined);
+    sessions.add(new Session(id, timeoutMs), nowMs);
+    this.#creators.set(id, client);
+    this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs });
   }
 
   /** The client speaks for this session from now on. */
@@ -172,24 +196,20 @@ export class Pipeline {
       if (session.isClosing) continue;
       this.#parts.sessions.setClosing(session);
       this.#parts.trace.emit({ kind: 'session-expired', sessionId: session.id, timeoutMs: session.timeoutMs });
-      this.#proposeClose(session, null, wallMs);
+      this.endSession(session.id, wallMs);
     }
   }
 
-  /** Deletes the ephemerals of a session that nobody knows, by the txn that would have ended it. */
-  endUnknownSession(sessionId: bigint, wallMs: number): void {
-    const { preparer, broadcast } = this.#parts;
-    const zxid = broadcast.nextZxid();
-    const txn = preparer.prepareCloseSession(sessionId, zxid);
-    this.#send({ header: { sessionId, cxid: 0, zxid, time: wallMs }, txn, waiting: null, creator: null });
+  /** Deletes a session's ephemerals and the session, known or not. */
+  endSession(sessionId: bigint, wallMs: number): void {
+    const header = this.#makeHeader(sessionId, 0, wallMs);
+    this.#proposeOwn(header, this.#parts.preparer.prepareCloseSession(sessionId, header.zxid));
   }
 
   /** Deletes a container or TTL znode whose time has come, if that is still so. */
   collect(path: string, wallMs: number): void {
-    const { preparer, broadcast } = this.#parts;
-    const zxid = broadcast.nextZxid();
-    const txn = preparer.prepareDeleteContainer(path, zxid);
-    this.#send({ header: { sessionId: 0n, cxid: 0, zxid, time: wallMs }, txn, waiting: null, creator: null });
+    const header = this.#makeHeader(0n, 0, wallMs);
+    this.#proposeOwn(header, this.#parts.preparer.prepareDeleteContainer(path, header.zxid));
   }
 
   /** Steps 9–11: applies everything that is committed now, tells the watchers, answers those who wait. */
@@ -225,30 +245,24 @@ export class Pipeline {
           if (oldest.zxid > this.#parts.broadcast.lastCommitted) return;
           waiting.shift();
           client.beginReply(oldest.xid, this.lastApplied, ErrorCode.ok).ustring(oldest.path);
-          client.endReply(oldest);
+          client.endReply(oldest.receivedMs);
           break;
         case 'read':
           if (client.isOutputFull) return;
           waiting.shift();
-          this.#parts.reads.answer(oldest.request, oldest);
+          this.#parts.reads.answer(client, oldest.xid, oldest.request, oldest.receivedMs);
           break;
         case 'error':
           waiting.shift();
           client.beginReply(oldest.xid, oldest.isLast ? ZXID_NONE : this.lastApplied, oldest.error);
-          client.endReply(oldest);
-          if (oldest.isLast) client.closeAfterReplies(`operation ${oldest.op} is not one that clients may send`);
+          client.endReply(oldest.receivedMs);
+          if (oldest.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
           break;
       }
     }
   }
 
-  #read(request: Request, context: RequestContext): void {
-    if (context.client.waiting.length === 0) this.#parts.reads.answer(request, context);
-    else context.client.waiting.push({ ...context, kind: 'read', request });
-  }
-
-  #answerInTurn(waiting: WaitingRequest): void {
-    const { client } = waiting;
+  #answerInTurn(client: Client, waiting: WaitingSync | WaitingError): void {
     client.waiting.push(waiting);
     if (waiting.kind === 'sync' && waiting.zxid > this.#parts.broadcast.lastCommitted) {
       this.#syncing.push({ client, zxid: waiting.zxid });
@@ -256,67 +270,59 @@ export class Pipeline {
     if (client.waiting.length === 1) this.answerWaiting(client);
   }
 
-  #proposeRequest(
-    context: RequestContext,
-    request: WriteRequest | MultiRequest,
-    session: Session,
-    wallMs: number,
-  ): void {
-    const { preparer, broadcast } = this.#parts;
-    const { identities } = context.client;
-    const prepareContext = { sessionId: session.id, identities, zxid: broadcast.nextZxid(), time: wallMs };
-    const txn =
-      request.op === OpCode.multi
-        ? preparer.prepareMulti(request, prepareContext)
-        : preparer.prepareWrite(request, prepareContext);
-    this.#propose(context, session.id, txn, wallMs);
+  #makeHeader(sessionId: bigint, cxid: number, wallMs: number): TxnHeader {
+    return { sessionId, cxid, zxid: this.#parts.broadcast.nextZxid(), time: wallMs };
   }
 
-  #proposeClose(session: Session, context: RequestContext | null, wallMs: number): void {
-    const zxid = this.#parts.broadcast.nextZxid();
-    this.#propose(context, session.id, this.#parts.preparer.prepareCloseSession(session.id, zxid), wallMs);
-  }
-
-  #propose(context: RequestContext | null, sessionId: bigint, txn: Txn, wallMs: number): void {
-    const zxid = this.#parts.broadcast.nextZxid();
-    const header = { sessionId, cxid: context === null ? 0 : context.xid, zxid, time: wallMs };
-    if (context === null) {
-      this.#send({ header, txn, waiting: null, creator: null });
-      return;
+  #prepare(request: WriteRequest | MultiRequest | ReconfigRequest, header: TxnHeader, client: Client): Txn {
+    switch (request.op) {
+      case OpCode.multi:
+        return this.#parts.preparer.prepareMulti(request, header, client.identities);
+      case OpCode.reconfig:
+        return { type: OpCode.error, error: ErrorCode.reconfigDisabled };
+      default:
+        return this.#parts.preparer.prepareWrite(request, header, client.identities);
     }
-    const { client, xid, op, receivedMs } = context;
-    const waiting = { client, xid, op, receivedMs, kind: 'write', zxid } as const;
-    client.waiting.push(waiting);
-    this.#send({ header, txn, waiting, creator: null });
   }
 
-  #send(proposal: Proposal): void {
+  #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, nowMs: number): void {
+    const proposal = new Proposal(header, txn, client, op, nowMs);
+    client.waiting.push(proposal);
+    this.#propose(proposal);
+  }
+
+  #proposeOwn(header: TxnHeader, txn: Txn): void {
+    this.#propose(new Proposal(header, txn, null, txn.type, 0));
+  }
+
+  #propose(proposal: Proposal): void {
     this.#inFlight.push(proposal);
     this.#parts.broadcast.propose(proposal.header, proposal.txn, this.#parts.pending.treeDigest());
   }
 
   #apply(proposal: Proposal, nowMs: number): void {
-    const { header, txn, waiting } = proposal;
+    const { header, txn, client } = proposal;
     const result = this.#parts.database.apply(header, txn, this.#parts.watches);
     const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
     assert(mayFail || result.error === ErrorCode.ok, 'a txn that was prepared can be applied');
-    if (waiting?.client.isOpen) {
-      const { client } = waiting;
-      assert(client.waiting[0] === waiting, 'writes of a session are committed in the order of its requests');
+    if (client?.isOpen) {
+      assert(client.waiting[0] === proposal, 'writes of a session are committed in the order of its requests');
       client.waiting.shift();
       const error = replyErrorOf(txn);
-      const writer = client.beginReply(waiting.xid, header.zxid, error);
-      if (error === ErrorCode.ok) writeReplyRecord(writer, waiting.op, txn, result, this.#parts.database.tree);
-      client.endReply(waiting);
+      const writer = client.beginReply(proposal.xid, header.zxid, error);
+      if (error === ErrorCode.ok) writeReplyRecord(writer, proposal.op, txn, result, this.#parts.database.tree);
+      client.endReply(proposal.receivedMs);
       if (client.waiting.length > 0) this.answerWaiting(client);
     }
-    if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, proposal.creator, nowMs);
+    if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
     else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);
   }
 
-  #onSessionCreated(sessionId: bigint, creator: SessionClient | null, nowMs: number): void {
+  #onSessionCreated(sessionId: bigint, nowMs: number): void {
     const session = this.#parts.sessions.get(sessionId);
-    if (session === undefined || creator === null || !creator.isOpen) return;
+    const creator = this.#creators.get(sessionId);
+    this.#creators.delete(sessionId);
+    if (session === undefined || creator === undefined || !creator.isOpen) return;
     this.#parts.sessions.touch(session, nowMs);
     creator.onSessionCreated(session);
   }

@@ -54,13 +54,13 @@ class Bench {
 
   write(request: WriteRequest, identities: readonly Identity[] = [], sessionId = 7n): Txn {
     return this.#send(sessionId, (zxid) =>
-      this.preparer.prepareWrite(request, { sessionId, identities, zxid, time: 1000 + zxid }),
+      this.preparer.prepareWrite(request, { sessionId, cxid: 0, zxid, time: 1000 + zxid }, identities),
     );
   }
 
   multi(ops: readonly MultiOp[], sessionId = 7n): Txn {
     return this.#send(sessionId, (zxid) =>
-      this.preparer.prepareMulti({ op: OpCode.multi, ops }, { sessionId, identities: [], zxid, time: 1000 + zxid }),
+      this.preparer.prepareMulti({ op: OpCode.multi, ops }, { sessionId, cxid: 0, zxid, time: 1000 + zxid }, []),
     );
   }
 

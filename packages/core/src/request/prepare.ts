@@ -14,23 +14,15 @@ import {
   type SetAclRequest,
   type SetDataRequest,
   type Txn,
+  type TxnHeader,
   type WriteRequest,
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
 import type { Quotas } from '../tree/quota.ts';
 import { CONTAINER_OWNER, ownerOfTtl, TTL_MS_MAX, ZnodeKind } from '../tree/znode-kind.ts';
-import type { PendingTree, PendingZnode } from './pending.ts';
+import { type PendingTree, PendingZnode } from './pending.ts';
 import type { Permission } from './permission.ts';
-
-/** Whose request it is, and the zxid and time of the txn that it becomes. */
-export interface PrepareContext {
-  readonly sessionId: bigint;
-  readonly identities: readonly Identity[];
-  readonly zxid: Zxid;
-  /** Wall-clock milliseconds. */
-  readonly time: number;
-}
 
 export interface PrepareOptions {
   readonly extendedTypesEnabled: boolean;
@@ -58,20 +50,20 @@ export class Preparer {
     this.#options = options;
   }
 
-  prepareWrite(request: WriteRequest | CheckRequest, context: PrepareContext): MultiSubTxn {
-    const prepared = this.#prepareOne(request, context);
+  prepareWrite(request: WriteRequest | CheckRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn {
+    const prepared = this.#prepareOne(request, header, identities);
     return typeof prepared === 'number' ? { type: OpCode.error, error: prepared } : prepared;
   }
 
   /** All operations, each seeing the ones before it; or, when one fails, none. */
-  prepareMulti(request: MultiRequest, context: PrepareContext): Txn {
+  prepareMulti(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
     const txns: MultiSubTxn[] = [];
     let isFailed = false;
     this.#pending.beginMulti();
     for (const op of request.ops) {
       const prepared: MultiSubTxn | ErrorCode = isFailed
         ? ErrorCode.runtimeInconsistency
-        : this.#prepareOne(op, context);
+        : this.#prepareOne(op, header, identities);
       if (typeof prepared === 'number') {
         isFailed = true;
         txns.push({ type: OpCode.error, error: prepared });
@@ -107,27 +99,31 @@ export class Preparer {
     return { type: OpCode.deleteContainer, path };
   }
 
-  #prepareOne(request: WriteRequest | MultiOp, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareOne(
+    request: WriteRequest | MultiOp,
+    header: TxnHeader,
+    identities: readonly Identity[],
+  ): MultiSubTxn | ErrorCode {
     switch (request.op) {
       case OpCode.setData:
-        return this.#prepareSetData(request, context);
+        return this.#prepareSetData(request, header, identities);
       case OpCode.create:
       case OpCode.create2:
       case OpCode.createContainer:
       case OpCode.createTTL:
-        return this.#prepareCreate(request, context);
+        return this.#prepareCreate(request, header, identities);
       case OpCode.delete:
-        return this.#prepareDelete(request, context);
+        return this.#prepareDelete(request, header, identities);
       case OpCode.setACL:
-        return this.#prepareSetAcl(request, context);
+        return this.#prepareSetAcl(request, header, identities);
       case OpCode.check:
-        return this.#prepareCheck(request, context);
+        return this.#prepareCheck(request, identities);
     }
   }
 
-  #prepareCreate(request: CreateRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareCreate(request: CreateRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
     const { op, flags, ttl } = request;
-    const { zxid, time } = context;
+    const { zxid, time } = header;
     if (flags < CreateMode.persistent || flags > CreateMode.persistentSequentialWithTtl) return ErrorCode.badArguments;
     const isTtl = flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl;
     if (isTtl && !this.#options.extendedTypesEnabled) return ErrorCode.unimplemented;
@@ -136,11 +132,11 @@ export class Preparer {
     if (!isTtl && op === OpCode.createTTL) return ErrorCode.badArguments;
 
     if (request.path.lastIndexOf('/') < 0 || request.path.includes('\0')) return ErrorCode.badArguments;
-    const acl = this.#permission.resolveAcl(request.acl, context.identities);
+    const acl = this.#permission.resolveAcl(request.acl, identities);
     if (acl === null) return ErrorCode.invalidACL;
     const parent = this.#pending.find(request.path.slice(0, request.path.lastIndexOf('/')));
     if (parent === null) return ErrorCode.noNode;
-    if (!this.#isAllowed(parent, Perm.create, context)) return ErrorCode.noAuth;
+    if (!this.#isAllowed(parent, Perm.create, identities)) return ErrorCode.noAuth;
 
     const path = isSequential(flags) ? request.path + formatSequence(parent.cversion) : request.path;
     if (!isValidPath(path)) return ErrorCode.badArguments;
@@ -153,34 +149,26 @@ export class Preparer {
     const isEphemeral =
       (op === OpCode.create || op === OpCode.create2) &&
       (flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential);
-    const kind = kindOf(op, isEphemeral);
     // The counter of children ever created stays at its end rather than start anew and give out names twice.
     const parentCversion = Math.min(parent.cversion + 1, SEQUENCE_MAX);
-    const { childCount } = parent;
-    this.#pending.putTouched(
-      { ...parent, zxid, childCount: childCount + 1, cversion: parentCversion, pzxid: zxid },
-      parent,
-    );
-    const created: PendingZnode = {
-      path,
-      zxid,
-      exists: true,
-      kind,
-      acl,
-      childCount: 0,
-      dataLength,
-      czxid: zxid,
-      mzxid: zxid,
-      ctime: time,
-      mtime: time,
-      version: 0,
-      cversion: 0,
-      aversion: 0,
-      ephemeralOwner: ownerOf(kind, context.sessionId, ttl),
-      pzxid: zxid,
-      digest: 0,
-    };
-    this.#pending.putWritten(created, data);
+    const pending = this.#pending;
+    const nextParent = pending.edit(parent, zxid);
+    nextParent.childCount++;
+    pending.setCversion(nextParent, parentCversion);
+    pending.setPzxid(nextParent, zxid);
+    pending.put(nextParent);
+
+    const created = new PendingZnode(path, zxid);
+    created.kind = kindOf(op, isEphemeral);
+    created.acl = acl;
+    created.czxid = zxid;
+    created.mzxid = zxid;
+    created.ctime = time;
+    created.mtime = time;
+    created.ephemeralOwner = ownerOf(created.kind, header.sessionId, ttl);
+    created.pzxid = zxid;
+    pending.setData(created, data);
+    pending.put(created);
     switch (op) {
       case OpCode.createContainer:
         return { type: op, path, data, acl, parentCversion };
@@ -191,67 +179,83 @@ export class Preparer {
     }
   }
 
-  #prepareDelete(request: DeleteRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareDelete(request: DeleteRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
     const { path } = request;
     if (!path.includes('/') || path.includes('\0') || SPECIAL_PATHS.has(path)) return ErrorCode.badArguments;
     const parent = this.#pending.find(path.slice(0, path.lastIndexOf('/')));
     if (parent === null) return ErrorCode.noNode;
-    if (!this.#isAllowed(parent, Perm.delete, context)) return ErrorCode.noAuth;
+    if (!this.#isAllowed(parent, Perm.delete, identities)) return ErrorCode.noAuth;
     const znode = this.#pending.find(path);
     if (znode === null) return ErrorCode.noNode;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     if (znode.childCount > 0) return ErrorCode.notEmpty;
-    this.#putDeleted(znode, parent, context.zxid);
+    this.#putDeleted(znode, parent, header.zxid);
     return { type: OpCode.delete, path };
   }
 
-  #prepareSetData(request: SetDataRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareSetData(
+    request: SetDataRequest,
+    header: TxnHeader,
+    identities: readonly Identity[],
+  ): MultiSubTxn | ErrorCode {
     const { path, data } = request;
     if (!isValidPath(path)) return ErrorCode.badArguments;
     const znode = this.#pending.find(path);
     if (znode === null) return ErrorCode.noNode;
-    if (!this.#isAllowed(znode, Perm.write, context)) return ErrorCode.noAuth;
+    if (!this.#isAllowed(znode, Perm.write, identities)) return ErrorCode.noAuth;
     const dataLength = data === null ? 0 : data.length;
     if (this.#isOverQuota(path, dataLength - znode.dataLength, 0)) return ErrorCode.quotaExceeded;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     const version = (znode.version + 1) | 0;
-    const { zxid, time } = context;
-    this.#pending.putWritten({ ...znode, zxid, dataLength, mzxid: zxid, mtime: time, version }, data);
+    const next = this.#pending.edit(znode, header.zxid);
+    next.mzxid = header.zxid;
+    next.mtime = header.time;
+    next.version = version;
+    this.#pending.setData(next, data);
+    this.#pending.put(next);
     return { type: OpCode.setData, path, data, version };
   }
 
-  #prepareSetAcl(request: SetAclRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareSetAcl(request: SetAclRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
     const { path } = request;
     if (!isValidPath(path)) return ErrorCode.badArguments;
-    const acl = this.#permission.resolveAcl(request.acl, context.identities);
+    const acl = this.#permission.resolveAcl(request.acl, identities);
     if (acl === null) return ErrorCode.invalidACL;
     const znode = this.#pending.find(path);
     if (znode === null) return ErrorCode.noNode;
-    if (!this.#isAllowed(znode, Perm.admin, context)) return ErrorCode.noAuth;
+    if (!this.#isAllowed(znode, Perm.admin, identities)) return ErrorCode.noAuth;
     if (!isExpected(request.version, znode.aversion)) return ErrorCode.badVersion;
     const version = (znode.aversion + 1) | 0;
-    this.#pending.putTouched({ ...znode, zxid: context.zxid, acl, aversion: version }, znode);
+    const next = this.#pending.edit(znode, header.zxid);
+    next.acl = acl;
+    this.#pending.setAversion(next, version);
+    this.#pending.put(next);
     return { type: OpCode.setACL, path, acl, version };
   }
 
-  #prepareCheck(request: CheckRequest, context: PrepareContext): MultiSubTxn | ErrorCode {
+  #prepareCheck(request: CheckRequest, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
     const { path } = request;
     if (!isValidPath(path)) return ErrorCode.badArguments;
     const znode = this.#pending.find(path);
     if (znode === null) return ErrorCode.noNode;
-    if (!this.#isAllowed(znode, Perm.read, context)) return ErrorCode.noAuth;
+    if (!this.#isAllowed(znode, Perm.read, identities)) return ErrorCode.noAuth;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     return { type: OpCode.check, path, version: (znode.version + 1) | 0 };
   }
 
   #putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
-    const { childCount } = parent;
-    this.#pending.putTouched({ ...parent, zxid, childCount: childCount - 1, pzxid: zxid }, parent);
-    this.#pending.putDeleted({ ...znode, zxid, exists: false });
+    const pending = this.#pending;
+    const nextParent = pending.edit(parent, zxid);
+    nextParent.childCount--;
+    pending.setPzxid(nextParent, zxid);
+    pending.put(nextParent);
+    const deleted = pending.edit(znode, zxid);
+    pending.setDeleted(deleted);
+    pending.put(deleted);
   }
 
-  #isAllowed(znode: PendingZnode, perms: number, context: PrepareContext): boolean {
-    return this.#permission.isAllowed(znode.acl, perms, context.identities);
+  #isAllowed(znode: PendingZnode, perms: number, identities: readonly Identity[]): boolean {
+    return this.#permission.isAllowed(znode.acl, perms, identities);
   }
 
   #isOverQuota(path: string, bytesDelta: number, countDelta: number): boolean {

@@ -18,7 +18,7 @@ import { OPEN_ACL_ID } from '../tree/acl-table.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import { WatchMode } from '../watch/watch-table.ts';
-import type { Client, RequestContext } from './client.ts';
+import type { Client } from './client.ts';
 import type { Permission } from './permission.ts';
 import { WatchRequests } from './watch-requests.ts';
 
@@ -42,23 +42,21 @@ export class Reads {
     this.#watchRequests = new WatchRequests(tree, watches);
   }
 
-  answer(request: Request, context: RequestContext): void {
-    const error = this.#answer(request, context);
-    if (error === ErrorCode.ok) return;
-    this.#begin(context, error);
-    context.client.endReply(context);
+  answer(client: Client, xid: number, request: Request, receivedMs: number): void {
+    const error = this.#answer(client, xid, request);
+    if (error !== ErrorCode.ok) this.#begin(client, xid, error);
+    client.endReply(receivedMs);
   }
 
-  /** @returns `ok` when it has answered; otherwise the code to refuse with */
-  #answer(request: Request, context: RequestContext): ErrorCode {
-    const { client } = context;
+  /** @returns `ok` when it has begun a reply and written its record; otherwise the code to refuse with */
+  #answer(client: Client, xid: number, request: Request): ErrorCode {
     switch (request.op) {
       case OpCode.getData: {
         const znode = this.#tree.find(request.path);
         const error = this.#check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
-        this.#tree.writeDataAndStat(znode, this.#begin(context));
+        this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
         break;
       }
       case OpCode.exists: {
@@ -68,7 +66,7 @@ export class Reads {
         if (error === ErrorCode.noAuth) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         if (error !== ErrorCode.ok) return error;
-        this.#tree.writeStat(znode, this.#begin(context));
+        this.#tree.writeStat(znode, this.#begin(client, xid));
         break;
       }
       case OpCode.getChildren:
@@ -77,7 +75,7 @@ export class Reads {
         const error = this.#check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
         if (request.watch) this.#watches.child.add(request.path, client, WatchMode.standard);
-        const writer = this.#begin(context);
+        const writer = this.#begin(client, xid);
         this.#tree.writeChildren(znode, writer);
         if (request.op === OpCode.getChildren2) this.#tree.writeStat(znode, writer);
         break;
@@ -86,7 +84,7 @@ export class Reads {
         const znode = this.#tree.find(request.path);
         const error = this.#check(znode, Perm.read | Perm.admin, client.identities);
         if (error !== ErrorCode.ok) return error;
-        const writer = this.#begin(context);
+        const writer = this.#begin(client, xid);
         this.#writeAcl(znode, client.identities, writer);
         this.#tree.writeStat(znode, writer);
         break;
@@ -95,41 +93,40 @@ export class Reads {
         const znode = this.#tree.find(request.path);
         const error = this.#check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
-        this.#begin(context).int(this.#tree.descendantCountOf(znode));
+        this.#begin(client, xid).int(this.#tree.descendantCountOf(znode));
         break;
       }
       case OpCode.getEphemerals:
-        this.#writeEphemerals(request.prefix, client, this.#begin(context));
+        this.#writeEphemerals(request.prefix, client, this.#begin(client, xid));
         break;
       case OpCode.multiRead:
-        this.#writeResults(request, client.identities, this.#begin(context));
+        this.#writeResults(request, client.identities, this.#begin(client, xid));
         break;
       case OpCode.whoAmI:
-        writeClientInfos(this.#begin(context), client.identities.map(this.#infoOf, this));
+        writeClientInfos(this.#begin(client, xid), client.identities.map(this.#infoOf, this));
         break;
       case OpCode.setWatches:
       case OpCode.setWatches2:
         this.#watchRequests.setWatches(request, client);
-        this.#begin(context);
+        this.#begin(client, xid);
         break;
       case OpCode.addWatch:
       case OpCode.checkWatches:
       case OpCode.removeWatches: {
         const error = this.#watchRequests.change(request, client);
         if (error !== ErrorCode.ok) return error;
-        const writer = this.#begin(context);
+        const writer = this.#begin(client, xid);
         if (request.op === OpCode.addWatch) writer.int(ErrorCode.ok);
         break;
       }
       default:
         return ErrorCode.unimplemented;
     }
-    client.endReply(context);
     return ErrorCode.ok;
   }
 
-  #begin(context: RequestContext, error: ErrorCode = ErrorCode.ok): JuteWriter {
-    return context.client.beginReply(context.xid, this.#tree.lastZxid, error);
+  #begin(client: Client, xid: number, error: ErrorCode = ErrorCode.ok): JuteWriter {
+    return client.beginReply(xid, this.#tree.lastZxid, error);
   }
 
   #check(znode: number, perms: number, identities: readonly Identity[]): ErrorCode {

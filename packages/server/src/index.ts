@@ -1,1 +1,14 @@
-export {};
+export { type AuthOptions, DEFAULT_AUTH_OPTIONS, makeAuthenticator } from './auth/authenticator.ts';
+export { type Configuration, DEFAULT_SERVER_OPTIONS, makeConfiguration, type ServerOptions } from './config/options.ts';
+export {
+  ConfigurationError,
+  type ConfigurationFault,
+  type ReadConfiguration,
+  readZooCfg,
+  type ZooCfg,
+} from './config/zoo-cfg.ts';
+export { ExitCode, ServerError } from './exit-codes.ts';
+export { type Logger, type LoggerOptions, type LogLevel, makeLogger, SILENT_LOGGER, TextLogger } from './logger.ts';
+export { runServer } from './main.ts';
+export { type RunningServer, type StartOptions, startServer } from './server.ts';
+export { FULL_VERSION, MEERKAT_VERSION, ZOOKEEPER_VERSION } from './version.ts';

@@ -26,6 +26,8 @@ export interface Listener {
   readonly port: number;
   /** Accepts nothing more; connections that are there stay. */
   close(): void;
+  /** Waits until all connections are closed, at most that long, and breaks those that are left. */
+  drain(timeoutMs: number): Promise<void>;
 }
 
 /**
@@ -40,11 +42,14 @@ export function listen(
   onStream: (stream: ByteStream) => StreamEvents,
   onWarning: (message: string) => void,
 ): Promise<Listener> {
+  const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
     if (turn.isStopped) {
       socket.destroy();
       return;
     }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
     new SocketStream(socket, turn, options.traffic).open(onStream);
   });
   return new Promise((resolve, reject) => {
@@ -58,15 +63,40 @@ export function listen(
       () => {
         server.off('error', reject);
         server.on('error', (error) => onWarning(`cannot accept a connection: ${error.message}`));
-        resolve(describeListener(server));
+        resolve(new SocketListener(server, sockets));
       },
     );
   });
 }
 
-function describeListener(server: Server): Listener {
-  const { address, port } = server.address() as AddressInfo;
-  return { host: address, port, close: () => server.close() };
+class SocketListener implements Listener {
+  readonly host: string;
+  readonly port: number;
+  readonly #server: Server;
+  readonly #sockets: ReadonlySet<Socket>;
+
+  constructor(server: Server, sockets: ReadonlySet<Socket>) {
+    const { address, port } = server.address() as AddressInfo;
+    this.host = address;
+    this.port = port;
+    this.#server = server;
+    this.#sockets = sockets;
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    const closed = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    await Promise.race([Promise.all(closed), timeout]);
+    clearTimeout(timer);
+    for (const socket of this.#sockets) socket.destroy();
+  }
 }
 
 /** One socket as a stream of bytes. */

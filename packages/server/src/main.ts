@@ -1,0 +1,55 @@
+import type { ReadConfiguration } from './config/zoo-cfg.ts';
+import { ExitCode, ServerError } from './exit-codes.ts';
+import { type Logger, makeLogger, readLoggerOptions } from './logger.ts';
+import { type RunningServer, startServer } from './server.ts';
+
+/**
+ * Runs a server as this process, until it is told to end or cannot go on.
+ *
+ * The first SIGTERM or SIGINT lets it finish what is in flight; a second one ends the process at once.
+ *
+ * @param onServing called once clients are served
+ * @returns the code to exit with
+ */
+export async function runServer(
+  configuration: ReadConfiguration,
+  onServing: (server: RunningServer) => void,
+): Promise<ExitCode> {
+  const logger = await makeLogger(readLoggerOptions(process.env));
+  for (const warning of configuration.warnings) logger.log('warn', warning);
+  const end = listenForSignals(logger);
+  try {
+    const server = await startServer(configuration, { logger, signal: end.signal });
+    onServing(server);
+    const outcome = await Promise.race([server.failed, end.asked]);
+    if (outcome !== null) return outcome.exitCode;
+    await server.stop();
+    logger.log('info', 'stopped: everything acknowledged is synced');
+    return ExitCode.ok;
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    logger.log(error.exitCode === ExitCode.ok ? 'info' : 'error', error.message);
+    return error.exitCode;
+  }
+}
+
+interface End {
+  /** Aborted by the first signal, for a start that is under way. */
+  readonly signal: AbortSignal;
+  readonly asked: Promise<null>;
+}
+
+function listenForSignals(logger: Logger): End {
+  const controller = new AbortController();
+  const asked = new Promise<null>((resolve) => {
+    const onSignal = (name: NodeJS.Signals): void => {
+      if (controller.signal.aborted) process.exit(ExitCode.unexpected);
+      logger.log('info', `${name}: finishes what is in flight and stops; a second signal ends it at once`);
+      controller.abort();
+      resolve(null);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+  return { signal: controller.signal, asked };
+}

@@ -1,0 +1,163 @@
+import type { Clock, PeerAddress, Trace, TraceEvent } from '@meerkat/core';
+import type { LogFields, Logger, LogLevel } from './logger.ts';
+
+/**
+ * Turns what happens in the core into log lines that name the peer and the reason.
+ *
+ * Lines about single connections are the only ones that strangers can cause at will; of those at most
+ * `CONNECTION_LINES_MAX` a second are written, and then how many were left out.
+ */
+export class TraceLog implements Trace {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  #second = 0;
+  #linesInSecond = 0;
+  #linesLeftOut = 0;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  emit(event: TraceEvent): void {
+    switch (event.kind) {
+      case 'connection-refused':
+        this.#logConnection('warn', event.remote, `refused: ${event.reason}`, { reason: event.reason });
+        break;
+      case 'connection-closed': {
+        const level = isOrdinary(event.reason) ? 'debug' : 'warn';
+        const session = event.sessionId === 0n ? '' : ` of session ${formatSession(event.sessionId)}`;
+        const fields = { session: formatSession(event.sessionId), reason: event.reason };
+        this.#logConnection(level, event.remote, `closed${session}: ${event.reason}`, fields);
+        break;
+      }
+      case 'session-created':
+      case 'session-resumed': {
+        const what = event.kind === 'session-created' ? 'begins' : 'goes on with';
+        const text = `${what} session ${formatSession(event.sessionId)}, timeout ${event.timeoutMs} ms`;
+        this.#logConnection('debug', event.remote, text, { session: formatSession(event.sessionId) });
+        break;
+      }
+      case 'session-refused': {
+        const text = `gets no session ${formatSession(event.sessionId)}: ${event.reason}`;
+        this.#logConnection('info', event.remote, text, { reason: event.reason });
+        break;
+      }
+      case 'auth-failed':
+        this.#logConnection('warn', event.remote, `failed to authenticate by "${event.scheme}"`, {
+          scheme: event.scheme,
+        });
+        break;
+      case 'session-expired': {
+        const session = formatSession(event.sessionId);
+        this.#log('info', `session ${session} has expired: nothing was heard of it for ${event.timeoutMs} ms`, {
+          session,
+        });
+        break;
+      }
+      case 'recovery-progress':
+        this.#log('info', event.message);
+        break;
+      case 'recovered': {
+        const { lastZxid, znodes, sessions, txns } = event;
+        const counts = `${znodes} znodes, ${sessions} sessions, ${txns} txns replayed`;
+        this.#log('info', `recovered up to zxid 0x${lastZxid.toString(16)}: ${counts}`, { znodes, sessions, txns });
+        break;
+      }
+      case 'log-tail-cut': {
+        const { file, position, reason } = event;
+        this.#log('warn', `${file} was cut at ${position}: ${reason}; nothing behind it was acknowledged`, {
+          file,
+          position,
+        });
+        break;
+      }
+      case 'log-file-started':
+        this.#log('debug', `log file ${event.file} started`, { file: event.file });
+        break;
+      case 'snapshot-started':
+        this.#log('debug', `snapshot ${event.file} started`, { file: event.file });
+        break;
+      case 'snapshot-written': {
+        const { file, bytes, ms } = event;
+        this.#log('info', `snapshot ${file} written: ${bytes} bytes in ${Math.round(ms)} ms`, { file, bytes, ms });
+        break;
+      }
+      case 'snapshot-failed':
+        this.#log('error', `snapshot ${event.file} failed, and the log goes on without it: ${event.error.message}`, {
+          file: event.file,
+        });
+        break;
+      case 'files-purged':
+        for (const file of event.files) this.#log('info', `purge: removed ${file}`, { file });
+        break;
+      case 'digest-mismatch': {
+        const { zxid, expected, actual } = event;
+        const found = `expected digest ${expected}, found ${actual}`;
+        this.#log('error', `the tree differs from what was logged at zxid 0x${zxid.toString(16)}: ${found}`, { zxid });
+        break;
+      }
+      case 'quota-exceeded': {
+        const { path, limit, isHard } = event;
+        const text = `${isHard ? 'a write was refused: ' : ''}the quota of ${path} is exceeded: ${limit}`;
+        this.#log('warn', text, { path });
+        break;
+      }
+      case 'warning':
+        this.#log('warn', event.message);
+        break;
+      case 'failed':
+        this.#log('error', event.error.message);
+        break;
+      case 'connection-opened':
+      case 'session-closed':
+      case 'log-synced':
+        // Metrics count these; a line for each would be noise.
+        break;
+    }
+  }
+
+  #log(level: LogLevel, message: string, fields?: LogFields): void {
+    this.#logger.log(level, message, fields);
+  }
+
+  #logConnection(level: LogLevel, remote: PeerAddress, what: string, fields: LogFields): void {
+    if (level !== 'debug' && this.#isFlooded()) return;
+    const peer = remote.ip.length === 4 ? `${remote.host}:${remote.port}` : `[${remote.host}]:${remote.port}`;
+    this.#logger.log(level, `client ${peer} ${what}`, { peer, ...fields });
+  }
+
+  #isFlooded(): boolean {
+    const second = Math.floor(this.#clock.monotonicMs() / 1000);
+    if (second !== this.#second) {
+      if (this.#linesLeftOut > 0) this.#log('warn', `${this.#linesLeftOut} more lines about connections were left out`);
+      this.#second = second;
+      this.#linesInSecond = 0;
+      this.#linesLeftOut = 0;
+    }
+    this.#linesInSecond++;
+    if (this.#linesInSecond <= CONNECTION_LINES_MAX) return false;
+    this.#linesLeftOut++;
+    return true;
+  }
+}
+
+/** Lines about single connections written in a second. */
+const CONNECTION_LINES_MAX = 100;
+
+/** Ends that belong to everyday life: the client left, or asked a four-letter word. */
+function isOrdinary(reason: string): boolean {
+  return ORDINARY_REASONS.has(reason) || reason.startsWith('it asked "');
+}
+
+const ORDINARY_REASONS: ReadonlySet<string> = new Set([
+  'closed by peer',
+  'reset by peer',
+  'its session is closed',
+  'its session has moved to another connection',
+  'the server is stopping',
+]);
+
+function formatSession(sessionId: bigint): string {
+  return `0x${BigInt.asUintN(64, sessionId).toString(16)}`;
+}

@@ -438,7 +438,8 @@ export class ClientConnection implements SessionClient, StreamEvents {
   #leave(): void {
     this.#phase = Phase.closing;
     this.#closingSinceMs = this.#host.nowMs();
-    this.#host.pipeline.detach(this);
+    // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
+    if (this.session !== null) this.#host.pipeline.detach(this);
   }
 }
 

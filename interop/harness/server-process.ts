@@ -25,6 +25,7 @@ const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', impor
 export const SERVER_KINDS: readonly ServerKind[] = existsSync(MEERKAT) ? ['apache', 'meerkat'] : ['apache'];
 
 const START_TRIES = 5;
+const PROBE_MS = 500;
 const READY_MS = 90_000;
 const STOP_MS = 30_000;
 
@@ -154,7 +155,8 @@ export class ServerProcess {
     });
     const deadline = Date.now() + READY_MS;
     while (fault === null) {
-      const answer = await fourLetterWord(this.#port, 'srvr').catch(() => '');
+      // Apache's server forgets a connection that comes while it starts; another one is answered.
+      const answer = await fourLetterWord(this.#port, 'srvr', PROBE_MS).catch(() => '');
       if (answer.includes('Mode:')) return null;
       if (Date.now() > deadline) fault = `no answer to srvr within ${READY_MS} ms`;
       await new Promise((resolve) => setTimeout(resolve, 25));
@@ -207,11 +209,11 @@ function commandLine(kind: ServerKind, configPath: string): [string, string[]] {
 }
 
 /** Sends four letters, returns all that comes until the server closes. */
-export function fourLetterWord(port: number, word: string): Promise<string> {
+export function fourLetterWord(port: number, word: string, waitMs = 30_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' });
     let answer = '';
-    socket.setTimeout(10_000, () => socket.destroy(new Error(`no answer to ${word}`)));
+    socket.setTimeout(waitMs, () => socket.destroy(new Error(`no answer to ${word}`)));
     socket.on('connect', () => socket.write(word));
     socket.on('data', (chunk) => {
       answer += chunk.toString();

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+const WAIT_MS = 45_000;
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** A program that reads commands from standard input and answers on standard output and error, taken as one text. */
+export class ConsoleProcess {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  #output = '';
+  /** What `waitFor` has not passed yet begins here. */
+  #position = 0;
+  #hasEnded = false;
+  readonly #onChange: (() => void)[] = [];
+
+  constructor(command: string, args: readonly string[]) {
+    // One pipe for both streams keeps their order; the shell joins them.
+    this.#child = spawn('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', command, ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    running.add(this.#child);
+    this.#child.stdin?.on('error', () => undefined);
+    this.#child.stdout?.on('data', (chunk: Buffer) => {
+      this.#output += chunk.toString();
+      this.#changed();
+    });
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('close', (code) => {
+        running.delete(this.#child);
+        this.#hasEnded = true;
+        this.#changed();
+        resolve(code);
+      });
+    });
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Writes a line to the program. */
+  send(line: string): void {
+    this.#child.stdin?.write(`${line}\n`);
+  }
+
+  /** Waits until the text after the last match has this one; returns what lies between, the match included. */
+  async waitFor(pattern: RegExp): Promise<string> {
+    const deadline = Date.now() + WAIT_MS;
+    for (;;) {
+      const match = pattern.exec(this.#output.slice(this.#position));
+      if (match !== null) {
+        const text = this.#output.slice(this.#position, this.#position + match.index + match[0].length);
+        this.#position += text.length;
+        return text;
+      }
+      const left = deadline - Date.now();
+      if (this.#hasEnded || left <= 0) {
+        const why = this.#hasEnded ? 'the program ended' : `${WAIT_MS} ms went by`;
+        throw new Error(`${why} before it printed ${pattern}; it printed:\n${this.#output}`);
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#onChange.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  /** Waits for the end of the program; its exit code. */
+  async end(): Promise<number | null> {
+    this.#child.stdin?.end();
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), WAIT_MS);
+    const code = await this.#ended;
+    clearTimeout(timer);
+    return code;
+  }
+
+  /** Ends the program at once, as a crash does. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#hasEnded) await this.kill();
+  }
+
+  #changed(): void {
+    for (const resolve of this.#onChange.splice(0)) resolve();
+  }
+}

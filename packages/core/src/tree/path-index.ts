@@ -1,20 +1,37 @@
+/**
+ * Finds a znode's number by its path: open addressing in typed arrays, divided into shards.
+ *
+ *     hash of the path, 32 bits ─┬─ high 8: shard
+ *                                └─ low bits: first slot;   slot := int hash, int number (0 = empty), linear probing
+ *
+ * The paths themselves are kept where the znodes are; the index asks for one only when all 32 bits agree. So a look-up
+ * touches one slot and one string, an absent path the slot alone, and an entry costs 11 to 21 bytes. A Map from string
+ * to number, which this was at first, costs 28 to 56 bytes, five cache misses a look-up (0.8 µs instead of 0.3 among a
+ * million), work for the garbage collector, and throws near 16.7 million entries.
+ *
+ * Only one shard grows at a time, from the hashes it holds: with 17 million paths a shard has 66,000, well under 1 ms.
+ */
 import { assert } from '../assert.ts';
 
-/**
- * Finds a znode's number by its path.
- *
- * Many small Maps instead of one: a Map throws near 16.7 million entries, and one that grows copies itself in a single
- * go, a pause of about 50 ns per entry. With 1024 shards, 17 million paths are 17,000 a shard and a pause under 1 ms.
- *
- * A shard is chosen from the last eight characters, where sequential names differ, and from characters spread over the
- * rest, so that `/users/1/settings` and `/users/2/settings` do not all meet in one shard.
- */
+/** Where the paths are. */
+export interface PathSource {
+  pathOf(number: number): string;
+}
+
+const SHARD_BITS = 8;
+const SHARDS = 1 << SHARD_BITS;
+const SLOTS_MIN = 64;
+
 export class PathIndex {
-  readonly #shards: Map<string, number>[] = [];
+  readonly #source: PathSource;
+  readonly #shards: Int32Array[] = [];
+  /** Entries of each shard. */
+  readonly #sizes: Int32Array = new Int32Array(SHARDS);
   #size = 0;
 
-  constructor() {
-    for (let i = 0; i < SHARDS; i++) this.#shards.push(new Map());
+  constructor(source: PathSource) {
+    this.#source = source;
+    for (let i = 0; i < SHARDS; i++) this.#shards.push(new Int32Array(2 * SLOTS_MIN));
   }
 
   get size(): number {
@@ -23,34 +40,85 @@ export class PathIndex {
 
   /** The number stored under a path, 0 when there is none. */
   get(path: string): number {
-    return this.#shards[shardOf(path)]!.get(path) ?? 0;
+    const hash = hashOf(path);
+    const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
+    const mask = slots.length - 1;
+    for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
+      const number = slots[at + 1]!;
+      if (number === 0) return 0;
+      if (slots[at] === hash && this.#source.pathOf(number) === path) return number;
+    }
   }
 
-  /** Stores a number ≥ 1 under a path that has none yet. */
+  /** Stores a number from 1 to 2**31 − 1 under a path that has none yet; the source knows it already. */
   add(path: string, number: number): void {
-    const shard = this.#shards[shardOf(path)]!;
-    const size = shard.size;
-    shard.set(path, number);
-    assert(shard.size === size + 1, 'a path is added to the index once');
+    const hash = hashOf(path);
+    const shard = hash >>> (32 - SHARD_BITS);
+    let slots = this.#shards[shard]!;
+    // At most three quarters of the slots are in use; there are half as many slots as ints.
+    if (++this.#sizes[shard]! > (slots.length * 3) >> 3) slots = this.#grow(shard);
+    put(slots, hash, number);
     this.#size++;
   }
 
+  /** Forgets a path while the source still knows it. */
   delete(path: string): void {
-    const wasThere = this.#shards[shardOf(path)]!.delete(path);
-    assert(wasThere, 'a path that leaves the index is in it');
+    const hash = hashOf(path);
+    const shard = hash >>> (32 - SHARD_BITS);
+    const slots = this.#shards[shard]!;
+    const mask = slots.length - 1;
+    let hole = (hash << 1) & mask;
+    while (slots[hole] !== hash || this.#source.pathOf(slots[hole + 1]!) !== path) {
+      assert(slots[hole + 1] !== 0, 'a path that leaves the index is in it');
+      hole = (hole + 2) & mask;
+    }
+    // Entries behind the hole move up, unless that would put them before their first slot.
+    for (let at = (hole + 2) & mask; slots[at + 1] !== 0; at = (at + 2) & mask) {
+      const first = (slots[at]! << 1) & mask;
+      if (((at - first) & mask) < ((at - hole) & mask)) continue;
+      slots[hole] = slots[at]!;
+      slots[hole + 1] = slots[at + 1]!;
+      hole = at;
+    }
+    slots[hole] = 0;
+    slots[hole + 1] = 0;
+    this.#sizes[shard]!--;
     this.#size--;
+  }
+
+  #grow(shard: number): Int32Array {
+    const old = this.#shards[shard]!;
+    const slots = new Int32Array(old.length * 2);
+    for (let at = 0; at < old.length; at += 2) {
+      const number = old[at + 1]!;
+      if (number !== 0) put(slots, old[at]!, number);
+    }
+    this.#shards[shard] = slots;
+    return slots;
   }
 }
 
-const SHARDS = 1024;
+function put(slots: Int32Array, hash: number, number: number): void {
+  const mask = slots.length - 1;
+  let at = (hash << 1) & mask;
+  while (slots[at + 1] !== 0) at = (at + 2) & mask;
+  slots[at] = hash;
+  slots[at + 1] = number;
+}
 
-function shardOf(path: string): number {
+/** Two characters a step, then a mix in which every bit of the result depends on every bit before it. */
+function hashOf(path: string): number {
   const length = path.length;
-  const tail = length > 8 ? length - 8 : 0;
   let hash = length;
-  for (let i = tail; i < length; i++) hash = (Math.imul(hash, 31) + path.charCodeAt(i)) | 0;
-  // Every character of a short path, about sixteen of a long one; an odd step does not fall in with regular names.
-  const step = (tail >> 4) | 1;
-  for (let i = 1; i < tail; i += step) hash = (Math.imul(hash, 31) + path.charCodeAt(i)) | 0;
-  return (Math.imul(hash, 0x9e3779b1) >>> 22) & (SHARDS - 1);
+  let i = 0;
+  for (; i + 1 < length; i += 2) {
+    hash = Math.imul(hash ^ path.charCodeAt(i) ^ (path.charCodeAt(i + 1) << 16), 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  if (i < length) hash = Math.imul(hash ^ path.charCodeAt(i), 0x9e3779b1);
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash, 0x85ebca6b);
+  hash ^= hash >>> 13;
+  hash = Math.imul(hash, 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
 }

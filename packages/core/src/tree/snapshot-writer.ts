@@ -13,7 +13,8 @@
  * 2. Exactly the znodes created up to Z are written, as far as they are still there when their turn comes. One created
  *    later is created by the replay, with its history from the first txn on. So no path is written twice: of the znodes
  *    that ever had it, at most one lived at Z. One that is gone when its turn comes is not missed: the replay deletes
- *    it, and what its txns do to others (the parent's count and pzxid) they do without it.
+ *    it, and what its txns do to others (the parent's count and pzxid) they do without it. (That is why a closeSession
+ *    has to list the ephemerals that it deletes; only logs of servers before 3.6 do not.)
  * 3. A znode is written as it is at some zxid z ≥ Z. Replaying Z … z once more sets data, version, aversion, ACL and
  *    times to what they were in between and at last to what they are at z, for every txn says absolute state; what a
  *    txn says relative to the present, the parent's count of created children and pzxid, only moves up and is past it.
@@ -41,8 +42,8 @@ export class SnapshotWriter {
   /** Ids above are newer than the map; this one stands for all of them in it. */
   readonly #closedAclId: number;
   #phase: 'sessions' | 'acls' | 'znodes' | 'done' = 'sessions';
-  /** Sessions or ACLs written so far. */
-  #written = 0;
+  /** Sessions or ACLs written so far; −1 before their number. */
+  #written = -1;
   #next: ZnodeNumber = ROOT;
   readonly #end: ZnodeNumber;
   /** One bit a number: written. Numbers given anew belong to znodes created after Z, which are not asked about. */
@@ -74,7 +75,10 @@ export class SnapshotWriter {
   }
 
   #writeSessions(writer: JuteWriter, end: number): void {
-    if (this.#written === 0) writer.int(this.#sessions.length);
+    if (this.#written < 0) {
+      writer.int(this.#sessions.length);
+      this.#written = 0;
+    }
     while (this.#written < this.#sessions.length) {
       if (writer.position >= end) return;
       const [id, timeoutMs] = this.#sessions[this.#written++]!;
@@ -82,11 +86,14 @@ export class SnapshotWriter {
       writer.int(timeoutMs);
     }
     this.#phase = 'acls';
-    this.#written = 0;
+    this.#written = -1;
   }
 
   #writeAcls(writer: JuteWriter, end: number): void {
-    if (this.#written === 0) writer.int(this.#acls.length);
+    if (this.#written < 0) {
+      writer.int(this.#acls.length);
+      this.#written = 0;
+    }
     while (this.#written < this.#acls.length) {
       if (writer.position >= end) return;
       const [id, list] = this.#acls[this.#written++]!;

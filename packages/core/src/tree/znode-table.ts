@@ -17,7 +17,7 @@
  */
 import { getInt, getLong, putInt, putLong, STAT_BYTES, StatOffset } from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
-import { PathIndex } from './path-index.ts';
+import { PathIndex, type PathSource } from './path-index.ts';
 import type { ZnodeKind } from './znode-kind.ts';
 
 /** A znode's number in the table; 0 = none, 1 = the root. Valid until the znode is deleted. */
@@ -43,9 +43,9 @@ const FIELDS_SHIFT = 3;
 /** Bytes of a block around its data. */
 const LENGTH_BYTES = 4;
 
-export class ZnodeTable {
+export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
-  readonly index: PathIndex = new PathIndex();
+  readonly index: PathIndex = new PathIndex(this);
   readonly #ints: Int32Array[] = [];
   readonly #kinds: Uint8Array[] = [];
   readonly #paths: string[][] = [];

@@ -50,7 +50,7 @@ export class TestClient implements ByteStream {
   isPaused = false;
   session: { id: bigint; password: Uint8Array } | null = null;
   lastXid = 0;
-  readonly #events: StreamEvents;
+  readonly #events: StreamEvents | undefined;
   #input: Uint8Array = EMPTY_BYTES;
   #isConnected = false;
   #isClosed = false;
@@ -82,7 +82,7 @@ export class TestClient implements ByteStream {
     this.#held = [];
     this.queuedBytes = 0;
     for (const bytes of held) this.#take(bytes);
-    this.#events.onDrain();
+    this.#events?.onDrain();
   }
 
   end(): void {
@@ -93,7 +93,7 @@ export class TestClient implements ByteStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.arrivals.push({ kind: 'closed' });
-    this.#events.onClosed('closed');
+    this.#events?.onClosed('closed');
   }
 
   pause(): void {
@@ -108,11 +108,11 @@ export class TestClient implements ByteStream {
   drop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#events.onClosed('dropped');
+    this.#events?.onClosed('dropped');
   }
 
   sendBytes(bytes: Uint8Array): void {
-    this.#events.onBytes(bytes);
+    this.#events?.onBytes(bytes);
   }
 
   connect(

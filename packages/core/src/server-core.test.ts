@@ -1,0 +1,297 @@
+import { CreateMode, ErrorCode, JuteWriter, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Arrival, type TestClient, TestServer } from './testing/test-server.ts';
+
+const create = (path: string, flags: number = CreateMode.persistent, bytes = 3): Request => ({
+  op: OpCode.create,
+  path,
+  data: new Uint8Array(bytes),
+  acl: OPEN_ACL,
+  flags,
+  ttl: -1,
+});
+const getData = (path: string, watch = false): Request => ({ op: OpCode.getData, path, watch });
+
+function errorsOf(arrivals: readonly Arrival[]): number[] {
+  return arrivals.flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+}
+
+function ask(server: TestServer, client: TestClient, request: Request): number | undefined {
+  client.send(request);
+  server.run();
+  return errorsOf(client.takeArrivals())[0];
+}
+
+function frame(...ints: number[]): Uint8Array {
+  const writer = new JuteWriter();
+  const at = writer.beginFrame();
+  for (const int of ints) writer.int(int);
+  writer.endFrame(at);
+  return writer.toBytes();
+}
+
+describe('a server that starts again on its data', () => {
+  it('has every acknowledged write, and sessions that can come back with their ephemerals', () => {
+    const first = new TestServer();
+    const client = first.connect();
+    expect(ask(first, client, create('/a'))).toBe(ErrorCode.ok);
+    expect(ask(first, client, create('/e', CreateMode.ephemeral))).toBe(ErrorCode.ok);
+    first.disk.crash();
+    const second = new TestServer({}, first.disk, first.clock);
+    const back = second.open();
+    back.connect({ session: client.session! });
+    second.run();
+    expect(back.takeArrivals()[0]).toMatchObject({ kind: 'session', response: { sessionId: client.session!.id } });
+    expect(ask(second, back, getData('/a'))).toBe(ErrorCode.ok);
+    expect(ask(second, back, getData('/e'))).toBe(ErrorCode.ok);
+    expect(ask(second, back, { op: OpCode.closeSession })).toBe(ErrorCode.ok);
+    expect(ask(second, second.connect(), getData('/e'))).toBe(ErrorCode.noNode);
+  });
+
+  it('gives every session its whole timeout anew, and then expires it', () => {
+    const first = new TestServer();
+    ask(first, first.connect(3000), create('/e', CreateMode.ephemeral));
+    first.stop();
+    expect(first.isStopped).toBe(true);
+    first.clock.nowMs += 60_000;
+    const second = new TestServer({}, first.disk, first.clock);
+    const other = second.connect(20_000);
+    second.advance(2000);
+    expect(ask(second, other, getData('/e'))).toBe(ErrorCode.ok);
+    second.advance(3000);
+    expect(ask(second, other, getData('/e'))).toBe(ErrorCode.noNode);
+  });
+});
+
+describe('a disk that fails', () => {
+  it('leads to no acknowledgement, closes the connections and stops the server with words', () => {
+    for (const code of ['ENOSPC', 'EIO']) {
+      for (const op of ['write', 'sync'] as const) {
+        const server = new TestServer();
+        const client = server.connect();
+        expect(ask(server, client, create('/a'))).toBe(ErrorCode.ok);
+        server.disk.failNext({ operation: op, code });
+        client.send(create('/b'));
+        server.run();
+        expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
+        expect(server.failure?.message).toContain(code);
+        const late = server.open();
+        expect(late.isClosed).toBe(true);
+      }
+    }
+  });
+});
+
+describe('input that is not acceptable', () => {
+  it('closes only the connection that it came from', () => {
+    const server = new TestServer();
+    const bystander = server.connect();
+    const tooLong = new Uint8Array([0x7f, 0xff, 0xff, 0xff]);
+    const negative = new Uint8Array([0xff, 0xff, 0xff, 0xfe]);
+    for (const bytes of [tooLong, negative, frame(1), frame()]) {
+      const fresh = server.open();
+      fresh.sendBytes(bytes);
+      server.run();
+      expect(fresh.isClosed).toBe(true);
+      const established = server.connect();
+      established.sendBytes(bytes);
+      server.run();
+      expect(established.isClosed).toBe(true);
+    }
+    expect(ask(server, bystander, create('/a'))).toBe(ErrorCode.ok);
+    const reasons = server.trace.flatMap((event) => (event.kind === 'connection-closed' ? [event.reason] : []));
+    expect(new Set(reasons)).toEqual(
+      new Set([
+        'it announced a frame of 2147483647 bytes, and jute.maxbuffer allows 1048575',
+        'it announced a frame of -2 bytes, and jute.maxbuffer allows 1048575',
+        'its first frame is not a connect request',
+        'it sent a frame that is too short for a request header',
+      ]),
+    );
+  });
+
+  it('answers an operation that no client may send with UNIMPLEMENTED and zxid -1, in turn, and closes', () => {
+    for (const op of [0, 13, 20, -1, -10, 99, 12345]) {
+      const server = new TestServer();
+      const client = server.connect();
+      client.send(create('/a'));
+      client.sendBytes(frame(7, op, 0, 0));
+      server.run();
+      expect(client.takeArrivals()).toMatchObject([
+        { kind: 'reply', header: { error: ErrorCode.ok } },
+        { kind: 'reply', header: { xid: 7, zxid: -1, error: ErrorCode.unimplemented } },
+        { kind: 'closed' },
+      ]);
+    }
+  });
+
+  it('answers a record that cannot be decoded with MARSHALLINGERROR and goes on', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    client.sendBytes(frame(1, OpCode.create, 1000));
+    client.sendBytes(frame(2, OpCode.getData));
+    client.send(getData('/'), 3);
+    server.run();
+    expect(errorsOf(client.takeArrivals())).toEqual([
+      ErrorCode.marshallingError,
+      ErrorCode.marshallingError,
+      ErrorCode.ok,
+    ]);
+  });
+
+  it('never disturbs the server: random bytes, and requests with random bytes changed', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ minLength: 1, maxLength: 80 }), { minLength: 1, maxLength: 8 }),
+        fc.array(fc.tuple(fc.nat(200), fc.nat(255)), { maxLength: 5 }),
+        (blobs, changes) => {
+          const server = new TestServer();
+          const bystander = server.connect();
+          for (const blob of blobs) {
+            const raw = server.open();
+            raw.sendBytes(blob);
+            const client = server.connect();
+            const bytes = new Uint8Array(12 + blob.length);
+            bytes.set(frame(1, OpCode.multi));
+            bytes.set(blob, 12);
+            for (const [at, value] of changes) if (at >= 4 && at < bytes.length) bytes[at] = value;
+            bytes.set([0, 0, 0, bytes.length - 4]);
+            client.sendBytes(bytes);
+            server.run();
+          }
+          expect(ask(server, bystander, create('/still-here'))).toBe(ErrorCode.ok);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('takes frames in pieces of any size', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const writer = new JuteWriter();
+    for (let xid = 1; xid <= 5; xid++) {
+      const at = writer.beginFrame();
+      writer.int(xid);
+      writer.int(OpCode.exists);
+      writer.ustring('/');
+      writer.boolean(false);
+      writer.endFrame(at);
+    }
+    for (const byte of writer.toBytes()) {
+      client.sendBytes(new Uint8Array([byte]));
+      server.run();
+    }
+    expect(errorsOf(client.takeArrivals())).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  it('drops connections that never ask for a session', () => {
+    const server = new TestServer({ sessionlessTimeoutMs: 5000 });
+    const silent = Array.from({ length: 1000 }, () => server.open());
+    const client = server.connect(20_000);
+    server.advance(8000);
+    expect(silent.every((each) => each.isClosed)).toBe(true);
+    expect(client.isClosed).toBe(false);
+    expect(server.core.view.connections()).toHaveLength(1);
+  });
+
+  it('refuses connections beyond those of one address', () => {
+    const server = new TestServer({ connectionsPerHostMax: 2 });
+    const clients = [server.open(), server.open(), server.open()];
+    expect(clients.map((client) => client.isClosed)).toEqual([false, false, true]);
+    expect(server.open('10.0.0.2').isClosed).toBe(false);
+    clients[0]!.drop();
+    expect(server.open().isClosed).toBe(false);
+  });
+});
+
+describe('a client that does not read', () => {
+  it('is not read either once a megabyte of replies waits, and gets them all in order when it reads again', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    ask(server, client, create('/big', CreateMode.persistent, 200_000));
+    client.isDeaf = true;
+    for (let i = 0; i < 100; i++) client.send(getData('/big'));
+    server.run();
+    expect(client.isPaused).toBe(true);
+    expect(client.queuedBytes).toBeLessThan(2_000_000);
+    for (let round = 0; round < 100; round++) {
+      client.listen();
+      client.isDeaf = true;
+      server.run();
+    }
+    client.listen();
+    server.run();
+    const xids = client.takeArrivals().map((arrival) => (arrival.kind === 'reply' ? arrival.header.xid : 0));
+    expect(xids).toEqual(Array.from({ length: 100 }, (_, i) => i + 2));
+  });
+
+  it('is disconnected when events alone fill its output, and nobody else notices', () => {
+    const server = new TestServer();
+    const writer = server.connect();
+    const watcher = server.connect();
+    ask(server, watcher, { op: OpCode.addWatch, path: '/', mode: 1 });
+    watcher.isDeaf = true;
+    const name = 'x'.repeat(1000);
+    for (let i = 0; i < 10_000 && !watcher.isClosed; i++) {
+      writer.send(create(`/${name}${i}`));
+      writer.send({ op: OpCode.delete, path: `/${name}${i}`, version: -1 });
+      server.run();
+    }
+    expect(watcher.isClosed).toBe(true);
+    expect(ask(server, writer, create('/a'))).toBe(ErrorCode.ok);
+    const closed = server.trace.find((event) => event.kind === 'connection-closed');
+    expect(closed).toMatchObject({ reason: 'it does not read: 16777216 bytes of events are queued' });
+  });
+});
+
+describe('a server with too much to do', () => {
+  it('stops reading those who wait for replies, and goes on when there is less', () => {
+    const server = new TestServer({ globalOutstandingLimit: 10 });
+    const client = server.connect();
+    server.isDiskHeld = true;
+    for (let i = 0; i < 100; i++) client.send(create(`/n${i}`));
+    server.run();
+    expect(server.core.view.outstandingRequests).toBeLessThan(20);
+    expect(client.isPaused).toBe(true);
+    server.isDiskHeld = false;
+    server.run();
+    expect(errorsOf(client.takeArrivals())).toEqual(Array.from({ length: 100 }, () => 0));
+    expect(client.isPaused).toBe(false);
+  });
+});
+
+describe('stopping', () => {
+  it('answers what is in flight, ends the connections and keeps everything', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    client.send(create('/a'));
+    server.stop();
+    expect(server.isStopped).toBe(true);
+    expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { error: 0 } }, { kind: 'closed' }]);
+    const again = new TestServer({}, server.disk, server.clock);
+    expect(ask(again, again.connect(), getData('/a'))).toBe(ErrorCode.ok);
+  });
+});
+
+describe('containers and TTL znodes', () => {
+  it('go when they are empty and their time is over', () => {
+    const server = new TestServer({ extendedTypesEnabled: true, containerCheckIntervalMs: 1000 });
+    const client = server.connect(20_000);
+    ask(server, client, { ...create('/c', CreateMode.container), op: OpCode.createContainer } as Request);
+    ask(server, client, create('/c/child'));
+    ask(server, client, {
+      ...create('/t', CreateMode.persistentWithTtl),
+      op: OpCode.createTTL,
+      ttl: 3000,
+    } as Request);
+    server.advance(2500);
+    expect(ask(server, client, getData('/c'))).toBe(ErrorCode.ok);
+    expect(ask(server, client, getData('/t'))).toBe(ErrorCode.ok);
+    ask(server, client, { op: OpCode.delete, path: '/c/child', version: -1 });
+    server.advance(3000);
+    expect(ask(server, client, getData('/c'))).toBe(ErrorCode.noNode);
+    expect(ask(server, client, getData('/t'))).toBe(ErrorCode.noNode);
+  });
+});

@@ -204,8 +204,9 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#current;
     const decision = decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.nowMs());
-    if (decision.kind === 'resume') {
-      pipeline.clientOf(decision.session.id)?.closeAfterReplies('its session has moved to another connection');
+    if (decision.kind === 'resume' || decision.kind === 'refuse') {
+      // As Apache does, before the password matters: a session has one connection, and its client says it is a new one.
+      pipeline.clientOf(request.sessionId)?.closeAfterReplies('a new connection claims its session');
     }
     return decision;
   }

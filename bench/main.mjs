@@ -19,7 +19,7 @@ import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
 import { measureStart } from './measure/start.mjs';
-import { measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
+import { measureCeiling, measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
 import { killAll } from './processes.mjs';
 import { formatTable, median, ratioOf } from './report.mjs';
 
@@ -100,6 +100,7 @@ async function measureUnderLoad(engines, add) {
     await warmUp(server, amounts.warmUp);
   }
   for (const workload of workloads) add([await measureThroughput(workload, servers, amounts)]);
+  if (workloads.some(({ title }) => title === 'reads, 1 KiB')) add([await measureCeiling(servers, amounts)]);
   const slices = { alternations: amounts.alternations, seconds: amounts.sliceSeconds };
   if (wantsRead) add(await measureReadLatency(servers, slices));
   if (wantsWrite) add(await measureWriteLatency(servers, slices, directory));

@@ -1,15 +1,12 @@
 // One request in flight: the median time that a client waits, in microseconds.
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../engine.mjs';
+import { BARE_NOTE, LIKE_A_READ, startBareServer } from '../bare-server.mjs';
 import { zkload } from '../load-generator.mjs';
 import { locked } from '../measure-lock.mjs';
-import { run, start } from '../processes.mjs';
+import { run } from '../processes.mjs';
 
-const ECHO = fileURLToPath(new URL('../echo.mjs', import.meta.url));
 const FSYNC = fileURLToPath(new URL('../fsync.mjs', import.meta.url));
 const LONE = { conns: 1, depth: 1, warmup: 0.1 };
-/** As many bytes as a getData of this benchmark and its reply of 1 KiB. */
-const LIKE_A_READ = { 'req-size': 20, 'rep-size': 1108 };
 
 /** Rows of a lone read: beside Apache's server, and beside a Node.js server that does nothing but frames. */
 export async function measureReadLatency(servers, { alternations, seconds }) {
@@ -29,7 +26,7 @@ export async function measureReadLatency(servers, { alternations, seconds }) {
   rows.push({
     title: `${title}, beside a bare Node.js server`,
     unit: 'µs',
-    referenceNote: 'bare: ',
+    referenceNote: BARE_NOTE,
     reference: figures.bare,
     meerkat: figures.meerkat,
     must: { ratioMax: 1.2 },
@@ -69,11 +66,4 @@ async function alternate(turns, alternations, figures) {
       figures[name].push(lat_us.all.p50);
     }
   }
-}
-
-async function startBareServer() {
-  const port = await freePort();
-  const child = start(process.execPath, [ECHO, String(port)], { stdio: 'ignore' });
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  return { port, pid: child.pid, child };
 }

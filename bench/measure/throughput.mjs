@@ -1,4 +1,5 @@
 // Saturated servers: operations per second of server CPU, which other load on the machine disturbs least.
+import { BARE_NOTE, LIKE_A_READ, startBareServer } from '../bare-server.mjs';
 import { zkload } from '../load-generator.mjs';
 import { locked } from '../measure-lock.mjs';
 
@@ -42,6 +43,31 @@ export const WORKLOADS = [
 export function warmUp(server, seconds) {
   const mix = 'getData=6,setData=4,createdelete=1,exists=1,getChildren=1,multi=1';
   return locked(() => zkload('load', server, { warmup: 0, secs: seconds, root: '/warm', conns: 32, depth: 8, mix }));
+}
+
+/** Reads of 1 KiB beside a server that only takes frames apart: what Node.js itself leaves room for. */
+export async function measureCeiling(servers, { pairs, seconds }) {
+  const bare = await startBareServer();
+  const meerkat = servers.find(({ engine }) => engine.name === 'meerkat');
+  const figures = { bare: [], meerkat: [] };
+  const slice = { ...SATURATED, warmup: 0.7, secs: seconds };
+  const turns = [
+    ['bare', () => zkload('echo', bare, { ...LIKE_A_READ, ...slice })],
+    ['meerkat', () => zkload('load', meerkat, { read: 100, size: 1024, ...slice })],
+  ];
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const [name, measure] of pair % 2 === 0 ? turns : turns.toReversed()) {
+      figures[name].push((await locked(measure)).ops_per_cpu_s);
+    }
+  }
+  bare.child.kill();
+  return {
+    title: 'reads, 1 KiB (per server-CPU-second), beside a bare Node.js server',
+    unit: '',
+    referenceNote: BARE_NOTE,
+    reference: figures.bare,
+    meerkat: figures.meerkat,
+  };
 }
 
 /** Runs one workload on each server alternately and gives a row of operations per server-CPU-second. */

@@ -1,0 +1,294 @@
+import { OpCode, type Zxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import type { CoreOptions } from '../options.ts';
+import { Dice, StorageHost, TEST_DIRECTORY } from '../testing/storage-host.ts';
+import { MemoryDisk } from './memory-disk.ts';
+
+const LOG = `${TEST_DIRECTORY}/log.1`;
+const OPTIONS: Partial<CoreOptions> = { preallocateBytes: 32_768 };
+const HEADER_BYTES = 16;
+
+/** The files of a server that wrote `count` txns, each with `dataBytes` of data (0: small ones of every kind). */
+function writtenDirectory(
+  count: number,
+  dataOf: (i: number) => Uint8Array | null = () => null,
+): Map<string, Uint8Array> {
+  const host = new StorageHost(new MemoryDisk(), OPTIONS).recover().startAppending();
+  const dice = new Dice(count);
+  for (let i = 0; i < count; i++) {
+    const data = dataOf(i);
+    if (data === null) host.appendRandom(dice);
+    else host.append({ type: OpCode.setData, path: '/zookeeper', data, version: i + 1 });
+  }
+  host.settle();
+  expect(host.durable).toBe(count);
+  return new Map(host.disk.names(TEST_DIRECTORY).map((name) => [name, host.disk.peek(`${TEST_DIRECTORY}/${name}`)!]));
+}
+
+/** A little data of its own for each txn, among it bytes that look like the end of an entry. */
+function littleData(i: number): Uint8Array {
+  return Uint8Array.from({ length: 5 + i * 7 }, (_, k) => 0x40 + ((i + k) % 4));
+}
+
+function diskWith(files: ReadonlyMap<string, Uint8Array>, log: Uint8Array): MemoryDisk {
+  const disk = new MemoryDisk();
+  for (const [name, bytes] of files) disk.poke(`${TEST_DIRECTORY}/${name}`, name === 'log.1' ? log : bytes);
+  return disk;
+}
+
+/** Where each entry starts, and where the last one ends; read with the lengths alone. */
+function entryPositions(log: Uint8Array): number[] {
+  const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
+  const positions = [HEADER_BYTES];
+  for (let at = HEADER_BYTES; at + 12 < log.length && view.getInt32(at + 8) > 0; ) {
+    at += 13 + view.getInt32(at + 8);
+    positions.push(at);
+  }
+  return positions;
+}
+
+function recover(files: ReadonlyMap<string, Uint8Array>, log: Uint8Array): StorageHost {
+  return new StorageHost(diskWith(files, log), OPTIONS).recover();
+}
+
+describe('a torn tail', () => {
+  const files = writtenDirectory(6, littleData);
+  const log = files.get('log.1')!;
+  const positions = entryPositions(log);
+  const end = positions.at(-1)!;
+  const lastEntryAt = positions.at(-2)!;
+
+  it('of whatever length is cut, reported, and gone for the next start, with zeros behind it or nothing', () => {
+    for (const isPadded of [true, false]) {
+      for (let cutAt = HEADER_BYTES; cutAt < end; cutAt++) {
+        const torn = isPadded ? log.slice() : log.slice(0, cutAt);
+        torn.fill(0, cutAt);
+        const whole = positions.filter((position) => position <= cutAt).length - 1;
+        const host = recover(files, torn);
+        expect(host.failure, `cut at ${cutAt}`).toBeNull();
+        expect(host.database!.lastZxid, `cut at ${cutAt}`).toBe(whole);
+        // An entry of which there are only the four zeros that every checksum begins with is not there at all.
+        const isSeen = torn.subarray(positions[whole]).some((byte) => byte !== 0);
+        expect(host.eventsOf('log-tail-cut').map(({ file, position }) => [file, position])).toEqual(
+          isSeen ? [[LOG, positions[whole]]] : [],
+        );
+        host.disk.crash('nothing');
+        const again = new StorageHost(host.disk, OPTIONS).recover();
+        expect(again.eventsOf('log-tail-cut')).toEqual([]);
+        expect(again.database!.lastZxid).toBe(whole);
+      }
+    }
+  });
+
+  it('goes on with the next zxid in a new file, which a server restarted once more reads behind the cut one', () => {
+    const torn = log.slice(0, end - 3);
+    const host = recover(files, torn).startAppending();
+    const { header } = host.append({ type: OpCode.error, error: -101 });
+    host.settle();
+    expect(header.zxid).toBe(6);
+    host.disk.crash('nothing');
+    expect(new StorageHost(host.disk, OPTIONS).recover().database!.lastZxid).toBe(6);
+    expect(host.disk.names(TEST_DIRECTORY)).toContain('log.6');
+  });
+
+  it('may lack a unit in its middle and have whole entries behind it: all of it is cut', () => {
+    const large = writtenDirectory(8, () => Uint8Array.from({ length: 1500 }, (_, i) => (i % 250) + 1));
+    const bytes = large.get('log.1')!;
+    const at = entryPositions(bytes);
+    for (let unit = 512; unit + 512 <= at.at(-1)!; unit += 512) {
+      const holed = bytes.slice();
+      holed.fill(0, unit, unit + 512);
+      const host = recover(large, holed);
+      const whole = at.filter((position) => position <= unit).length - 1;
+      expect(host.failure, `hole at ${unit}`).toBeNull();
+      expect(host.database!.lastZxid, `hole at ${unit}`).toBe(whole);
+      expect(host.eventsOf('log-tail-cut'), `hole at ${unit}`).toHaveLength(1);
+    }
+  });
+
+  it('in an earlier file is left alone when the next file goes on where it ends, as after a crash of Apache’s', () => {
+    const next = recover(files, log.slice(0, lastEntryAt + 20)).startAppending();
+    next.append({ type: OpCode.error, error: -101 });
+    next.settle();
+    const logAfter = next.disk.peek(`${TEST_DIRECTORY}/log.6`)!;
+    const apache = new Map([...files, ['log.6', logAfter]]);
+    const torn = log.slice();
+    torn.fill(0, lastEntryAt + 20);
+    const host = recover(apache, torn);
+    expect(host.failure).toBeNull();
+    expect(host.database!.lastZxid).toBe(6);
+    expect(host.eventsOf('log-tail-cut')).toEqual([]);
+    expect(host.eventsOf('warning').map((event) => event.message)).toEqual([
+      expect.stringMatching(`log.1 at position ${lastEntryAt}: an entry of \\d+ bytes is cut after`),
+    ]);
+  });
+});
+
+describe('a last file without entries', () => {
+  const files = writtenDirectory(5);
+
+  it.each([
+    ['of no bytes', new Uint8Array(0)],
+    ['of zeros', new Uint8Array(8192)],
+    ['with part of a header', Uint8Array.of(0x5a, 0x4b, 0x4c)],
+    ['with part of a header in front of zeros', Uint8Array.from({ length: 4096 }, (_, i) => (i === 0 ? 0x5a : 0))],
+  ])('%s is removed and reported', (_what, bytes) => {
+    const host = recover(new Map([...files, ['log.6', bytes]]), files.get('log.1')!);
+    expect(host.failure).toBeNull();
+    expect(host.database!.lastZxid).toBe(5);
+    expect(host.disk.names(TEST_DIRECTORY)).not.toContain('log.6');
+    expect(host.eventsOf('log-tail-cut')).toHaveLength(1);
+  });
+
+  it('is begun anew under the same name by the next txn', () => {
+    const header = files.get('log.1')!.slice(0, HEADER_BYTES);
+    const host = recover(new Map([...files, ['log.6', header]]), files.get('log.1')!).startAppending();
+    host.append({ type: OpCode.error, error: -101 });
+    host.settle();
+    host.disk.crash('nothing');
+    expect(new StorageHost(host.disk, OPTIONS).recover().database!.lastZxid).toBe(6);
+  });
+});
+
+describe('bits that changed in acknowledged entries', () => {
+  const refused = /log\.1 at position \d+: .*does not start.*truncate -s \d+/s;
+
+  it('stop the start, whichever bit it is, with file, position and what to do', () => {
+    const files = writtenDirectory(3, littleData);
+    const log = files.get('log.1')!;
+    const end = entryPositions(log).at(-1)!;
+    for (let at = 0; at < end; at++) {
+      // The dbid of the header says nothing and is not looked at.
+      if (at >= 8 && at < HEADER_BYTES) continue;
+      for (let bit = 0; bit < 8; bit++) {
+        const rotten = log.slice();
+        rotten[at] = rotten[at]! ^ (1 << bit);
+        const host = recover(files, rotten);
+        expect(host.failure?.message, `bit ${bit} of byte ${at}`).toMatch(refused);
+        expect(Buffer.from(host.disk.peek(LOG)!).equals(rotten), 'nothing is cut').toBe(true);
+      }
+    }
+  });
+
+  it('stop the start also where the data is all zeros, like something that was never written', () => {
+    const files = writtenDirectory(4, () => new Uint8Array(1200));
+    const log = files.get('log.1')!;
+    const end = entryPositions(log).at(-1)!;
+    for (let at = HEADER_BYTES; at < end; at += 7) {
+      for (const bit of [0, 7]) {
+        const rotten = log.slice();
+        rotten[at] = rotten[at]! ^ (1 << bit);
+        const host = recover(files, rotten);
+        expect(host.failure?.message, `bit ${bit} of byte ${at}`).toMatch(refused);
+      }
+    }
+  });
+
+  it('stop the start when bytes were changed into others, also in the last entry', () => {
+    const files = writtenDirectory(12);
+    const log = files.get('log.1')!;
+    const positions = entryPositions(log);
+    const dice = new Dice(5);
+    for (let i = 0; i < 300; i++) {
+      const entry = dice.below(positions.length - 1);
+      const start = positions[entry]! + 12;
+      const length = Math.min(1 + dice.below(20), positions[entry + 1]! - start - 1);
+      const rotten = log.slice();
+      for (let k = 0; k < length; k++) {
+        const at = start + k;
+        rotten[at] = (rotten[at]! + 1 + dice.below(254)) & 255 || 1;
+      }
+      if (rotten.every((byte, k) => byte === log[k])) continue;
+      expect(recover(files, rotten).failure?.message, `entry ${entry}`).toMatch(refused);
+    }
+  });
+
+  it('stop the start when more follows than one batch can be, although a unit is missing', () => {
+    const files = writtenDirectory(40, () => new Uint8Array(500_000).fill(7));
+    const log = files.get('log.1')!;
+    const holed = log.slice();
+    holed.fill(0, 1024, 1536);
+    expect(recover(files, holed).failure?.message).toMatch(/more follows \(\d+ bytes\) than a crash can leave/);
+  });
+});
+
+describe('a hole in the sequence of zxids', () => {
+  function withFiles(count: number, rollAt: number): Map<string, Uint8Array> {
+    const options = { ...OPTIONS, logBytesMax: 1 };
+    const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
+    for (let i = 1; i <= count; i++) {
+      host.append({ type: OpCode.error, error: -101 });
+      if (i % rollAt === 0) host.settle();
+    }
+    host.settle();
+    return new Map(host.disk.names(TEST_DIRECTORY).map((name) => [name, host.disk.peek(`${TEST_DIRECTORY}/${name}`)!]));
+  }
+
+  function start(files: ReadonlyMap<string, Uint8Array>): StorageHost {
+    const disk = new MemoryDisk();
+    for (const [name, bytes] of files) disk.poke(`${TEST_DIRECTORY}/${name}`, bytes);
+    return new StorageHost(disk, OPTIONS).recover();
+  }
+
+  it('between two files stops the start', () => {
+    const files = withFiles(15, 5);
+    expect([...files.keys()]).toEqual(['acceptedEpoch', 'currentEpoch', 'log.1', 'log.6', 'log.b', 'snapshot.0']);
+    expect(start(files).database?.lastZxid).toBe(15);
+    files.delete('log.6');
+    expect(start(files).failure?.message).toMatch(
+      /log\.b at position 0: its name says that it begins with zxid 0xb, but the log has 0x5 before it: txns are missing/,
+    );
+  });
+
+  it('between the snapshot and the log stops the start', () => {
+    const files = withFiles(15, 5);
+    files.delete('log.1');
+    expect(start(files).failure?.message).toMatch(/log\.6 .*but the snapshot ends with 0x0: txns are missing/);
+  });
+
+  it('inside a file stops the start', () => {
+    const host = new StorageHost(new MemoryDisk(), OPTIONS).recover().startAppending();
+    host.append({ type: OpCode.error, error: -101 });
+    host.append({ type: OpCode.error, error: -101 }, { zxid: 7 });
+    host.settle();
+    const restarted = new StorageHost(host.disk, OPTIONS);
+    host.disk.kill();
+    expect(restarted.recover().failure?.message).toMatch(/the next txn is zxid 0x7, but the log has 0x1 before it/);
+  });
+
+  it('that a snapshot covers needs no log', () => {
+    const host = new StorageHost(new MemoryDisk(), { ...OPTIONS, snapCount: 4 }).recover().startAppending();
+    for (let i = 0; i < 30; i++) {
+      host.append({ type: OpCode.error, error: -101 });
+      host.settle();
+    }
+    host.disk.kill();
+    const names = host.disk.names(TEST_DIRECTORY);
+    const snapshots = names
+      .filter((name) => name.startsWith('snapshot.'))
+      .map((name) => Number.parseInt(name.slice(9), 16));
+    const newest = Math.max(...snapshots);
+    for (const name of names) {
+      if (name.startsWith('log.') && Number.parseInt(name.slice(4), 16) <= newest / 2)
+        host.disk.remove(`${TEST_DIRECTORY}/${name}`, () => {});
+    }
+    const restarted = new StorageHost(host.disk, OPTIONS).recover();
+    expect(restarted.failure).toBeNull();
+    expect(restarted.database!.lastZxid).toBe(30);
+  });
+
+  it('at a change of epoch is only reported: how many txns the epoch before had is unknown', () => {
+    const host = new StorageHost(new MemoryDisk(), OPTIONS).recover().startAppending();
+    host.append({ type: OpCode.error, error: -101 });
+    host.append({ type: OpCode.error, error: -101 }, { zxid: 2 ** 32 + 1 });
+    host.append({ type: OpCode.error, error: -101 }, { zxid: 3 * 2 ** 32 + 5 });
+    host.settle();
+    host.disk.kill();
+    const restarted = new StorageHost(host.disk, OPTIONS).recover();
+    expect(restarted.failure).toBeNull();
+    expect(restarted.database!.lastZxid).toBe((3 * 2 ** 32 + 5) as Zxid);
+    expect(restarted.eventsOf('warning').map((event) => event.message)).toEqual([
+      expect.stringContaining('epoch 3 begins with zxid 0x300000005 instead of counter 1'),
+    ]);
+  });
+});

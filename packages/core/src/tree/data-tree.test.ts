@@ -1,40 +1,314 @@
-import { JuteWriter, makeZxid, OPEN_ACL, OpCode, type Txn, type TxnHeader } from '@meerkat/protocol';
+import {
+  type Acl,
+  type CreateTxn,
+  ErrorCode,
+  JuteReader,
+  JuteWriter,
+  type MultiSubTxn,
+  makeZxid,
+  OPEN_ACL,
+  OpCode,
+  READ_ACL,
+  readStat,
+  type Stat,
+  type Txn,
+} from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { DataTree, SILENT_EVENTS } from './data-tree.ts';
+import { OPEN_ACL_ID } from './acl-table.ts';
+import { type ApplyResult, DataTree, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
 
 const QUIET = { emit() {} };
+const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
+
+function makeTree(options: { extendedTypesEnabled?: boolean; digestEnabled?: boolean } = {}): DataTree {
+  return new DataTree({ extendedTypesEnabled: true, digestEnabled: true, ...options }, QUIET);
+}
+
+/** Applies a txn of session 5 with this counter as zxid, and 1000 ms a zxid as time. */
+function apply(tree: DataTree, counter: number, txn: Txn, events: TreeEvents = SILENT_EVENTS): ApplyResult {
+  return tree.apply({ sessionId: 5n, cxid: 1, zxid: makeZxid(0, counter), time: counter * 1000 }, txn, events);
+}
+
+function create(path: string, parentCversion: number, rest: Partial<CreateTxn> = {}): CreateTxn {
+  return { type: OpCode.create, path, data: null, acl: OPEN_ACL, isEphemeral: false, parentCversion, ...rest };
+}
+
+function remove(path: string): MultiSubTxn {
+  return { type: OpCode.delete, path };
+}
+
+function statOf(tree: DataTree, path: string): Stat {
+  const writer = new JuteWriter();
+  tree.writeStat(tree.find(path), writer);
+  return readStat(new JuteReader(writer.toBytes()));
+}
+
+function childrenOf(tree: DataTree, path: string): string[] {
+  const writer = new JuteWriter();
+  tree.writeChildren(tree.find(path), writer);
+  const reader = new JuteReader(writer.toBytes());
+  return Array.from({ length: reader.int() }, () => reader.ustring()!);
+}
 
 describe('a fresh tree', () => {
-  const tree = new DataTree({ extendedTypesEnabled: false, digestEnabled: true }, QUIET);
+  const tree = makeTree();
 
-  it('has the four system znodes, counts five as Apache does, and has the digest that Apache has', () => {
+  it('has four system znodes, counts the root twice and has the size and digest that Apache has', () => {
     expect(tree.count).toBe(5);
-    expect(tree.treeDigest()).toBe(1371985504n);
     expect(tree.approximateDataSize).toBe(44);
-    for (const path of ['/', '', '/zookeeper', '/zookeeper/quota', '/zookeeper/config'])
-      expect(tree.find(path)).toBeGreaterThan(0);
+    expect(tree.treeDigest()).toBe(1371985504n);
+    expect(childrenOf(tree, '/')).toEqual(['zookeeper']);
+    expect(childrenOf(tree, '/zookeeper').sort()).toEqual(['config', 'quota']);
+    expect(tree.descendantCountOf(tree.find('/'))).toBe(3);
+    expect(tree.descendantCountOf(tree.find('/zookeeper'))).toBe(2);
+  });
+
+  it('lets everybody read the configuration and nobody write it', () => {
+    const config = tree.find('/zookeeper/config');
+    expect(tree.acls.get(tree.aclOf(config))).toEqual(READ_ACL);
+    expect(statOf(tree, '/zookeeper/config')).toMatchObject({ version: 0, aversion: -1, dataLength: 0, czxid: 0 });
+    expect(tree.aclOf(tree.find('/zookeeper'))).toBe(OPEN_ACL_ID);
+  });
+
+  it('finds the root under both of its names, and nothing under what is no path', () => {
+    expect(tree.find('')).toBe(tree.find('/'));
+    for (const path of ['//', '/zookeeper/', 'zookeeper', '/a']) expect(tree.find(path)).toBe(0);
+    for (const path of ['', '/', 'a', '//a', '/a/b']) expect(tree.findParent(path)).toBe(0);
+    expect(tree.findParent('/a')).toBe(tree.find('/'));
   });
 });
 
-describe('apply', () => {
-  it('creates', () => {
-    const tree = new DataTree({ extendedTypesEnabled: false, digestEnabled: true }, QUIET);
-    const header: TxnHeader = { sessionId: 5n, cxid: 1, zxid: makeZxid(0, 1), time: 1000 };
-    const txn: Txn = {
-      type: OpCode.create,
-      path: '/a',
-      data: new Uint8Array([1, 2, 3]),
-      acl: OPEN_ACL,
-      isEphemeral: true,
-      parentCversion: 1,
-    };
-    const r = tree.apply(header, txn, SILENT_EVENTS);
-    expect(r.error).toBe(0);
-    const w = new JuteWriter();
-    tree.writeDataAndStat(r.znode, w);
-    expect(w.position).toBe(75);
-    expect(tree.ephemeralsOf(5n)).toEqual(['/a']);
-    tree.apply({ ...header, zxid: makeZxid(0, 2) }, { type: OpCode.closeSession, paths: null }, SILENT_EVENTS);
-    expect(tree.find('/a')).toBe(0);
+describe('create', () => {
+  it('counts in the parent, where clients see cversion as twice the count less the children', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1));
+    apply(tree, 2, create('/a/x', 1));
+    apply(tree, 3, create('/a/y', 2));
+    apply(tree, 4, remove('/a/x'));
+    expect(tree.sequenceOf(tree.find('/a'))).toBe(2);
+    expect(statOf(tree, '/a')).toMatchObject({ cversion: 3, numChildren: 1, pzxid: 4, mzxid: 1, version: 0 });
+  });
+
+  it('goes on beyond 2**31 children, where a signed count would get stuck', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 2 ** 31 - 1));
+    apply(tree, 2, create('/b', -(2 ** 31)));
+    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 31);
+    apply(tree, 3, create('/c', -2));
+    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 32 - 2);
+    // A late replay does not bring the count back.
+    apply(tree, 4, create('/d', 2 ** 31 - 1));
+    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 32 - 2);
+    expect(statOf(tree, '/').cversion).toBe(-4 - 5);
+  });
+
+  it('adds one to the count when an old log does not say it', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', -1));
+    apply(tree, 2, create('/b', -1));
+    expect(tree.sequenceOf(tree.find('/'))).toBe(2);
+  });
+
+  it('that finds its znode there raises the parent, and gives the znode the ACL of the txn', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1, { data: new Uint8Array([1]) }));
+    const result = apply(tree, 7, create('/a', 3, { acl: ANN, data: new Uint8Array([2]) }));
+    expect(result.error).toBe(ErrorCode.nodeExists);
+    expect(tree.acls.get(tree.aclOf(tree.find('/a')))).toEqual(ANN);
+    expect([...tree.dataOf(tree.find('/a'))!]).toEqual([1]);
+    expect(tree.sequenceOf(tree.find('/'))).toBe(3);
+    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    expect(tree.lastZxid).toBe(7);
+  });
+
+  it('below a missing parent does nothing', () => {
+    const tree = makeTree();
+    expect(apply(tree, 1, create('/a/b', 1)).error).toBe(ErrorCode.noNode);
+    expect(apply(tree, 2, create('/', 1)).error).toBe(ErrorCode.nodeExists);
+    expect(tree.count).toBe(5);
+  });
+
+  it('keeps null and empty data apart', () => {
+    const tree = makeTree();
+    const none = apply(tree, 1, create('/none', 1)).znode;
+    const empty = apply(tree, 2, create('/empty', 2, { data: new Uint8Array(0) })).znode;
+    expect(tree.dataOf(none)).toBeNull();
+    expect(tree.dataOf(empty)).toEqual(new Uint8Array(0));
+    expect([tree.dataLengthOf(none), tree.dataLengthOf(empty)]).toEqual([0, 0]);
+  });
+});
+
+describe('kinds of znodes', () => {
+  it('show clients the owner of an ephemeral and of nothing else', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/e', 1, { isEphemeral: true }));
+    apply(tree, 2, { type: OpCode.createContainer, path: '/c', data: null, acl: OPEN_ACL, parentCversion: 2 });
+    apply(tree, 3, { type: OpCode.createTTL, path: '/t', data: null, acl: OPEN_ACL, parentCversion: 3, ttl: 5000 });
+    const owners = ['/e', '/c', '/t'].map((path) => statOf(tree, path).ephemeralOwner);
+    expect(owners).toEqual([5n, 0n, 0n]);
+    const persisted = ['/e', '/c', '/t'].map((path) => BigInt.asUintN(64, tree.persistedOwnerOf(tree.find(path))));
+    expect(persisted).toEqual([5n, 0x8000000000000000n, 0xff00000000001388n]);
+    expect(['/e', '/c', '/t'].map((path) => tree.kindOf(tree.find(path)))).toEqual([
+      ZnodeKind.ephemeral,
+      ZnodeKind.container,
+      ZnodeKind.ttl,
+    ]);
+    expect(tree.ttlOf(tree.find('/t'))).toBe(5000);
+    expect(tree.ephemeralCount).toBe(1);
+  });
+
+  it('has a TTL znode belong to a session nobody knows where extended types are off', () => {
+    const tree = makeTree({ extendedTypesEnabled: false });
+    apply(tree, 1, { type: OpCode.createTTL, path: '/t', data: null, acl: OPEN_ACL, parentCversion: 1, ttl: 5000 });
+    const [stranger] = [...tree.sessionsWithEphemerals()];
+    expect(BigInt.asUintN(64, stranger!)).toBe(0xff00000000001388n);
+    expect(tree.ephemeralsOf(stranger!)).toEqual(['/t']);
+  });
+
+  it('become collectable: containers that had children, and never used ones and TTL znodes after their time', () => {
+    const tree = makeTree();
+    apply(tree, 1, { type: OpCode.createContainer, path: '/used', data: null, acl: OPEN_ACL, parentCversion: 1 });
+    apply(tree, 2, create('/used/x', 1));
+    apply(tree, 3, { type: OpCode.createContainer, path: '/new', data: null, acl: OPEN_ACL, parentCversion: 2 });
+    apply(tree, 4, { type: OpCode.createTTL, path: '/ttl', data: null, acl: OPEN_ACL, parentCversion: 3, ttl: 500 });
+    expect(tree.collectablePaths(4500, 0)).toEqual([]);
+    apply(tree, 5, remove('/used/x'));
+    expect(tree.collectablePaths(4501, 0)).toEqual(['/used', '/ttl']);
+    expect(tree.collectablePaths(4501, 1500)).toEqual(['/used', '/new', '/ttl']);
+    apply(tree, 6, { type: OpCode.setData, path: '/ttl', data: null, version: 1 });
+    expect(tree.collectablePaths(6500, 0)).toEqual(['/used']);
+    apply(tree, 7, { type: OpCode.deleteContainer, path: '/used' });
+    apply(tree, 8, remove('/ttl'));
+    expect(tree.collectablePaths(1e9, 0)).toEqual([]);
+  });
+});
+
+describe('delete', () => {
+  it('of a missing znode still raises the pzxid of its parent, never lowers it', () => {
+    const tree = makeTree();
+    apply(tree, 5, create('/a', 1));
+    expect(apply(tree, 7, remove('/gone')).error).toBe(ErrorCode.noNode);
+    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    apply(tree, 3, remove('/gone'));
+    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    expect(tree.lastZxid).toBe(7);
+  });
+
+  it('takes along children that a later part of the log has made', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1));
+    apply(tree, 2, create('/a/b', 1));
+    apply(tree, 3, create('/a/b/c', 1, { isEphemeral: true }));
+    apply(tree, 4, remove('/a'));
+    expect(tree.count).toBe(5);
+    expect(tree.ephemeralCount).toBe(0);
+    expect(tree.approximateDataSize).toBe(44);
+  });
+
+  it('tells who may hear of it by the ACLs as they were, although nobody else has that list', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1, { acl: READ_ACL }));
+    apply(tree, 2, create('/a/b', 1, { acl: ANN }));
+    const told: unknown[] = [];
+    apply(tree, 3, remove('/a/b'), {
+      ...SILENT_EVENTS,
+      onDeleted: (path, aclId, parentPath, parentAclId, zxid) =>
+        told.push(path, tree.acls.get(aclId), parentPath, tree.acls.get(parentAclId), zxid),
+    });
+    expect(told).toEqual(['/a/b', ANN, '/a', READ_ACL, 3]);
+    expect(tree.acls.size).toBe(1);
+  });
+});
+
+describe('setACL', () => {
+  it('moves aversion and digest, and no time and no other version', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1));
+    const before = { stat: statOf(tree, '/a'), digest: tree.treeDigest() };
+    apply(tree, 2, { type: OpCode.setACL, path: '/a', acl: ANN, version: 1 });
+    expect(statOf(tree, '/a')).toEqual({ ...before.stat, aversion: 1 });
+    expect(tree.treeDigest()).not.toBe(before.digest);
+  });
+});
+
+describe('multi', () => {
+  it('gives the stat as of each part', () => {
+    const tree = makeTree();
+    const { error, parts } = apply(tree, 1, {
+      type: OpCode.multi,
+      txns: [
+        create('/a', 1, { type: OpCode.create2 }),
+        create('/a/b', 1),
+        { type: OpCode.setData, path: '/a', data: new Uint8Array(3), version: 1 },
+        { type: OpCode.check, path: '/a', version: 2 },
+        remove('/a/b'),
+      ],
+    });
+    expect(error).toBe(ErrorCode.ok);
+    const stats = parts!.map(({ stat }) => (stat === null ? null : readStat(new JuteReader(stat))));
+    expect(stats[0]).toMatchObject({ version: 0, numChildren: 0, dataLength: 0 });
+    expect(stats[2]).toMatchObject({ version: 1, numChildren: 1, dataLength: 3 });
+    expect(parts!.map(({ type, path, stat }) => [type, path, stat === null])).toEqual([
+      [OpCode.create2, '/a', false],
+      [OpCode.create, '/a/b', false],
+      [OpCode.setData, '/a', false],
+      [OpCode.check, '/a', true],
+      [OpCode.delete, '/a/b', true],
+    ]);
+  });
+
+  it('with an error in it changes nothing: parts before are ok, parts behind inconsistent', () => {
+    const tree = makeTree();
+    const failed: MultiSubTxn = { type: OpCode.error, error: ErrorCode.noNode };
+    const later: MultiSubTxn = { type: OpCode.error, error: ErrorCode.runtimeInconsistency };
+    const { error, parts } = apply(tree, 9, {
+      type: OpCode.multi,
+      txns: [create('/a', 1), failed, create('/b', 2), later],
+    });
+    expect(error).toBe(ErrorCode.noNode);
+    expect(parts!.map((part) => [part.type, part.error])).toEqual([
+      [OpCode.error, 0],
+      [OpCode.error, -101],
+      [OpCode.error, -2],
+      [OpCode.error, -2],
+    ]);
+    expect(tree.count).toBe(5);
+    expect(tree.lastZxid).toBe(9);
+  });
+});
+
+describe('the digest', () => {
+  it('is kept of every 128th zxid, the last 1024 of them', () => {
+    const tree = makeTree();
+    for (let counter = 1; counter <= 128 * 1030; counter++) {
+      apply(tree, counter, { type: OpCode.error, error: -101 });
+    }
+    const history = tree.digestHistory();
+    expect(history.length).toBe(1024);
+    expect(history[0]).toEqual({ zxid: 128 * 7, digest: 1371985504n });
+    expect(history.at(-1)!.zxid).toBe(128 * 1030);
+  });
+
+  it('is 0 where digests are off', () => {
+    const tree = makeTree({ digestEnabled: false });
+    const { znode } = apply(tree, 128, create('/a', 1));
+    apply(tree, 129, { type: OpCode.setACL, path: '/a', acl: ANN, version: 1 });
+    expect(tree.treeDigest()).toBe(0n);
+    expect(tree.digestOf(znode)).toBe(0);
+    expect(tree.digestHistory()).toEqual([]);
+  });
+});
+
+describe('replies', () => {
+  it('name children of the root and of others, ASCII or not, in the order of their creation', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/b', 1));
+    apply(tree, 2, create('/ä', 2));
+    apply(tree, 3, create('/b/東京', 1));
+    apply(tree, 4, create('/b/x', 2));
+    expect(childrenOf(tree, '/')).toEqual(['zookeeper', 'b', 'ä']);
+    expect(childrenOf(tree, '/b')).toEqual(['東京', 'x']);
+    expect(childrenOf(tree, '/ä')).toEqual([]);
+    expect(tree.nameOf(tree.find('/b/東京'))).toBe('東京');
   });
 });

@@ -2,11 +2,13 @@ import {
   ErrorCode,
   type JuteWriter,
   OpCode,
+  STAT_BYTES,
   type Txn,
   writeMultiEnd,
   writeMultiError,
   writeMultiHeader,
 } from '@meerkat/protocol';
+import { NO_STAT } from '../tree/apply-result.ts';
 import type { ApplyResult, DataTree, PartResult } from '../tree/data-tree.ts';
 
 /** The code in the reply's header. A multi that failed says so in its results, not in the header. */
@@ -29,7 +31,7 @@ export function writeReplyRecord(writer: JuteWriter, op: number, txn: Txn, resul
       tree.writeStat(result.znode, writer);
       return;
     case OpCode.multi:
-      for (const part of result.parts ?? []) writePart(writer, part);
+      for (const part of result.parts ?? []) writePart(writer, part, result.stats);
       writeMultiEnd(writer);
       return;
     default:
@@ -37,7 +39,7 @@ export function writeReplyRecord(writer: JuteWriter, op: number, txn: Txn, resul
   }
 }
 
-function writePart(writer: JuteWriter, part: PartResult): void {
+function writePart(writer: JuteWriter, part: PartResult, stats: Uint8Array | null): void {
   switch (part.type) {
     case OpCode.create:
       writeMultiHeader(writer, OpCode.create, false, ErrorCode.ok);
@@ -48,11 +50,11 @@ function writePart(writer: JuteWriter, part: PartResult): void {
     case OpCode.createTTL:
       writeMultiHeader(writer, OpCode.create2, false, ErrorCode.ok);
       writer.ustring(part.path);
-      if (part.stat !== null) writer.raw(part.stat);
+      writePartStat(writer, part, stats);
       return;
     case OpCode.setData:
       writeMultiHeader(writer, OpCode.setData, false, ErrorCode.ok);
-      if (part.stat !== null) writer.raw(part.stat);
+      writePartStat(writer, part, stats);
       return;
     case OpCode.error:
       writeMultiError(writer, part.error);
@@ -60,4 +62,8 @@ function writePart(writer: JuteWriter, part: PartResult): void {
     default:
       writeMultiHeader(writer, part.type, false, ErrorCode.ok);
   }
+}
+
+function writePartStat(writer: JuteWriter, part: PartResult, stats: Uint8Array | null): void {
+  if (part.statAt !== NO_STAT && stats !== null) writer.raw(stats.subarray(part.statAt, part.statAt + STAT_BYTES));
 }

@@ -8,9 +8,11 @@ export interface PartResult {
   readonly error: ErrorCode;
   /** Path of the txn; '' of an ErrorTxn. */
   readonly path: string;
-  /** The 68 bytes of the stat as it was after this part; null of a delete, a check and a failed part. */
-  readonly stat: Uint8Array | null;
+  /** Where in `ApplyResult.stats` the stat as it was after this part begins; NO_STAT of a delete, a check, a failure. */
+  readonly statAt: number;
 }
+
+export const NO_STAT = -1;
 
 /** What applying a txn came to. */
 export interface ApplyResult {
@@ -23,8 +25,20 @@ export interface ApplyResult {
   readonly znode: ZnodeNumber;
   /** Of a multi, in the order of its parts; null of any other txn. */
   readonly parts: readonly PartResult[] | null;
+  /** Of a multi, the stats of its parts, 68 bytes each. One buffer for all multis: valid until the next `apply`. */
+  readonly stats: Uint8Array | null;
 }
 
-export const APPLIED: ApplyResult = Object.freeze({ error: ErrorCode.ok, znode: NO_ZNODE, parts: null });
-export const NO_NODE: ApplyResult = Object.freeze({ error: ErrorCode.noNode, znode: NO_ZNODE, parts: null });
-export const NODE_EXISTS: ApplyResult = Object.freeze({ error: ErrorCode.nodeExists, znode: NO_ZNODE, parts: null });
+export const APPLIED: ApplyResult = Object.freeze({ error: ErrorCode.ok, znode: NO_ZNODE, parts: null, stats: null });
+export const NO_NODE: ApplyResult = Object.freeze({
+  error: ErrorCode.noNode,
+  znode: NO_ZNODE,
+  parts: null,
+  stats: null,
+});
+export const NODE_EXISTS: ApplyResult = Object.freeze({
+  error: ErrorCode.nodeExists,
+  znode: NO_ZNODE,
+  parts: null,
+  stats: null,
+});

@@ -234,7 +234,11 @@ describe('setACL', () => {
 describe('multi', () => {
   it('gives the stat as of each part', () => {
     const tree = makeTree();
-    const { error, parts } = apply(tree, 1, {
+    const {
+      error,
+      parts,
+      stats: bytes,
+    } = apply(tree, 1, {
       type: OpCode.multi,
       txns: [
         create('/a', 1, { type: OpCode.create2 }),
@@ -245,10 +249,12 @@ describe('multi', () => {
       ],
     });
     expect(error).toBe(ErrorCode.ok);
-    const stats = parts!.map(({ stat }) => (stat === null ? null : readStat(new JuteReader(stat))));
+    const stats = parts!.map(({ statAt }) => {
+      return statAt === NO_STAT ? null : readStat(new JuteReader(bytes!.subarray(statAt)));
+    });
     expect(stats[0]).toMatchObject({ version: 0, numChildren: 0, dataLength: 0 });
     expect(stats[2]).toMatchObject({ version: 1, numChildren: 1, dataLength: 3 });
-    expect(parts!.map(({ type, path, stat }) => [type, path, stat === null])).toEqual([
+    expect(parts!.map(({ type, path, statAt }) => [type, path, statAt === NO_STAT])).toEqual([
       [OpCode.create2, '/a', false],
       [OpCode.create, '/a/b', false],
       [OpCode.setData, '/a', false],

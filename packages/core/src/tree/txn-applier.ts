@@ -25,7 +25,8 @@ import {
   type Txn,
   type TxnHeader,
 } from '@meerkat/protocol';
-import { APPLIED, type ApplyResult, NO_NODE, NODE_EXISTS, type PartResult } from './apply-result.ts';
+import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
+import { copyBytes } from './byte-arena.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
@@ -40,6 +41,8 @@ type AnyCreateTxn = CreateTxn | CreateContainerTxn | CreateTtlTxn;
 export class TxnApplier {
   readonly #state: TreeState;
   readonly #quotas: Quotas;
+  /** Stats of the parts of the multi applied last. Kept: a new array of this size for each would not be cheap. */
+  #stats = new Uint8Array(16 * STAT_BYTES);
 
   constructor(state: TreeState, quotas: Quotas) {
     this.#state = state;
@@ -66,7 +69,7 @@ export class TxnApplier {
       case OpCode.closeSession:
         return this.#closeSession(header, txn, events);
       case OpCode.error:
-        return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null };
+        return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null, stats: null };
       case OpCode.check:
       case OpCode.createSession:
         return APPLIED;
@@ -94,7 +97,7 @@ export class TxnApplier {
     state.refreshDigest(z);
     this.#quotas.onCreated(path, data === null ? 0 : data.length);
     events.onCreated(path, aclId, table.pathOf(parent), table.aclOf(parent), header.zxid);
-    return { error: ErrorCode.ok, znode: z, parts: null };
+    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
   #delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
@@ -131,7 +134,7 @@ export class TxnApplier {
     state.refreshDigest(z);
     this.#quotas.onDataChanged(path, bytesDelta);
     events.onDataChanged(table.pathOf(z), table.aclOf(z), header.zxid);
-    return { error: ErrorCode.ok, znode: z, parts: null };
+    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
   #setAcl(path: string, acl: readonly Acl[], aversion: number): ApplyResult {
@@ -140,7 +143,7 @@ export class TxnApplier {
     if (z === NO_ZNODE) return NO_NODE;
     state.replaceAcl(z, state.acls.intern(acl));
     state.setAversion(z, aversion);
-    return { error: ErrorCode.ok, znode: z, parts: null };
+    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
   #closeSession(header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents): ApplyResult {
@@ -160,17 +163,17 @@ export class TxnApplier {
       for (const part of txn.txns) {
         const own = part.type === OpCode.error ? part.error : error === ErrorCode.ok ? ErrorCode.ok : LATER_PART;
         if (error === ErrorCode.ok) error = own as ErrorCode;
-        parts.push({ type: OpCode.error, error: own as ErrorCode, path: pathOf(part), stat: null });
+        parts.push({ type: OpCode.error, error: own as ErrorCode, path: pathOf(part), statAt: NO_STAT });
       }
-      return { error, znode: NO_ZNODE, parts };
+      return { error, znode: NO_ZNODE, parts, stats: null };
     }
     for (const part of txn.txns) {
       const result = this.apply(header, part, events);
       if (error === ErrorCode.ok) error = result.error;
-      const stat = result.znode === NO_ZNODE ? null : this.#statOf(result.znode);
-      parts.push({ type: part.type, error: result.error, path: pathOf(part), stat });
+      const statAt = result.znode === NO_ZNODE ? NO_STAT : this.#keepStat(result.znode, parts.length);
+      parts.push({ type: part.type, error: result.error, path: pathOf(part), statAt });
     }
-    return { error, znode: NO_ZNODE, parts };
+    return { error, znode: NO_ZNODE, parts, stats: this.#stats };
   }
 
   /** −1, from logs that do not say it, means one more. */
@@ -191,9 +194,17 @@ export class TxnApplier {
     return isLegal ? ZnodeKind.ttl : ZnodeKind.ephemeral;
   }
 
-  #statOf(z: ZnodeNumber): Uint8Array {
+  /** @returns where in `#stats` the stat of the multi's part number `part` begins */
+  #keepStat(z: ZnodeNumber, part: number): number {
+    const at = part * STAT_BYTES;
+    if (at + STAT_BYTES > this.#stats.length) {
+      const larger = new Uint8Array(this.#stats.length * 2);
+      larger.set(this.#stats);
+      this.#stats = larger;
+    }
     const start = this.#state.table.statStartOf(z);
-    return this.#state.table.pageOf(z).slice(start, start + STAT_BYTES);
+    copyBytes(this.#state.table.pageOf(z), start, start + STAT_BYTES, this.#stats, at);
+    return at;
   }
 }
 

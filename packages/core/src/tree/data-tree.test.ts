@@ -15,6 +15,7 @@ import {
 } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { OPEN_ACL_ID } from './acl-table.ts';
+import { NO_STAT } from './apply-result.ts';
 import { type ApplyResult, DataTree, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
 
 const QUIET = { emit() {} };

@@ -57,7 +57,7 @@ export class SnapshotLoad {
   #requestRead(file: DiskFile): void {
     const position = this.#readAt;
     this.#readAt = Math.min(position + SLICE_BYTES, file.size);
-    file.read(position, SLICE_BYTES, (error, bytes) => this.#onRead(file, error, bytes));
+    file.read(position, this.#readAt - position, (error, bytes) => this.#onRead(file, error, bytes));
   }
 
   #onRead(file: DiskFile, error: DiskError | null, bytes: Uint8Array): void {

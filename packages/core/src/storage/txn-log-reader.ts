@@ -60,8 +60,10 @@ export interface TxnLogReaderEvents {
 
 /** Bytes of one read, and so of one slice of parsing: 2000 small entries. */
 const SLICE_BYTES = 256 * 1024;
-/** Bytes of one read of what should be zeros. */
+/** Bytes of one read behind the entries. */
 const TAIL_SLICE_BYTES = 1024 * 1024;
+const PROBE_BYTES = 4096;
+const PROBE_DISTANCE_BYTES = 1024 * 1024;
 
 export class TxnLogReader {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
@@ -80,6 +82,7 @@ export class TxnLogReader {
   #bytes: Uint8Array = new Uint8Array(0);
   #bytesAt = 0;
   #tail: TailCollector | null = null;
+  #isProbed = false;
   /** Zxid of the last entry read, or what stands for it before the first. */
   #lastZxid: Zxid;
 
@@ -119,6 +122,7 @@ export class TxnLogReader {
       this.#bytes = new Uint8Array(0);
       this.#bytesAt = 0;
       this.#tail = null;
+      this.#isProbed = false;
       this.#readAt = 0;
       this.#requestRead(SLICE_BYTES);
     });
@@ -128,7 +132,7 @@ export class TxnLogReader {
     const file = this.#file!;
     const position = this.#readAt;
     this.#readAt = Math.min(position + length, this.#size);
-    file.read(position, length, (error, bytes) => {
+    file.read(position, this.#readAt - position, (error, bytes) => {
       if (this.#file !== file) return;
       if (error !== null) return this.#diskFault(error);
       this.#onBytes(position, bytes);
@@ -137,16 +141,51 @@ export class TxnLogReader {
 
   #onBytes(position: number, bytes: Uint8Array): void {
     if (bytes.length === 0) this.#readAt = this.#size = position;
-    // The next read is on its way while these bytes are parsed.
     const isMore = this.#readAt < this.#size;
-    if (isMore) this.#requestRead(this.#tail === null ? SLICE_BYTES : TAIL_SLICE_BYTES);
     if (this.#tail !== null) {
-      this.#tail.add(bytes);
-    } else {
-      this.#join(position, bytes);
-      if (!this.#parse(isMore)) return;
+      this.#onTailBytes(this.#tail, bytes, isMore);
+      return;
     }
+    // The next read is on its way while these bytes are parsed.
+    if (isMore) this.#requestRead(SLICE_BYTES);
+    this.#join(position, bytes);
+    if (this.#parse(isMore) && !isMore) this.#onFileRead();
+  }
+
+  #onTailBytes(tail: TailCollector, bytes: Uint8Array, isMore: boolean): void {
+    tail.add(bytes);
     if (!isMore) this.#onFileRead();
+    else if (tail.length === 0 && !this.#isProbed) this.#probeRest();
+    else this.#requestRead(TAIL_SLICE_BYTES);
+  }
+
+  /**
+   * Behind the entries there are zeros, so far: looks at a few bytes of every part of the rest instead of all 64 MiB.
+   *
+   * What is overlooked so does no harm. Where an entry would begin there are zeros, so that nothing but the end or a
+   * hole is possible; close to a hole the rest of a batch that a crash tore may lie unseen, which no reader ever reaches;
+   * and more than a crash can leave is so long and dense that a probe meets it.
+   */
+  #probeRest(): void {
+    const file = this.#file!;
+    this.#isProbed = true;
+    let missing = 0;
+    let isClear = true;
+    const onProbe = (error: DiskError | null, bytes: Uint8Array): void => {
+      if (this.#file !== file) return;
+      if (error !== null) {
+        this.#diskFault(error);
+        return;
+      }
+      if (lengthWithoutZeros(bytes) > 0) isClear = false;
+      if (--missing > 0) return;
+      if (isClear) this.#onFileRead();
+      else this.#requestRead(TAIL_SLICE_BYTES);
+    };
+    for (let position = this.#readAt; position < this.#size; position += PROBE_DISTANCE_BYTES) {
+      missing++;
+      file.read(position, Math.min(PROBE_BYTES, this.#size - position), onProbe);
+    }
   }
 
   /** Puts what was left of the last slice in front of this one. */

@@ -1,7 +1,7 @@
 import { Op } from '../harness/raw-client.ts';
 import { OPEN_ACL, record } from '../harness/record-builder.ts';
 import { damaged } from './damage.ts';
-import { isFailingMulti, MultiGenerator } from './multi-generator.ts';
+import { isEmptyMulti, MultiGenerator } from './multi-generator.ts';
 import type { Random } from './random.ts';
 import type { Request } from './requests.ts';
 import * as requests from './requests.ts';
@@ -215,6 +215,7 @@ export class Generator {
     const random = this.#random;
     const path = random.pick(vocabulary.DAMAGED_PATHS);
     const kind = random.weighted({ create: 4, delete: 1, setData: 2, read: 4, setAcl: 2, multi: 2, other: 3 });
+    let facts: StepFacts = {};
     const requestOf = (): Request => {
       switch (kind) {
         case 'create':
@@ -227,8 +228,11 @@ export class Generator {
           return this.#read(path);
         case 'setAcl':
           return requests.setAcl(path, OPEN_ACL, -1);
-        case 'multi':
-          return this.#multis.next(vocabulary.DAMAGED_PATHS, { isPlain: true }).request;
+        case 'multi': {
+          const multi = this.#multis.next(vocabulary.DAMAGED_PATHS, { isPlain: true });
+          facts = multi.facts;
+          return multi.request;
+        }
         case 'other': {
           const type = random.pick([Op.addWatch, Op.removeWatches, Op.checkWatches, Op.reconfig, Op.sync]);
           return requests.bare(type, record().ustring(path).build());
@@ -236,13 +240,13 @@ export class Generator {
       }
     };
     const request = requestOf();
-    if (random.oneIn(4) || isFailingMulti(request)) return this.#request(slot, request);
+    if (random.oneIn(4) || isEmptyMulti(request)) return this.#request(slot, request, facts);
     // A damaged multi could become one that releases treat differently, a damaged createTTL one that Apache's server
     // does not survive; only their ends are cut.
     const isCut = request.type === Op.multi || request.type === Op.createTTL || kind === 'other';
     const cut = request.body.subarray(0, random.below(request.body.length));
     const broken = isCut ? { ...request, body: cut, text: `${request.text} (cut)` } : damaged(request, random);
-    return this.#request(slot, broken ?? request, { isDamaged: true });
+    return this.#request(slot, broken ?? request, { ...facts, isDamaged: true });
   }
 
   /** Requests and frames that no well-behaved client sends. */
@@ -304,8 +308,8 @@ export class Generator {
       }
       case 'multi':
         return requests.multi(Op.multi, [
-          requests.pathAndVersion(Op.check, path, -1),
-          requests.pathAndVersion(Op.delete, random.pick(vocabulary.ODD_PATHS), -1),
+          requests.pathAndVersion(Op.check, path ?? '', -1),
+          requests.pathAndVersion(Op.delete, random.pick(vocabulary.ODD_PATHS_IN_MULTI), -1),
         ]);
     }
   }
@@ -328,17 +332,25 @@ export class Generator {
         return this.#request(slot, requests.bare(Op.closeSession));
       case 'reconnect':
         return this.#connectStep(slot);
-      case 'takeOver': {
-        const session = random.pick(['same', 'same', 'wrong password', 'short password', 'null password'] as const);
-        return { ...connectStep(slot, { session }), keepsOldConnection: true, text: `takes over, ${session}` };
-      }
+      case 'takeOver':
+        return { ...connectStep(slot, { session: 'same' }), keepsOldConnection: true, text: 'takes its session over' };
     }
   }
 
   #connectStep(slot: number): ConnectStep {
     const random = this.#random;
     const isNew = this.#needsNewSession[slot] ?? true;
-    const sessions = ['same', 'same', 'same', 'same', 'same', 'unknown', 'wrong password', 'short password'] as const;
+    const sessions = [
+      'same',
+      'same',
+      'same',
+      'same',
+      'same',
+      'unknown',
+      'wrong password',
+      'short password',
+      'null password',
+    ] as const;
     const session = isNew && !random.oneIn(6) ? 'new' : random.pick(sessions);
     return connectStep(slot, {
       session,

@@ -23,7 +23,11 @@ const WRITES: ReadonlySet<number> = new Set([
   ...[Op.create, Op.create2, Op.createContainer, Op.createTTL, Op.delete, Op.setData, Op.setACL, Op.multi, Op.reconfig],
 ]);
 
-const Code = { ok: 0, marshalling: -5, badArguments: -8, noAuth: -102, noWatcher: -121 } as const;
+const Code = { ok: 0, marshalling: -5, badArguments: -8, noAuth: -102, invalidAcl: -114, noWatcher: -121 } as const;
+
+/** The character of the vocabulary that needs two Java chars, and how its two halves look when they are read as UTF-8. */
+const SUPPLEMENTARY = '\u{1f600}';
+const HALVES = '\ufffd'.repeat(6);
 
 export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
@@ -32,8 +36,22 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     source: 'server-semantics §1, "undecodable write body"',
     explains: (step, apache, ours) =>
       WRITES.has(step.type) &&
+      (step.facts.isDamaged === true || step.type === Op.multi) &&
       ours.error === Code.marshalling &&
       apache.error === Code.marshalling &&
+      apache.zxid === ours.zxid + 1n &&
+      apache.body === ours.body,
+  },
+  {
+    name: 'a null path makes a write undecodable',
+    reason: 'Apache gives it a zxid and fails later, with −8 where it validates the path and −5 where it does not.',
+    source: 'client-protocol §6.4, server-semantics §2',
+    explains: (step, apache, ours) =>
+      WRITES.has(step.type) &&
+      / null\b/.test(step.text) &&
+      ours.error === Code.marshalling &&
+      ours.body === '' &&
+      (apache.error === Code.marshalling || apache.error === Code.badArguments) &&
       apache.zxid === ours.zxid + 1n &&
       apache.body === ours.body,
   },
@@ -50,6 +68,18 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       apache.zxid === ours.zxid + 1n,
   },
   {
+    name: 'TTL flags without a TTL fail one op of a multi',
+    reason: '3.8.0 refuses the whole request with −5; since 3.8.2 the create with flags 5 or 6 is one bad op, −8.',
+    source: 'client-protocol §8, "1, 15, 19 with flags 5/6"; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      step.type === Op.multi &&
+      (step.facts.subOps ?? []).some(({ type, flags }) => type !== Op.createTTL && (flags === 5 || flags === 6)) &&
+      apache.error === Code.marshalling &&
+      ours.error === Code.ok &&
+      ours.body.startsWith('<-1 ') &&
+      apache.zxid === ours.zxid,
+  },
+  {
     name: 'a create2 in a multi is answered as a create2',
     reason: 'Up to 3.8.1 it becomes a create, whose result has the path only; since 3.8.2 the Stat follows.',
     source: 'client-protocol §8, "1, 15, 19 with flags 0–3"',
@@ -62,6 +92,67 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       areSameButForCreate2(apache.body, ours.body),
   },
   {
+    name: 'an access control entry without an id is an invalid one',
+    reason: 'Apache takes a null id for an empty one with the scheme auth (as we do); with others it runs into it: −5.',
+    source: 'server-semantics §8, fix-up',
+    explains: (step, apache, ours) =>
+      WRITES.has(step.type) &&
+      apache.error === Code.marshalling &&
+      (ours.error === Code.invalidAcl || (step.type === Op.multi && ours.body.includes('<-1 -114'))) &&
+      apache.zxid === ours.zxid &&
+      step.text.includes(':null'),
+  },
+  {
+    name: 'a null list of watches is an empty one',
+    reason: 'Apache runs into the null list of a setWatches and answers −5; no client sends one.',
+    source: 'client-protocol §1, vector; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      (step.type === Op.setWatches || step.type === Op.setWatches2) &&
+      step.text.includes('[null,') &&
+      apache.error === Code.marshalling &&
+      ours.error === Code.ok &&
+      apache.zxid === ours.zxid,
+  },
+  {
+    name: 'a multiRead that fails as a whole has no body',
+    reason: 'Apache sends the results up to the null path behind the error −5; no client reads them.',
+    source: 'client-protocol §2, S→C; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      step.type === Op.multiRead &&
+      apache.error === Code.marshalling &&
+      ours.error === Code.marshalling &&
+      ours.body === '' &&
+      apache.zxid === ours.zxid,
+  },
+  {
+    name: 'sync needs a path',
+    reason: 'Apache does not look at it and sends the null back; to us a null path is undecodable everywhere.',
+    source: 'client-protocol §6.4; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      step.type === Op.sync && apache.body === 'null' && ours.error === Code.marshalling && apache.zxid === ours.zxid,
+  },
+  {
+    name: 'text beyond the basic plane is written as UTF-8',
+    reason: 'Apache writes each half of a Java surrogate pair in three bytes, which is no UTF-8; it reads ours.',
+    source: 'client-protocol §1, ustring',
+    explains: (step, apache, ours) =>
+      step.type === Op.getACL &&
+      apache.error === Code.ok &&
+      ours.error === Code.ok &&
+      apache.body.replaceAll(HALVES, SUPPLEMENTARY) === ours.body &&
+      apache.zxid === ours.zxid,
+  },
+  {
+    name: 'getAllChildrenNumber of the empty path is that of the root',
+    reason: 'Apache compares texts and counts the root among its own descendants when it is asked for "".',
+    source: 'client-protocol §4, notes; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      step.type === Op.getAllChildrenNumber &&
+      new RecordReader(step.body).ustring() === '' &&
+      Number(apache.body) === Number(ours.body) + 1 &&
+      apache.zxid === ours.zxid,
+  },
+  {
     name: 'exists needs READ',
     reason: 'Since 3.8.4 and 3.9.2 exists of a znode that one may not read is NOAUTH; 3.8.0 tells its Stat.',
     source: 'server-semantics §5, read ops, exists',
@@ -72,6 +163,16 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       ours.body === '' &&
       apache.zxid === ours.zxid &&
       !guard.canRead(step.slot, new RecordReader(step.body).ustring() ?? ''),
+  },
+  {
+    name: "checkWatches looks at the caller's own watches",
+    reason: '3.8 answers OK when any connection watches the path; since 3.9.0 it is about the connection that asks.',
+    source: 'client-protocol §7, "checkWatches / removeWatches"; seen with 3.8.0',
+    explains: (step, apache, ours) =>
+      step.type === Op.checkWatches &&
+      apache.error === Code.ok &&
+      ours.error === Code.noWatcher &&
+      apache.zxid === ours.zxid,
   },
   {
     name: 'watcher types 4 and 5',
@@ -115,6 +216,11 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
     source: 'client-protocol §4, op 13',
   },
   {
+    what: 'a null path in a multi',
+    reason: "Apache's server answers −5 and may skip a zxid without a transaction.",
+    source: 'client-protocol §6.4; seen with 3.8.0',
+  },
+  {
     what: 'createContainer in a multi with other flags than 4',
     reason: 'Up to 3.8.1 it creates a znode of another kind.',
     source: 'client-protocol §8',
@@ -128,6 +234,12 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
     what: 'createTTL with the flags of another kind and a negative TTL',
     reason: "Accepted by Apache's preparation, and applying the transaction then ends its process.",
     source: 'client-protocol §4, "create flags vs opcode"; seen with 3.8.0',
+  },
+  {
+    what: 'what happens to the open connection of a session when another one asks for it with a wrong password',
+    reason:
+      'Apache closes it before it looks at the password, so that whoever guesses an id cuts a client off; we do not.',
+    source: 'client-protocol §3, rows 7 and 8',
   },
   {
     what: 'exists that leaves a watch on a znode that one may not read',

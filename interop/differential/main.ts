@@ -2,7 +2,7 @@
  * The long comparison: `npm run differential -- --ops 200000 --seed 1`.
  *
  * Starts Apache's server and ours (or a second Apache with `--tested apache`), each on a fresh directory, and runs the
- * random script. Ends with exit code 1 and the difference at the first one found.
+ * random script. `--print` shows every step, `--verbose` how often each op ended with each error. Ends with exit code 1 and the difference at the first one found.
  */
 import { parseArgs } from 'node:util';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     ops: { type: 'string', default: '200000' },
     seed: { type: 'string', default: '1' },
     tested: { type: 'string', default: 'meerkat' },
+    print: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -31,6 +32,7 @@ try {
     referencePort: reference.port,
     testedPort: tested.port,
     testedKind,
+    ...(values.print ? { onStep: (line: string) => console.log(line) } : {}),
     onProgress: (steps) => console.log(`${steps} steps`),
   });
   print(report);

@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
 import type { NewZnode, Request } from './requests.ts';
 import * as requests from './requests.ts';
 import type { StepFacts } from './step.ts';
-import { ODD_ACLS, ODD_PATHS, TTLS, VERSIONS } from './vocabulary.ts';
+import { ODD_ACLS, ODD_PATHS, ODD_PATHS_IN_MULTI, TTLS, VERSIONS } from './vocabulary.ts';
 
 type SubOp = NonNullable<StepFacts['subOps']>[number];
 
@@ -47,7 +47,7 @@ export class MultiGenerator {
 
   #sub(paths: readonly string[], isPlain: boolean): { request: Request; flags: number } {
     const random = this.#random;
-    const path = !isPlain && random.oneIn(40) ? random.pick(ODD_PATHS) : this.#path(paths);
+    const path = !isPlain && random.oneIn(40) ? random.pick(ODD_PATHS_IN_MULTI) : this.#path(paths);
     const version = random.oneIn(3) ? random.pick(VERSIONS) : -1;
     const data = random.oneIn(12) ? null : random.bytes(random.below(12));
     const kind = random.weighted({ create: 20, delete: 12, setData: 12, check: 10, foreign: isPlain ? 0 : 1 });
@@ -83,6 +83,6 @@ export class MultiGenerator {
 }
 
 /** A multi with nothing in it is legal; damage to it says nothing. */
-export function isFailingMulti(request: Request): boolean {
+export function isEmptyMulti(request: Request): boolean {
   return request.type === Op.multi && request.body.length <= 9;
 }

@@ -23,7 +23,7 @@ export function create(type: number, znode: NewZnode): Request {
   const body = record().ustring(znode.path).buffer(znode.data).acls(znode.acl).int(znode.flags);
   if (type === Op.createTTL) body.long(znode.ttl ?? 0n);
   const ttl = type === Op.createTTL ? ` ttl ${znode.ttl}` : '';
-  const data = znode.data === null ? 'null' : `${znode.data.length}B`;
+  const data = znode.data === null ? 'no data' : `${znode.data.length}B`;
   const text = `${name(type)} ${quoted(znode.path)} ${data} flags ${znode.flags}${ttl} acl ${aclText(znode.acl)}`;
   return { type, body: body.build(), text };
 }
@@ -38,7 +38,7 @@ export function pathAndVersion(type: number, path: string | null, version: numbe
 }
 
 export function setData(path: string | null, data: Buffer | null, version: number): Request {
-  const length = data === null ? 'null' : `${data.length}B`;
+  const length = data === null ? 'no data' : `${data.length}B`;
   return {
     type: Op.setData,
     body: record().ustring(path).buffer(data).int(version).build(),

@@ -42,15 +42,16 @@ export class Permission {
     const resolved: Acl[] = [];
     for (const entry of withoutDuplicates(acl)) {
       const { perms, scheme, id } = entry;
-      if (scheme === null || id === null) return null;
+      if (scheme === null) return null;
       if (scheme === 'world' && id === 'anyone') {
         resolved.push(entry);
       } else if (scheme === 'auth') {
+        // Its id means nothing; some clients send null for the empty text.
         const own = identities.filter((identity) => this.#authenticator.isAuthenticatedScheme(identity.scheme));
         if (own.length === 0) return null;
         for (const identity of own) resolved.push({ perms, scheme: identity.scheme, id: identity.id });
       } else {
-        if (!this.#authenticator.isValidAclId(scheme, id)) return null;
+        if (id === null || !this.#authenticator.isValidAclId(scheme, id)) return null;
         resolved.push(entry);
       }
     }

@@ -9,6 +9,7 @@ import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { Metrics } from './metrics.ts';
 import { NODE_CLOCK } from './node/clock.ts';
 import { NodeDisk } from './node/disk.ts';
+import { HeldError } from './node/hold.ts';
 import { type Listener, listen } from './node/network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
@@ -227,6 +228,8 @@ function findHint(error: unknown): string | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof DiskError)) continue;
     switch (cause.code) {
+      case 'EBUSY':
+        return cause.cause instanceof HeldError ? `the other one: ${cause.cause.holder}` : null;
       case 'EACCES':
       case 'EPERM':
         return 'give the user that runs this server the right to write there, or set another dataDir';

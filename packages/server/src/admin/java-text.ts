@@ -19,7 +19,11 @@ export function formatHex(value: bigint | number): string {
 
 /** `Date.toString`: `EEE MMM dd HH:mm:ss zzz yyyy` in the local time zone. */
 export function formatDate(wallMs: number): string {
-  const parts = new Map(DATE_FORMAT.formatToParts(wallMs).map(({ type, value }) => [type, value]));
+  const parts = new Map(
+    getDateFormat()
+      .formatToParts(wallMs)
+      .map(({ type, value }) => [type, value]),
+  );
   const get = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
   return `${get('weekday')} ${get('month')} ${get('day')} ${get('hour')}:${get('minute')}:${get('second')} ${get('timeZoneName')} ${get('year')}`;
 }
@@ -30,14 +34,20 @@ export function formatRemote(remote: PeerAddress): string {
   return remote.ip.length === 4 ? `/${host}:${remote.port}` : `/[${host}]:${remote.port}`;
 }
 
-const DATE_FORMAT = new Intl.DateTimeFormat('en-US', {
-  weekday: 'short',
-  month: 'short',
-  day: '2-digit',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-  timeZoneName: 'short',
-  year: 'numeric',
-});
+let dateFormat: Intl.DateTimeFormat | null = null;
+
+/** Made when it is first needed: it costs 10 ms, which a start does not have. */
+function getDateFormat(): Intl.DateTimeFormat {
+  dateFormat ??= new Intl.DateTimeFormat('en-US', {
+    weekday: 'short',
+    month: 'short',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+    year: 'numeric',
+  });
+  return dateFormat;
+}

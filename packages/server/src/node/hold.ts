@@ -30,10 +30,13 @@ export interface Hold {
 /** The directory belongs to another process. */
 export class HeldError extends Error {
   readonly code = 'EBUSY';
+  /** What the other one said of itself: "holding process 17". */
+  readonly holder: string;
 
   constructor(directory: string, holder: string) {
     super(`${directory} is held by another server (${holder})`);
     this.name = 'HeldError';
+    this.holder = holder;
   }
 }
 

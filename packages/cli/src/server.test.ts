@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+const MEERKAT = fileURLToPath(new URL('../bin/meerkat.js', import.meta.url));
+
+/** One run of the command. */
+interface Run {
+  readonly process: ChildProcess;
+  readonly exit: Promise<number | null>;
+  output: string;
+  errors: string;
+}
+
+let directory = '';
+const runs: Run[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'meerkat-cli-'));
+});
+
+afterEach(async () => {
+  for (const run of runs.splice(0)) {
+    run.process.kill('SIGKILL');
+    await run.exit;
+  }
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function run(...args: readonly string[]): Run {
+  const child = spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
+  const state: Run = { process: child, exit: once(child, 'exit').then(([code]) => code), output: '', errors: '' };
+  child.stdout.on('data', (chunk) => {
+    state.output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    state.errors += chunk;
+  });
+  runs.push(state);
+  return state;
+}
+
+/** Writes a zoo.cfg for any free port and the given directory. */
+function writeConfiguration(name: string, ...lines: readonly string[]): string {
+  const path = join(directory, name);
+  writeFileSync(path, ['clientPort=0', 'clientPortAddress=127.0.0.1', 'tickTime=2000', ...lines, ''].join('\n'));
+  return path;
+}
+
+/** Waits for the greeting. @returns the port in it */
+async function serving(server: Run): Promise<number> {
+  for (;;) {
+    const port = /serves clients on 127\.0\.0\.1:(\d+)\n/.exec(server.output)?.[1];
+    if (port !== undefined) return Number(port);
+    const code = await Promise.race([server.exit, once(server.process.stdout!, 'data').then(() => 'more')]);
+    if (code !== 'more') throw new Error(`it ended with ${code}: ${server.errors}`);
+  }
+}
+
+async function ask(port: number, word: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.end(word);
+  let answer = '';
+  for await (const chunk of socket) answer += chunk;
+  return answer;
+}
+
+/** The lines of the log without time and level. */
+function logLines(server: Run): string[] {
+  return server.errors
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/^[-\d]+ [:.\d]+ [A-Z]+ +/, ''));
+}
+
+describe('meerkat server', () => {
+  test('says where it listens, where the data is and what to try; answers srvr; ends with 0 on SIGTERM', async () => {
+    const server = run('server', writeConfiguration('zoo.cfg', `dataDir=${directory}/data`));
+    const port = await serving(server);
+    expect(server.output).toContain(`data in ${directory}/data\n`);
+    expect(server.output).toContain(`try     echo srvr | nc 127.0.0.1 ${port}\n`);
+    expect(server.output).toContain(`zkCli.sh -server 127.0.0.1:${port}`);
+    expect(await ask(port, 'srvr')).toMatch(
+      /^Zookeeper version: 3\.9\.5-meerkat-.*\n.*Mode: standalone\nNode count: 5\n$/s,
+    );
+    server.process.kill('SIGTERM');
+    expect(await server.exit).toBe(0);
+    expect(logLines(server).at(-1)).toBe('stopped: everything acknowledged is synced');
+    expect(readdirSync(join(directory, 'data', 'version-2')).filter((name) => name.endsWith('.hold'))).toEqual([]);
+  });
+
+  test('SIGINT ends it with 0 too', async () => {
+    const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=data'));
+    await serving(server);
+    server.process.kill('SIGINT');
+    expect(await server.exit).toBe(0);
+  });
+
+  test("takes Apache's form <port> <dataDir> [tickTime] [maxClientCnxns]", async () => {
+    const server = run('server', '0', 'data', '1000', '9');
+    for (;;) {
+      if (/serves clients on .*:\d+\n/.test(server.output)) break;
+      await once(server.process.stdout!, 'data');
+    }
+    expect(server.output).toContain(`data in ${directory}/data\n`);
+  });
+
+  test('a second server on the same directory ends with 3 and one line; after kill -9 the next one starts', async () => {
+    const path = writeConfiguration('zoo.cfg', 'dataDir=data');
+    const first = run('server', path);
+    await serving(first);
+    const second = run('server', path);
+    expect(await second.exit).toBe(3);
+    expect(logLines(second)).toEqual([
+      `${directory}/data/version-2 is in use by another server; stop that one or give this one a directory of its own; the other one: holding process ${first.process.pid}`,
+    ]);
+    first.process.kill('SIGKILL');
+    await first.exit;
+    await serving(run('server', path));
+  });
+
+  test('a port in use ends with 1 and one line, and leaves the directory alone', async () => {
+    const first = run('server', writeConfiguration('zoo.cfg', 'dataDir=data'));
+    const port = await serving(first);
+    const second = run('server', writeConfiguration('second.cfg', 'dataDir=other', `clientPort=${port}`));
+    expect(await second.exit).toBe(1);
+    expect(logLines(second).slice(1)).toEqual([
+      `cannot listen on 127.0.0.1:${port}: it is in use; stop the program that listens there, or set another clientPort`,
+    ]);
+    expect(existsSync(join(directory, 'other'))).toBe(false);
+  });
+
+  test('a directory that cannot be made ends with 3 and one line with advice', async () => {
+    writeFileSync(join(directory, 'file'), '');
+    const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=file/data'));
+    expect(await server.exit).toBe(3);
+    const [line, ...more] = logLines(server);
+    expect(more).toEqual([]);
+    expect(line).toContain(`${directory}/file/data`);
+    expect(line).toContain('a file is in the way: remove it, or set another dataDir');
+  });
+
+  test('a missing directory is not created when datadir.autocreate is off', async () => {
+    const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=missing', 'datadir.autocreate=false'));
+    expect(await server.exit).toBe(3);
+    expect(existsSync(join(directory, 'missing'))).toBe(false);
+    mkdirSync(join(directory, 'missing'));
+    await serving(run('server', join(directory, 'zoo.cfg')));
+  });
+
+  test('a bad configuration ends with 2 and a line for each fault', async () => {
+    const path = writeConfiguration('zoo.cfg', 'dataDir=data', 'snapCount=many', 'secureClientPort=2182');
+    const server = run('server', path);
+    expect(await server.exit).toBe(2);
+    const lines = server.errors.trim().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain(`${path}, line 5: snapCount: found "many", expected a whole number`);
+    expect(lines[1]).toContain(
+      `${path}, line 6: secureClientPort: found "2182", expected no such line: TLS for clients`,
+    );
+  });
+
+  test('a configuration that is not there, and too many words, end with 2', async () => {
+    const missing = run('server', 'nowhere.cfg');
+    expect(await missing.exit).toBe(2);
+    expect(missing.errors).toContain(`there is no file ${directory}/nowhere.cfg`);
+    expect(await run('server', '1', '2', '3', '4', '5').exit).toBe(2);
+    expect(await run('server', 'seven', 'data').exit).toBe(2);
+  });
+
+  test('warnings about keys are in the log', async () => {
+    const path = writeConfiguration('zoo.cfg', 'dataDir=data', 'frobnicate=1');
+    const server = run('server', path);
+    await serving(server);
+    expect(logLines(server)[0]).toBe(`${path}, line 5: frobnicate is unknown and ignored`);
+  });
+
+  test('the log is JSON on request', async () => {
+    const path = writeConfiguration('zoo.cfg', 'dataDir=data', 'frobnicate=1');
+    const child = spawn(process.execPath, [MEERKAT, 'server', path], {
+      cwd: directory,
+      env: { ...process.env, MEERKAT_LOG: 'json' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [chunk] = await once(child.stderr, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const [line] = String(chunk).split('\n');
+    expect(JSON.parse(line ?? '')).toMatchObject({
+      level: 40,
+      service: 'meerkat',
+      msg: expect.stringContaining('frobnicate'),
+    });
+  });
+});
+
+describe('meerkat', () => {
+  test('helps with examples, and tells its version', async () => {
+    const help = run('server', '--help');
+    expect(await help.exit).toBe(0);
+    expect(help.output).toContain('meerkat server conf/zoo.cfg');
+    const version = run('--version');
+    expect(await version.exit).toBe(0);
+    expect(version.output).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('an unknown command or option ends with 2', async () => {
+    expect(await run('frobnicate').exit).toBe(2);
+    expect(await run('server', '--frobnicate').exit).toBe(2);
+  });
+});

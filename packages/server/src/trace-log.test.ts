@@ -1,0 +1,49 @@
+import type { PeerAddress } from '@meerkat/core';
+import { expect, test } from 'vitest';
+import { readLoggerOptions, TextLogger } from './logger.ts';
+import { TraceLog } from './trace-log.ts';
+
+const remote: PeerAddress = { ip: Uint8Array.of(10, 0, 0, 1), host: '10.0.0.1', port: 4000 };
+
+/** A log whose clock stands where the test puts it. */
+function makeLog(): { lines: string[]; log: TraceLog; clock: { ms: number } } {
+  const lines: string[] = [];
+  const clock = { ms: 0 };
+  const logger = new TextLogger('info', (line) => lines.push(line.replace(/^[-\d]+ [:.\d]+ /, '')));
+  return { lines, clock, log: new TraceLog(logger, { monotonicMs: () => clock.ms, wallMs: () => 0 }) };
+}
+
+test('a line names peer, session and reason; everyday ends are not shown', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0x10000abc0000n, reason: 'it does not read' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'closed by peer' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it asked "ruok"' });
+  expect(lines).toEqual(['WARN  client 10.0.0.1:4000 closed of session 0x10000abc0000: it does not read\n']);
+});
+
+test('what a client sends cannot start a line of its own', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'auth-failed', remote, scheme: 'x\nERROR forged\u001b[31m' });
+  expect(lines).toEqual(['WARN  client 10.0.0.1:4000 failed to authenticate by "x ERROR forged [31m"\n']);
+});
+
+test('a flood of bad connections fills a hundred lines a second, and the rest is counted', () => {
+  const { lines, clock, log } = makeLog();
+  for (let i = 0; i < 250; i++) log.emit({ kind: 'connection-refused', remote, reason: 'there are too many' });
+  expect(lines).toHaveLength(100);
+  clock.ms = 1000;
+  log.emit({ kind: 'connection-refused', remote, reason: 'there are too many' });
+  expect(lines.slice(100)).toEqual([
+    'WARN  150 more lines about connections were left out\n',
+    'WARN  client 10.0.0.1:4000 refused: there are too many\n',
+  ]);
+});
+
+test('the environment chooses form and level, and nonsense counts as not set', () => {
+  expect(readLoggerOptions({})).toEqual({ format: 'text', level: 'info' });
+  expect(readLoggerOptions({ MEERKAT_LOG: 'JSON', MEERKAT_LOG_LEVEL: 'Debug' })).toEqual({
+    format: 'json',
+    level: 'debug',
+  });
+  expect(readLoggerOptions({ MEERKAT_LOG: 'x', MEERKAT_LOG_LEVEL: 'x' })).toEqual({ format: 'text', level: 'info' });
+});

@@ -199,17 +199,8 @@ export class PendingTree {
     const znode = new PendingZnode(path, tree.lastZxid);
     znode.kind = tree.kindOf(z);
     znode.acl = tree.acls.get(tree.aclOf(z));
-    znode.childCount = tree.childCountOf(z);
-    znode.dataLength = tree.dataLengthOf(z);
-    znode.czxid = tree.czxidOf(z);
-    znode.mzxid = tree.mzxidOf(z);
-    znode.ctime = tree.ctimeOf(z);
-    znode.mtime = tree.mtimeOf(z);
-    znode.version = tree.versionOf(z);
-    znode.cversion = tree.sequenceOf(z);
-    znode.aversion = tree.aversionOf(z);
+    tree.readStat(z, znode);
     if (znode.kind !== ZnodeKind.persistent) znode.ephemeralOwner = tree.persistedOwnerOf(z);
-    znode.pzxid = tree.pzxidOf(z);
     znode.digest = tree.digestOf(z);
     znode.digestBefore = znode.digest;
     return znode;

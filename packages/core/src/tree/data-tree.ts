@@ -6,6 +6,8 @@
  * which a znode is kept, see `znode-table.ts`.
  */
 import {
+  getInt,
+  getLong,
   getLongBig,
   type JuteWriter,
   type PersistedStat,
@@ -39,6 +41,20 @@ export interface DataTreeOptions {
   readonly extendedTypesEnabled: boolean;
   /** Without, every digest is 0. */
   readonly digestEnabled: boolean;
+}
+
+/** What `readStat` fills in; `cversion` is the persisted one, the number of children ever created. */
+export interface StatTarget {
+  czxid: number;
+  mzxid: number;
+  ctime: number;
+  mtime: number;
+  version: number;
+  cversion: number;
+  aversion: number;
+  pzxid: number;
+  dataLength: number;
+  childCount: number;
 }
 
 /** The tree's digest right after a txn. */
@@ -260,6 +276,22 @@ export class DataTree {
   /** Unsigned 32 bits; 0 below /zookeeper and where digests are off. */
   digestOf(z: ZnodeNumber): number {
     return this.#table.digestOf(z);
+  }
+
+  /** Fills in what `prepare` decides by: the numbers of the stat, and those of children and data. */
+  readStat(z: ZnodeNumber, target: StatTarget): void {
+    const page = this.#table.pageOf(z);
+    const stat = this.#table.statStartOf(z);
+    target.czxid = getLong(page, stat + StatOffset.czxid);
+    target.mzxid = getLong(page, stat + StatOffset.mzxid);
+    target.ctime = getLong(page, stat + StatOffset.ctime);
+    target.mtime = getLong(page, stat + StatOffset.mtime);
+    target.version = getInt(page, stat + StatOffset.version);
+    target.aversion = getInt(page, stat + StatOffset.aversion);
+    target.pzxid = getLong(page, stat + StatOffset.pzxid);
+    target.dataLength = getInt(page, stat + StatOffset.dataLength);
+    target.childCount = getInt(page, stat + StatOffset.numChildren);
+    target.cversion = this.#table.sequenceOf(z);
   }
 
   /** The stat as a snapshot keeps it. */

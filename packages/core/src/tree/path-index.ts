@@ -28,6 +28,9 @@ export class PathIndex {
   /** Entries of each shard. */
   readonly #sizes: Int32Array = new Int32Array(SHARDS);
   #size = 0;
+  /** The path looked at last and its hash: a path is looked for before it is added. */
+  #path = '';
+  #hash: number = hashOf('');
 
   constructor(source: PathSource) {
     this.#source = source;
@@ -41,6 +44,8 @@ export class PathIndex {
   /** The number stored under a path, 0 when there is none. */
   get(path: string): number {
     const hash = hashOf(path);
+    this.#path = path;
+    this.#hash = hash;
     const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
     const mask = slots.length - 1;
     for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
@@ -52,7 +57,7 @@ export class PathIndex {
 
   /** Stores a number from 1 to 2**31 − 1 under a path that has none yet; the source knows it already. */
   add(path: string, number: number): void {
-    const hash = hashOf(path);
+    const hash = path === this.#path ? this.#hash : hashOf(path);
     const shard = hash >>> (32 - SHARD_BITS);
     let slots = this.#shards[shard]!;
     // At most three quarters of the slots are in use; there are half as many slots as ints.

@@ -13,7 +13,6 @@ import {
   StatOffset,
 } from '@meerkat/protocol';
 import { AclTable, OPEN_ACL_ID } from './acl-table.ts';
-import { copyBytes } from './byte-arena.ts';
 import { crc32 } from './crc32.ts';
 import {
   DIGESTED_STAT_BYTES,
@@ -136,10 +135,22 @@ export class TreeState {
     }
   }
 
-  replaceData(z: ZnodeNumber, data: Uint8Array | null): void {
+  /** @returns by how many bytes the data has grown; null counts as none */
+  replaceData(z: ZnodeNumber, data: Uint8Array | null): number {
     const table = this.table;
-    this.#dataSize += (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
+    const bytesDelta = (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
+    this.#dataSize += bytesDelta;
     table.setData(z, data);
+    return bytesDelta;
+  }
+
+  /** The stat of a znode whose data was just changed by a txn. */
+  setWrittenStat(z: ZnodeNumber, zxid: number, time: number, version: number): void {
+    const page = this.table.pageOf(z);
+    const stat = this.table.statStartOf(z);
+    putLong(page, stat + StatOffset.mzxid, zxid);
+    putLong(page, stat + StatOffset.mtime, time);
+    putInt(page, stat + StatOffset.version, version);
   }
 
   replaceAcl(z: ZnodeNumber, aclId: number): void {
@@ -262,12 +273,13 @@ export class TreeState {
     const data = table.dataStartOf(z);
     const stat = table.statStartOf(z);
     const bytes = SCRATCH;
-    copyBytes(page, stat + StatOffset.czxid, stat + StatOffset.czxid + 16, bytes, 0);
-    copyBytes(page, stat + StatOffset.pzxid, stat + StatOffset.pzxid + 8, bytes, 16);
-    copyBytes(page, stat + StatOffset.ctime, stat + StatOffset.ctime + 20, bytes, 24);
+    // czxid, mzxid; pzxid; ctime, mtime, version; the persisted cversion; aversion; the persisted owner.
+    for (let i = 0; i < 16; i++) bytes[i] = page[stat + i]!;
+    for (let i = 0; i < 8; i++) bytes[16 + i] = page[stat + StatOffset.pzxid + i]!;
+    for (let i = 16; i < 36; i++) bytes[8 + i] = page[stat + i]!;
     putInt(bytes, 44, table.sequenceOf(z));
-    copyBytes(page, stat + StatOffset.aversion, stat + StatOffset.aversion + 4, bytes, 48);
-    this.putPersistedOwner(z, bytes, 52);
+    for (let i = 40; i < 52; i++) bytes[8 + i] = page[stat + i]!;
+    if (table.kindOf(z) > ZnodeKind.ephemeral) this.putPersistedOwner(z, bytes, 52);
     return crc32(crc32(pathCrc(table.pathOf(z)), page, data, stat), bytes, 0, DIGESTED_STAT_BYTES);
   }
 }

@@ -21,7 +21,6 @@ import {
   type MultiTxn,
   OpCode,
   STAT_BYTES,
-  StatOffset,
   type Txn,
   type TxnHeader,
 } from '@meerkat/protocol';
@@ -126,11 +125,8 @@ export class TxnApplier {
     const table = state.table;
     const z = table.find(path);
     if (z === NO_ZNODE) return NO_NODE;
-    const bytesDelta = (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
-    state.replaceData(z, data);
-    table.setStatLong(z, StatOffset.mzxid, header.zxid);
-    table.setStatLong(z, StatOffset.mtime, header.time);
-    table.setStatInt(z, StatOffset.version, version);
+    const bytesDelta = state.replaceData(z, data);
+    state.setWrittenStat(z, header.zxid, header.time, version);
     state.refreshDigest(z);
     this.#quotas.onDataChanged(path, bytesDelta);
     events.onDataChanged(table.pathOf(z), table.aclOf(z), header.zxid);

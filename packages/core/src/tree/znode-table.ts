@@ -238,6 +238,11 @@ export class ZnodeTable implements PathSource {
   /** Replaces the data; the rest of the stat stays. */
   setData(z: ZnodeNumber, data: Uint8Array | null): void {
     const old = this.#block(z);
+    if (data !== null && data.length === getInt(this.arena.page(old), this.arena.offset(old))) {
+      // As long as before, the usual case: everything behind the data stays where it is.
+      copyBytes(data, 0, data.length, this.arena.page(old), this.arena.offset(old) + LENGTH_BYTES);
+      return;
+    }
     const oldBytes = this.#blockBytes(old);
     const bytes = LENGTH_BYTES + (data === null ? 0 : data.length) + STAT_BYTES;
     const oldPage = this.arena.page(old);

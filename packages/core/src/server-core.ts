@@ -204,9 +204,10 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#current;
     const decision = decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.nowMs());
-    if (decision.kind === 'resume' || decision.kind === 'refuse') {
-      // As Apache does, before the password matters: a session has one connection, and its client says it is a new one.
-      pipeline.clientOf(request.sessionId)?.closeAfterReplies('a new connection claims its session');
+    // Only now: Apache closes the other connection before it looks at the password, so that whoever guesses an id cuts
+    // its client off.
+    if (decision.kind === 'resume') {
+      pipeline.clientOf(request.sessionId)?.closeAfterReplies('its session has moved to another connection');
     }
     return decision;
   }

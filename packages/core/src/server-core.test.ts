@@ -295,3 +295,30 @@ describe('containers and TTL znodes', () => {
     expect(ask(server, client, getData('/t'))).toBe(ErrorCode.noNode);
   });
 });
+
+describe('a second connection for a session', () => {
+  it('takes it over with the right password, and cuts nobody off with a wrong one', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const session = client.session!;
+    const thief = server.open();
+    thief.connect({ session: { id: session.id, password: new Uint8Array(16) } });
+    server.run();
+    expect(thief.takeArrivals()).toMatchObject([{ kind: 'session', response: { timeoutMs: 0 } }, { kind: 'closed' }]);
+    expect(ask(server, client, create('/a'))).toBe(ErrorCode.ok);
+    const again = server.open();
+    again.connect({ session });
+    server.run();
+    expect(client.isClosed).toBe(true);
+    again.takeArrivals();
+    expect(ask(server, again, getData('/a'))).toBe(ErrorCode.ok);
+  });
+
+  it('is closed without an answer when it has seen more than this server knows', () => {
+    const server = new TestServer();
+    const client = server.open();
+    client.connect({ lastZxidSeen: 1000 });
+    server.run();
+    expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
+  });
+});

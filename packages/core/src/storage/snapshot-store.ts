@@ -69,7 +69,7 @@ export class NewestSnapshot {
     if (file === undefined || this.#tried >= CANDIDATES_MAX) {
       this.#refuse(
         `of the snapshots in ${this.#directory} (${this.#names}) none can be loaded; the newest: ${this.#firstFault}. ` +
-          'Restore one from a backup or copy the directory from a healthy server; an empty directory starts empty',
+          'Restore one from a backup or copy the directory from a healthy server',
       );
       return;
     }

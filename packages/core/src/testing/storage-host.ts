@@ -14,7 +14,6 @@ import {
 } from '@meerkat/protocol';
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../options.ts';
 import type { Clock, Random, TraceEvent } from '../ports.ts';
-import type { Durable } from '../storage/durable.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
 import { Storage } from '../storage/storage.ts';
@@ -71,7 +70,7 @@ export class StorageHost {
       onRecovered: (database, summary) => {
         this.database = database;
         this.summary = summary;
-        this.durable = summary.lastZxid as Durable<Zxid>;
+        this.durable = summary.lastZxid;
         this.#nextZxid = summary.lastZxid + 1;
       },
       onLogSynced: (durable) => {

@@ -10,4 +10,5 @@ const { main } = await import('../dist/main.js').catch((error) => {
   console.error(`meerkat is not built yet (${error.message.split('\n')[0]}): run "npm ci && npm run build" first`);
   process.exit(1);
 });
-process.exitCode = await main(process.argv.slice(2));
+// Not just the exit code: a file operation that hangs on a dead device must not keep the process.
+process.exit(await main(process.argv.slice(2)));

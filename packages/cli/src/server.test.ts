@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -68,6 +68,48 @@ async function ask(port: number, word: string): Promise<string> {
   let answer = '';
   for await (const chunk of socket) answer += chunk;
   return answer;
+}
+
+/** Creates znodes of 1 KiB, one at a time, until the server closes. @returns how many were answered without an error */
+async function createUntilClosed(port: number): Promise<number> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(Buffer.from(`0000002d${'00'.repeat(12)}00007530${'00'.repeat(8)}00000010${'00'.repeat(17)}`, 'hex'));
+  let answered = -1;
+  let input = Buffer.alloc(0);
+  try {
+    for await (const chunk of socket) {
+      input = Buffer.concat([input, chunk as Buffer]);
+      while (input.length >= 4 && input.length >= 4 + input.readInt32BE(0)) {
+        // The first answer is that to the connect request; of the others the error stands behind xid and zxid.
+        if (answered >= 0 && input.readInt32BE(16) !== 0) return answered;
+        answered++;
+        input = input.subarray(4 + input.readInt32BE(0));
+        socket.write(makeCreateFrame(answered + 1));
+      }
+    }
+  } catch {
+    // Reset or closed: what was answered counts.
+  }
+  return answered;
+}
+
+/** A create request of a persistent znode with 1 KiB of data and the open ACL. */
+function makeCreateFrame(xid: number): Buffer {
+  const int = (value: number): Buffer => Buffer.from(value.toString(16).padStart(8, '0'), 'hex');
+  const text = (value: string): Buffer => Buffer.concat([int(value.length), Buffer.from(value)]);
+  const acl = Buffer.concat([int(1), int(31), text('world'), text('anyone')]);
+  const body = Buffer.concat([int(xid), int(1), text(`/n${xid}`), int(1024), Buffer.alloc(1024), acl, int(0)]);
+  return Buffer.concat([int(body.length), body]);
+}
+
+/** A small file system of its own takes root and a kernel that lets root mount. */
+function canMount(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  const probe = mkdtempSync(join(tmpdir(), 'meerkat-mount-'));
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=100k', 'tmpfs', probe]).status === 0;
+  if (isMounted) spawnSync('umount', [probe]);
+  rmSync(probe, { recursive: true });
+  return isMounted;
 }
 
 /** The lines of the log without time and level. */
@@ -152,6 +194,40 @@ describe('meerkat server', () => {
     mkdirSync(join(directory, 'missing'));
     await serving(run('server', join(directory, 'zoo.cfg')));
   });
+
+  test.skipIf(!canMount())(
+    'a full disk ends it with 1 and one line; every write that was answered is there afterwards',
+    async () => {
+      const data = join(directory, 'data');
+      mkdirSync(data);
+      expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', data]).status).toBe(0);
+      try {
+        const path = writeConfiguration('zoo.cfg', 'dataDir=data', '4lw.commands.whitelist=*');
+        const full = run('server', path);
+        const answered = await createUntilClosed(await serving(full));
+        expect(await full.exit).toBe(1);
+        expect(full.errors.match(/ERROR/g)).toHaveLength(1);
+        expect(logLines(full).at(-1)).toMatch(/^the server stops: cannot write \d+ bytes at \d+ of .*log\.1: ENOSPC/);
+        expect(answered).toBeGreaterThan(10);
+
+        expect(spawnSync('mount', ['-o', 'remount,size=3m', data]).status).toBe(0);
+        const again = run('server', path);
+        const srvr = await ask(await serving(again), 'srvr');
+        // One more may have been written and not answered.
+        expect(Number(/Node count: (\d+)/.exec(srvr)?.[1])).toSatisfy((count: number) =>
+          [5, 6].includes(count - answered),
+        );
+        again.process.kill('SIGTERM');
+        expect(await again.exit).toBe(0);
+      } finally {
+        for (const { process, exit } of runs) {
+          process.kill('SIGKILL');
+          await exit;
+        }
+        spawnSync('umount', [data]);
+      }
+    },
+  );
 
   test('a bad configuration ends with 2 and a line for each fault', async () => {
     const path = writeConfiguration('zoo.cfg', 'dataDir=data', 'snapCount=many', 'secureClientPort=2182');

@@ -216,7 +216,8 @@ function describeListenError(error: unknown, host: string | null, port: number):
 
 function describeFailure(error: unknown, isStart: boolean): ServerError {
   if (!(error instanceof Error)) return new ServerError(ExitCode.unexpected, String(error), error);
-  const hint = findHint(error);
+  // Once it serves, the storage itself says what to do.
+  const hint = isStart ? findHint(error) : null;
   const message = hint === null || error.message.includes(hint) ? error.message : `${error.message}; ${hint}`;
   // Until the server serves, all that can fail is its data directories; a mistake of ours has its own name.
   const isDirectory = isStart && error.name !== 'AssertionError' && error.name !== 'TypeError';
@@ -240,7 +241,7 @@ function findHint(error: unknown): string | null {
         return 'a file is in the way: remove it, or set another dataDir';
       case 'ENOSPC':
       case 'EDQUOT':
-        return 'the disk is full: make room, then start the server again; nothing that was acknowledged is lost';
+        return 'the disk is full: make room, then start the server again';
       case 'EIO':
         return 'the device has failed: look at the log of the system before this server starts again';
       default:

@@ -53,7 +53,13 @@ export class FileQueue implements DiskFile {
     this.#add({ kind: 'sync', done });
   }
 
-  /** Grows the file by a hole that reads as zeros, as Apache does. */
+  /**
+   * Grows the file by a hole that reads as zeros, as Apache does.
+   *
+   * Measured on ext4: fdatasync after 200 bytes takes 100–130 µs in a hole and in an area that was filled with zeros; after
+   * 4 KiB 190 µs against 130, after 100 KB 255 against 140. Filling would write every byte of the log twice and hold up
+   * the growing file (30 ms for 64 MiB), so the hole stays.
+   */
   preallocate(size: number, done: DiskDone): void {
     this.size = Math.max(this.size, size);
     this.#add({ kind: 'resize', size: this.size, attempted: 'grow', done });

@@ -262,6 +262,37 @@ describe('a server with too much to do', () => {
   });
 });
 
+describe('a disk that stalls longer than a session timeout', () => {
+  it('ends no session whose requests wait for it, and ends one that is silent', () => {
+    const server = new TestServer({ globalOutstandingLimit: 5 });
+    const busy = server.connect(4000);
+    const silent = server.connect(4000);
+    const watcher = server.connect(20_000);
+    ask(server, busy, create('/busy', CreateMode.ephemeral));
+    ask(server, silent, create('/silent', CreateMode.ephemeral));
+    server.isDiskHeld = true;
+    for (let i = 0; i < 50; i++) busy.send(create(`/n${i}`));
+    server.advance(15_000);
+    server.isDiskHeld = false;
+    server.run();
+    expect(errorsOf(busy.takeArrivals())).toEqual(Array.from({ length: 50 }, () => 0));
+    expect(ask(server, watcher, getData('/busy'))).toBe(ErrorCode.ok);
+    expect(ask(server, watcher, getData('/silent'))).toBe(ErrorCode.noNode);
+  });
+
+  it('ends the session of a client that takes no replies', () => {
+    const server = new TestServer();
+    const deaf = server.connect(4000);
+    ask(server, deaf, create('/big', CreateMode.persistent, 500_000));
+    ask(server, deaf, create('/e', CreateMode.ephemeral));
+    deaf.isDeaf = true;
+    for (let i = 0; i < 20; i++) deaf.send(getData('/big'));
+    server.advance(8000);
+    expect(deaf.isClosed).toBe(true);
+    expect(ask(server, server.connect(), getData('/e'))).toBe(ErrorCode.noNode);
+  });
+});
+
 describe('stopping', () => {
   it('answers what is in flight, ends the connections and keeps everything', () => {
     const server = new TestServer();

@@ -265,6 +265,10 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     this.#storage.onTick(nowMs);
     const serving = this.#serving;
     if (serving === null || this.#phase !== 'serving') return;
+    // What these clients sent is waiting because this server has too much to do: they are not silent.
+    for (const { isHeldBack, session } of this.#heldBack) {
+      if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
+    }
     serving.pipeline.expire(serving.sessions.onTick(nowMs), this.wallMs());
     for (const path of serving.containers.onTick(nowMs, this.wallMs())) serving.pipeline.collect(path, this.wallMs());
     if (nowMs < this.#nextTickMs) return;

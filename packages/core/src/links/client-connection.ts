@@ -119,6 +119,11 @@ export class ClientConnection implements SessionClient, StreamEvents {
     return !this.#isPaused && this.isOpen;
   }
 
+  /** True while requests wait unread for the server's sake, not because the client does not take its replies. */
+  get isHeldBack(): boolean {
+    return this.#isPaused && this.isOpen && !this.isOutputFull;
+  }
+
   get isWriting(): boolean {
     return this.#isBackedUp;
   }

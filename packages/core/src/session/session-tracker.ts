@@ -75,13 +75,13 @@ export class SessionTracker {
    * Returns the sessions whose bucket is due, in no order; they stay known until `remove`.
    *
    * When the process itself was stopped, what its clients sent meanwhile still waits in the kernel. So a tick that
-   * comes more than two ticks late expires nobody: the clients get one more tick to be heard.
+   * comes more than half a tick late expires nobody: the clients get one more tick to be heard.
    */
   onTick(nowMs: number): readonly Session[] {
     const lateMs = nowMs - this.#lastTickMs;
     this.#lastTickMs = nowMs;
     if (nowMs < this.#nextBucketMs) return NONE;
-    if (lateMs > 3 * this.#tickMs) {
+    if (lateMs > 1.5 * this.#tickMs) {
       this.#postponeDueBuckets(nowMs);
       return NONE;
     }

@@ -11,7 +11,7 @@
 // Ratios are medians over pairs of slices of the same run; figures of different runs are not comparable. Progress goes
 // to stderr. Data is kept below ZKBENCH_DIR (a folder of the system's directory for temporary files) until the end.
 import { mkdirSync, rmSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
@@ -111,5 +111,7 @@ function describeRun(apache) {
   const processors = cpus();
   const pairs = `${amounts.pairs} pairs of ${amounts.seconds} s, ${amounts.alternations} alternations of one request`;
   const incumbent = apache === null ? 'Apache not installed' : 'Apache with -Xmx4g';
-  return `Node.js ${process.version}, ${processors.length} × ${processors[0].model}; ${pairs}; ${incumbent}.`;
+  // The benchmark itself keeps the load between one and the number of processors; above that, others disturb it.
+  const load = `load average over the last 15 minutes ${loadavg()[2].toFixed(1)}`;
+  return `Node.js ${process.version}, ${processors.length} × ${processors[0].model}; ${pairs}; ${incumbent}; ${load}.`;
 }

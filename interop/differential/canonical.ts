@@ -1,4 +1,5 @@
 import { Op } from '../harness/raw-client.ts';
+import type { AclEntry } from '../harness/record-builder.ts';
 import { RecordReader, type Stat } from '../harness/record-reader.ts';
 import { aclText } from './step.ts';
 
@@ -74,7 +75,7 @@ class Canonical {
         this.#stat();
         break;
       case Op.getACL:
-        this.parts.push(aclText(reader.acls()));
+        this.parts.push(aclText(sortedIdentities(reader.acls())));
         this.#stat();
         break;
       case Op.getChildren:
@@ -146,6 +147,21 @@ class Canonical {
       this.parts.push('>');
     }
   }
+}
+
+/** What the scheme `auth` becomes has no order: neighbours of the scheme digest with the same permissions are sorted. */
+function sortedIdentities(acl: readonly AclEntry[] | null): readonly AclEntry[] | null {
+  const sorted = [...(acl ?? [])];
+  for (let start = 0; start < sorted.length; start++) {
+    const first = sorted[start];
+    let end = start + 1;
+    while (first?.scheme === 'digest' && sorted[end]?.scheme === 'digest' && sorted[end]?.perms === first.perms)
+      end += 1;
+    const run = sorted.slice(start, end).sort((a, b) => ((a.id ?? '') < (b.id ?? '') ? -1 : 1));
+    sorted.splice(start, run.length, ...run);
+    start = end - 1;
+  }
+  return acl === null ? null : sorted;
 }
 
 function text(value: string | null): string {

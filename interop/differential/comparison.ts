@@ -217,7 +217,8 @@ class Comparison {
   }
 
   #compareNotifications(step: Step, theirs: Outcome, ours: Outcome, isSetWatches: boolean): void {
-    const isOpen = this.#isOrderOpen[step.slot] ?? false;
+    const isClose = step.kind === 'request' && step.type === Op.closeSession;
+    const isOpen = isClose || (this.#isOrderOpen[step.slot] ?? false);
     let expected = theirs.notifications;
     if (this.#options.testedKind === 'meerkat') {
       // Replayed events are not filtered.

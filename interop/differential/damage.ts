@@ -23,7 +23,8 @@ function damage(body: Buffer, how: Damage, random: Random): Buffer {
     case 'cut':
       return body.subarray(0, random.below(body.length));
     case 'change':
-      for (let i = 0; i <= random.below(3); i++) body[random.below(body.length)] = random.below(256);
+      // Not the last byte, which is the watch flag of a read: nothing here shall leave a watch.
+      for (let i = 0; i <= random.below(3); i++) body[random.below(body.length - 1)] = random.below(256);
       return body;
     case 'length':
       body.writeInt32BE(random.pick(ODD_LENGTHS), random.oneIn(2) ? 0 : random.below(body.length - 3));

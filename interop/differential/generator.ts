@@ -149,7 +149,7 @@ export class Generator {
     const path = this.#path(vocabulary.GUARDED_PATHS);
     const acl = (): (typeof vocabulary.GUARDING_ACLS)[number] => random.pick(vocabulary.GUARDING_ACLS);
     const version = random.pick(vocabulary.VERSIONS);
-    const kind = random.weighted({ create: 20, setAcl: 15, delete: 12, setData: 10, read: 30, auth: 8, watch: 12 });
+    const kind = random.weighted({ create: 20, setAcl: 15, delete: 14, setData: 14, read: 25, auth: 4, watch: 30 });
     switch (kind) {
       case 'create': {
         const type = random.oneIn(2) ? Op.create : Op.create2;

@@ -399,7 +399,7 @@ describe('a tree', () => {
           expect(loaded.tree.treeDigest()).toBe(database.tree.treeDigest());
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

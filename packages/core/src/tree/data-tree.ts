@@ -11,7 +11,6 @@ import {
   getLongBig,
   type JuteWriter,
   type PersistedStat,
-  putInt,
   STAT_BYTES,
   StatOffset,
   type Txn,
@@ -173,8 +172,10 @@ export class DataTree {
     return this.#table.pathOf(z);
   }
 
+  /** The last part of the path, '' of the root. */
   nameOf(z: ZnodeNumber): string {
-    return this.#table.pathOf(z).slice(this.#nameStartOf(z));
+    const path = this.#table.pathOf(z);
+    return path.slice(path.lastIndexOf('/') + 1);
   }
 
   /** The root is its own parent. */
@@ -309,12 +310,12 @@ export class DataTree {
 
   /** Length, data and stat: a getData reply. */
   writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): void {
-    this.#copy(z, this.#table.blockStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
+    this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
   }
 
   /** Length and data. */
   writeData(z: ZnodeNumber, writer: JuteWriter): void {
-    this.#copy(z, this.#table.blockStartOf(z), this.#table.statStartOf(z), writer);
+    this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z), writer);
   }
 
   /** The children's names, a vector<ustring>, in the order of their creation. */
@@ -323,9 +324,13 @@ export class DataTree {
     writer.int(table.childCountOf(z));
     const first = table.firstChildOf(z);
     if (first === NO_ZNODE) return;
-    const nameStart = this.#nameStartOf(first);
+    // Where the name begins in the path: behind the parent's path and a slash; the root's path is that slash.
+    const skipped = z === ROOT ? 1 : table.pathBytesOf(z) + 1;
     for (let child = first; child !== NO_ZNODE; child = table.nextSiblingOf(child)) {
-      writeName(table.pathOf(child), nameStart, writer);
+      const start = table.pathStartOf(child) + skipped;
+      const end = start + table.pathBytesOf(child) - skipped;
+      writer.int(end - start);
+      this.#copy(child, start, end, writer);
     }
   }
 
@@ -335,11 +340,6 @@ export class DataTree {
     writer.position += end - start;
   }
 
-  #nameStartOf(z: ZnodeNumber): number {
-    const parent = this.#table.parentOf(z);
-    return parent === ROOT ? 1 : this.#table.pathOf(parent).length + 1;
-  }
-
   #keepDigest(zxid: Zxid): void {
     if (this.#digests.length === DIGESTS_MAX) this.#digests.shift();
     this.#digests.push({ zxid, digest: this.treeDigest() });
@@ -347,20 +347,3 @@ export class DataTree {
 }
 
 const OWNER = new Uint8Array(8);
-
-/** Writes the end of a path from `start` on, without making a string of it unless it is not ASCII. */
-function writeName(path: string, start: number, writer: JuteWriter): void {
-  const length = path.length - start;
-  writer.ensure(4 + length);
-  const { bytes, position } = writer;
-  for (let i = 0; i < length; i++) {
-    const code = path.charCodeAt(start + i);
-    if (code > 0x7f) {
-      writer.ustring(path.slice(start));
-      return;
-    }
-    bytes[position + 4 + i] = code;
-  }
-  putInt(bytes, position, length);
-  writer.position = position + 4 + length;
-}

@@ -1,11 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PathIndex } from './path-index.ts';
+import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
 
-/** An index over an array of paths; the number of a path is its place in it, from 1 on. */
-function makeIndex(): { index: PathIndex; paths: string[] } {
-  const paths = [''];
-  return { index: new PathIndex({ pathOf: (number) => paths[number]! }), paths };
+/** Paths by number, from 1 on. */
+class Paths implements PathSource {
+  readonly paths: string[] = [''];
+  asked = 0;
+
+  hasPath(number: number, path: string): boolean {
+    this.asked++;
+    return this.paths[number] === path;
+  }
+
+  hasPathBytes(number: number, bytes: Uint8Array, start: number, end: number): boolean {
+    return this.hasPath(number, Buffer.from(bytes.subarray(start, end)).toString());
+  }
 }
 
 describe('a path index', () => {
@@ -13,20 +22,27 @@ describe('a path index', () => {
     const names = fc.array(fc.tuple(fc.integer({ min: 0, max: 3000 }), fc.boolean()), { maxLength: 4000, size: 'max' });
     fc.assert(
       fc.property(names, (list) => {
-        const { index, paths } = makeIndex();
+        const source = new Paths();
+        const index = new PathIndex(source);
         const model = new Map<string, number>();
         for (const [name, isAdded] of list) {
           const path = `/p/${name}`;
           if (isAdded && !model.has(path)) {
-            paths.push(path);
-            index.add(path, paths.length - 1);
-            model.set(path, paths.length - 1);
-          } else if (!isAdded && model.delete(path)) {
-            index.delete(path);
+            const number = source.paths.push(path) - 1;
+            index.add(hashOf(path), number);
+            model.set(path, number);
+          } else if (!isAdded && model.has(path)) {
+            index.delete(hashOf(path), model.get(path)!);
+            model.delete(path);
           }
         }
         for (let name = 0; name <= 3000; name++) {
-          expect(index.get(`/p/${name}`)).toBe(model.get(`/p/${name}`) ?? 0);
+          const path = `/p/${name}`;
+          const bytes = Buffer.from(`..${path}`);
+          expect(index.get(hashOf(path), path)).toBe(model.get(path) ?? 0);
+          expect(index.getBytes(hashOfBytes(bytes, 2, bytes.length), bytes, 2, bytes.length)).toBe(
+            model.get(path) ?? 0,
+          );
         }
         expect(index.size).toBe(model.size);
       }),
@@ -40,30 +56,28 @@ describe('a path index', () => {
       (i: number) => `/queue/item-${String(i).padStart(10, '0')}`,
       (i: number) => `/${String.fromCharCode(0x4e00 + (i & 0x3fff))}${i >> 14}`,
     ]) {
-      let asked = 0;
-      const paths = [''];
-      const index = new PathIndex({
-        pathOf(number) {
-          asked++;
-          return paths[number]!;
-        },
-      });
+      const source = new Paths();
+      const index = new PathIndex(source);
       for (let i = 0; i < 50_000; i++) {
-        paths.push(make(i));
-        index.add(make(i), i + 1);
+        source.paths.push(make(i));
+        index.add(hashOf(make(i)), i + 1);
       }
-      for (let i = 0; i < 50_000; i++) if (index.get(make(i)) !== i + 1) expect.fail(`${make(i)} is not found`);
-      expect(asked).toBeLessThan(50_010);
+      for (let i = 0; i < 50_000; i++) {
+        if (index.get(hashOf(make(i)), make(i)) !== i + 1) expect.fail(`${make(i)} is not found`);
+      }
+      expect(source.asked).toBeLessThan(50_010);
     }
   });
 
   // A Map throws at 2**24 entries; here they are 2**24 + 200,000, and no path is kept.
-  it('holds more paths than one Map can', () => {
-    const index = new PathIndex({ pathOf: (number) => `/${number}` });
+  it('holds more paths than one Map can', { timeout: 120_000 }, () => {
+    const hasPath = (number: number, path: string): boolean => path === `/${number}`;
+    const index = new PathIndex({ hasPath, hasPathBytes: () => false });
+    const find = (path: string): number => index.get(hashOf(path), path);
     const count = 2 ** 24 + 200_000;
-    for (let i = 1; i <= count; i++) index.add(`/${i}`, i);
+    for (let i = 1; i <= count; i++) index.add(hashOf(`/${i}`), i);
     expect(index.size).toBe(count);
-    for (let i = 1; i <= count; i += 997) if (index.get(`/${i}`) !== i) expect.fail(`/${i} is not found`);
-    expect(index.get(`/${count + 1}`)).toBe(0);
+    for (let i = 1; i <= count; i += 997) if (find(`/${i}`) !== i) expect.fail(`/${i} is not found`);
+    expect(find(`/${count + 1}`)).toBe(0);
   });
 });

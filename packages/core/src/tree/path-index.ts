@@ -4,10 +4,10 @@
  *     hash of the path, 32 bits ─┬─ high 8: shard
  *                                └─ low bits: first slot;   slot := int hash, int number (0 = empty), linear probing
  *
- * The paths themselves are kept where the znodes are; the index asks for one only when all 32 bits agree. So a look-up
- * touches one slot and one string, an absent path the slot alone, and an entry costs 11 to 21 bytes. A Map from string
- * to number, which this was at first, costs 28 to 56 bytes, five cache misses a look-up (0.8 µs instead of 0.3 among a
- * million), work for the garbage collector, and throws near 16.7 million entries.
+ * The paths themselves are where the znodes are; the index asks about one only when all 32 bits agree. So a look-up
+ * touches one slot and one znode, an absent path the slot alone, and an entry costs 11 to 21 bytes. Maps from string to
+ * number, which this was at first, cost 28 to 56 bytes an entry, five cache misses a look-up (0.8 µs instead of 0.4
+ * among a million paths) and work for the garbage collector; and a single one throws near 16.7 million entries.
  *
  * Only one shard grows at a time, from the hashes it holds: with 17 million paths a shard has 66,000, well under 1 ms.
  */
@@ -15,7 +15,10 @@ import { assert } from '../assert.ts';
 
 /** Where the paths are. */
 export interface PathSource {
-  pathOf(number: number): string;
+  /** True when this is the path of that number. */
+  hasPath(number: number, path: string): boolean;
+  /** The same of a path in ASCII, bytes[start, end). */
+  hasPathBytes(number: number, bytes: Uint8Array, start: number, end: number): boolean;
 }
 
 const SHARD_BITS = 8;
@@ -28,9 +31,6 @@ export class PathIndex {
   /** Entries of each shard. */
   readonly #sizes: Int32Array = new Int32Array(SHARDS);
   #size = 0;
-  /** The path looked at last and its hash: a path is looked for before it is added. */
-  #path = '';
-  #hash: number = hashOf('');
 
   constructor(source: PathSource) {
     this.#source = source;
@@ -41,23 +41,28 @@ export class PathIndex {
     return this.#size;
   }
 
-  /** The number stored under a path, 0 when there is none. */
-  get(path: string): number {
-    const hash = hashOf(path);
-    this.#path = path;
-    this.#hash = hash;
+  /** The number stored under a path, 0 when there is none. `hash` is that of `hashOf`. */
+  get(hash: number, path: string): number {
     const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
     const mask = slots.length - 1;
     for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
       const number = slots[at + 1]!;
-      if (number === 0) return 0;
-      if (slots[at] === hash && this.#source.pathOf(number) === path) return number;
+      if (number === 0 || (slots[at] === hash && this.#source.hasPath(number, path))) return number;
     }
   }
 
-  /** Stores a number from 1 to 2**31 − 1 under a path that has none yet; the source knows it already. */
-  add(path: string, number: number): void {
-    const hash = path === this.#path ? this.#hash : hashOf(path);
+  /** The number stored under a path in ASCII, 0 when there is none. */
+  getBytes(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
+    const mask = slots.length - 1;
+    for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
+      const number = slots[at + 1]!;
+      if (number === 0 || (slots[at] === hash && this.#source.hasPathBytes(number, bytes, start, end))) return number;
+    }
+  }
+
+  /** Stores a number from 1 to 2**31 − 1 under the hash of a path that has none yet. */
+  add(hash: number, number: number): void {
     const shard = hash >>> (32 - SHARD_BITS);
     let slots = this.#shards[shard]!;
     // At most three quarters of the slots are in use; there are half as many slots as ints.
@@ -66,14 +71,13 @@ export class PathIndex {
     this.#size++;
   }
 
-  /** Forgets a path while the source still knows it. */
-  delete(path: string): void {
-    const hash = hashOf(path);
+  /** Forgets a number and the path with this hash under which it was stored. */
+  delete(hash: number, number: number): void {
     const shard = hash >>> (32 - SHARD_BITS);
     const slots = this.#shards[shard]!;
     const mask = slots.length - 1;
     let hole = (hash << 1) & mask;
-    while (slots[hole] !== hash || this.#source.pathOf(slots[hole + 1]!) !== path) {
+    while (slots[hole + 1] !== number) {
       assert(slots[hole + 1] !== 0, 'a path that leaves the index is in it');
       hole = (hole + 2) & mask;
     }
@@ -103,27 +107,38 @@ export class PathIndex {
   }
 }
 
+/** A signed 32-bit hash: two characters a step, then a mix by which each bit depends on all before it. */
+export function hashOf(path: string): number {
+  const length = path.length;
+  let hash = length;
+  let i = 0;
+  for (; i + 1 < length; i += 2) hash = step(hash, path.charCodeAt(i), path.charCodeAt(i + 1));
+  return finish(i < length ? step(hash, path.charCodeAt(i), 0) : hash);
+}
+
+/** The hash of a path in ASCII from its bytes. */
+export function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
+  let hash = end - start;
+  let i = start;
+  for (; i + 1 < end; i += 2) hash = step(hash, bytes[i]!, bytes[i + 1]!);
+  return finish(i < end ? step(hash, bytes[i]!, 0) : hash);
+}
+
+function step(hash: number, first: number, second: number): number {
+  const mixed = Math.imul(hash ^ first ^ (second << 16), 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
+
+function finish(hash: number): number {
+  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
+}
+
 function put(slots: Int32Array, hash: number, number: number): void {
   const mask = slots.length - 1;
   let at = (hash << 1) & mask;
   while (slots[at + 1] !== 0) at = (at + 2) & mask;
   slots[at] = hash;
   slots[at + 1] = number;
-}
-
-/** Two characters a step, then a mix in which every bit of the result depends on every bit before it. */
-function hashOf(path: string): number {
-  const length = path.length;
-  let hash = length;
-  let i = 0;
-  for (; i + 1 < length; i += 2) {
-    hash = Math.imul(hash ^ path.charCodeAt(i) ^ (path.charCodeAt(i + 1) << 16), 0x9e3779b1);
-    hash ^= hash >>> 15;
-  }
-  if (i < length) hash = Math.imul(hash ^ path.charCodeAt(i), 0x9e3779b1);
-  hash ^= hash >>> 16;
-  hash = Math.imul(hash, 0x85ebca6b);
-  hash ^= hash >>> 13;
-  hash = Math.imul(hash, 0xc2b2ae35);
-  return hash ^ (hash >>> 16);
 }

@@ -45,7 +45,7 @@ export class SnapshotReader {
   /** Sessions or ACLs that are still to come. */
   #left = 0;
   #znodes = 0;
-  #lastPath = '';
+  #last: ZnodeNumber = NO_ZNODE;
   /** The snapshot's numbers of ACLs, and ours. */
   readonly #aclIds = new Map<number, number>();
   readonly #reader = new JuteReader(undefined, FIELD_BYTES_MAX);
@@ -75,7 +75,7 @@ export class SnapshotReader {
       default:
         return this.#znodes === 0
           ? 'before the first znode'
-          : `after ${this.#znodes} znodes, the last one ${this.#lastPath}`;
+          : `after ${this.#znodes} znodes, the last one ${this.#state.table.pathOf(this.#last)}`;
     }
   }
 
@@ -166,40 +166,46 @@ export class SnapshotReader {
     const dataEnd = lengthAt + 4 + Math.max(dataLength, 0);
     const next = dataEnd + 8 + PERSISTED_STAT_BYTES;
     if (end < next) return at;
-    const path = pathLength === 0 ? '/' : DECODER.decode(bytes.subarray(at + 4, lengthAt));
     const data = dataLength < 0 ? null : bytes.subarray(lengthAt + 4, dataEnd);
-    if (!this.#addZnode(path, data, this.#aclIdOf(bytes, dataEnd), bytes, dataEnd + 8)) return at;
+    const z = this.#addZnode({ bytes, start: at + 4, end: lengthAt }, data, this.#aclIdOf(bytes, dataEnd), dataEnd + 8);
+    if (z === NO_ZNODE) return at;
     this.#znodes++;
-    this.#lastPath = path;
+    this.#last = z;
     return next;
   }
 
-  #addZnode(path: string, data: Uint8Array | null, aclId: number, bytes: Uint8Array, persisted: number): boolean {
+  /** @returns the znode, NO_ZNODE after a fault */
+  #addZnode(path: BytesRange, data: Uint8Array | null, aclId: number, persisted: number): ZnodeNumber {
     const state = this.#state;
+    const { bytes } = path;
     const owner = persisted + PersistedOffset.ephemeralOwner;
-    const ownerHigh = getInt(bytes, owner);
-    const ownerLow = getInt(bytes, owner + 4);
-    const kind = kindOfOwner(ownerHigh, ownerLow, state.extendedTypesEnabled);
-    if (kind === null) return this.#refuse(path, `has the owner 0x${hex(ownerHigh)}${hex(ownerLow)}, which is no kind`);
+    const high = getInt(bytes, owner);
+    const low = getInt(bytes, owner + 4);
+    const kind = kindOfOwner(high, low, state.extendedTypesEnabled);
+    if (kind === null) return this.#refuse(path, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
     if (!areZxids(bytes, persisted)) return this.#refuse(path, 'has a zxid that is out of range');
-    let z = state.table.index.get(path);
+    const ascii = isAscii(path);
+    let z =
+      ascii && path.end - path.start > 1
+        ? state.table.findBytes(bytes, path.start, path.end)
+        : state.table.find(textOf(path));
     if (z === NO_ZNODE) {
-      const parent = state.findParent(path);
+      const parent = ascii ? state.findParentBytes(bytes, path.start, path.end) : state.findParent(textOf(path));
       if (parent === NO_ZNODE) return this.#refuse(path, 'has no parent');
-      z = state.add(path, parent, kind, data, aclId);
+      z = ascii ? state.addBytes(path, parent, kind, data, aclId) : state.add(textOf(path), parent, kind, data, aclId);
       if (kind === ZnodeKind.ephemeral) {
         this.#reader.reset(bytes, owner, owner + 8);
         state.setSession(z, this.#reader.longBig());
       } else if (kind === ZnodeKind.ttl) {
-        state.ttls.set(z, ttlOfOwner(ownerHigh, ownerLow));
+        state.ttls.set(z, ttlOfOwner(high, low));
       }
     } else {
-      if (!SYSTEM_PATHS.has(path)) return this.#refuse(path, 'is there twice');
+      if (!SYSTEM_PATHS.has(state.table.pathOf(z))) return this.#refuse(path, 'is there twice');
       state.replaceData(z, data);
       state.replaceAcl(z, aclId);
     }
     this.#fillStat(z, bytes, persisted);
-    return true;
+    return z;
   }
 
   /** Everything of the stat but what follows from data, children and kind. */
@@ -228,9 +234,9 @@ export class SnapshotReader {
     return end;
   }
 
-  #refuse(path: string, what: string): false {
-    this.#fail(0, `the znode ${path} ${what}`);
-    return false;
+  #refuse(path: BytesRange, what: string): ZnodeNumber {
+    this.#fail(0, `the znode ${textOf(path)} ${what}`);
+    return NO_ZNODE;
   }
 
   #fail(at: number, what: string): number {
@@ -240,8 +246,25 @@ export class SnapshotReader {
   }
 }
 
+/** bytes[start, end): a path as the snapshot has it. */
+interface BytesRange {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const SYSTEM_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']);
+
+/** The root is '' here as it is there. */
+function textOf({ bytes, start, end }: BytesRange): string {
+  return DECODER.decode(bytes.subarray(start, end));
+}
+
+function isAscii({ bytes, start, end }: BytesRange): boolean {
+  for (let i = start; i < end; i++) if (bytes[i]! > 0x7f) return false;
+  return true;
+}
 
 /** czxid, mzxid and pzxid: not negative but for −1, and exact numbers. */
 function areZxids(bytes: Uint8Array, persisted: number): boolean {

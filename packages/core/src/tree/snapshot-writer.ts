@@ -135,10 +135,12 @@ export class SnapshotWriter {
   #writeZnode(writer: JuteWriter, z: ZnodeNumber): void {
     this.#bits[z >> 3]! |= 1 << (z & 7);
     const table = this.#state.table;
-    writer.ustring(z === ROOT ? '' : table.pathOf(z));
-    const start = table.blockStartOf(z);
-    const stat = table.statStartOf(z);
     const page = table.pageOf(z);
+    const stat = table.statStartOf(z);
+    // Path, length and data lie side by side as the format wants them; only the path's length is missing.
+    const pathBytes = z === ROOT ? 0 : table.pathBytesOf(z);
+    const start = z === ROOT ? table.replyStartOf(z) : table.pathStartOf(z);
+    writer.int(pathBytes);
     writer.ensure(stat - start);
     copyBytes(page, start, stat, writer.bytes, writer.position);
     writer.position += stat - start;

@@ -20,14 +20,13 @@ import {
   digestAfterAversion,
   digestAfterCversion,
   digestAfterPzxid,
-  isDigested,
-  pathCrc,
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber, ZnodeTable } from './znode-table.ts';
 
 const EMPTY = new Uint8Array(0);
+const SLASH = 0x2f;
 
 export class TreeState {
   readonly table: ZnodeTable = new ZnodeTable();
@@ -41,9 +40,11 @@ export class TreeState {
   readonly extendedTypesEnabled: boolean;
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
-  /** The parent of the path looked at last, '' for none; creates come in runs with the same parent. */
-  #parentPath = '';
+  /** The parent of the path looked at last, the root for none; creates come in runs with the same parent. */
   #parent: ZnodeNumber = ROOT;
+  /** The znode whose path was asked for last as a parent's. */
+  #named: ZnodeNumber = ROOT;
+  #namedPath = '/';
 
   constructor(options: { readonly digestEnabled: boolean; readonly extendedTypesEnabled: boolean }) {
     this.digestEnabled = options.digestEnabled;
@@ -58,7 +59,8 @@ export class TreeState {
   /** Makes those that are missing of the four znodes that every tree has; their stats are zero (server-semantics §11). */
   addSystemZnodes(): void {
     for (const path of ['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']) {
-      if (this.table.index.get(path) !== NO_ZNODE) continue;
+      // The table takes the root for granted; only the first call makes it.
+      if (path === '/' ? this.table.count > 0 : this.table.find(path) !== NO_ZNODE) continue;
       const isConfig = path === '/zookeeper/config';
       const parent = path === '/' ? ROOT : this.findParent(path);
       const aclId = isConfig ? this.acls.intern(READ_ACL) : OPEN_ACL_ID;
@@ -72,14 +74,33 @@ export class TreeState {
   findParent(path: string): ZnodeNumber {
     const slash = path.lastIndexOf('/');
     if (slash <= 0) return slash === 0 && path.length > 1 ? ROOT : NO_ZNODE;
-    const known = this.#parentPath;
-    if (slash === known.length && path.startsWith(known)) return this.#parent;
-    const parentPath = path.slice(0, slash);
-    const parent = this.table.find(parentPath);
+    if (this.#parent !== ROOT && this.table.isPrefix(this.#parent, path, slash)) return this.#parent;
+    const parent = this.table.find(path.slice(0, slash));
     if (parent === NO_ZNODE || parent === ROOT) return NO_ZNODE;
-    this.#parentPath = this.table.pathOf(parent);
     this.#parent = parent;
     return parent;
+  }
+
+  /** The same for a path in ASCII. */
+  findParentBytes(bytes: Uint8Array, start: number, end: number): ZnodeNumber {
+    let slash = end - 1;
+    while (slash > start && bytes[slash] !== SLASH) slash--;
+    if (bytes[slash] !== SLASH) return NO_ZNODE;
+    if (slash === start) return end - start > 1 ? ROOT : NO_ZNODE;
+    if (slash - start === 1) return NO_ZNODE;
+    if (this.table.hasPathBytes(this.#parent, bytes, start, slash)) return this.#parent;
+    const parent = this.table.findBytes(bytes, start, slash);
+    if (parent !== NO_ZNODE) this.#parent = parent;
+    return parent;
+  }
+
+  /** The path of a znode that is asked for again and again: the string is kept until it is another's turn. */
+  parentPathOf(parent: ZnodeNumber): string {
+    if (parent !== this.#named) {
+      this.#named = parent;
+      this.#namedPath = this.table.pathOf(parent);
+    }
+    return this.#namedPath;
   }
 
   /**
@@ -87,13 +108,27 @@ export class TreeState {
    * caller fills in the rest, says who owns it, and then calls `refreshDigest`.
    */
   add(path: string, parent: ZnodeNumber, kind: ZnodeKind, data: Uint8Array | null, aclId: number): ZnodeNumber {
+    return this.#place(this.table.add(path, kind, data), parent, aclId);
+  }
+
+  /** The same for a path in ASCII, bytes[start, end). */
+  addBytes(
+    path: { readonly bytes: Uint8Array; readonly start: number; readonly end: number },
+    parent: ZnodeNumber,
+    kind: ZnodeKind,
+    data: Uint8Array | null,
+    aclId: number,
+  ): ZnodeNumber {
+    return this.#place(this.table.addBytes(path.bytes, path.start, path.end, kind, data), parent, aclId);
+  }
+
+  #place(z: ZnodeNumber, parent: ZnodeNumber, aclId: number): ZnodeNumber {
     const table = this.table;
-    const z = table.add(path, kind, data);
     table.link(parent, z);
     table.setAcl(z, aclId);
     this.acls.addReference(aclId);
-    if (kind === ZnodeKind.container) this.containers.add(z);
-    this.#dataSize += path.length + (data === null ? 0 : data.length);
+    if (table.kindOf(z) === ZnodeKind.container) this.containers.add(z);
+    this.#dataSize += table.pathCharsOf(z) + Math.max(0, table.dataLengthOf(z));
     return z;
   }
 
@@ -247,18 +282,19 @@ export class TreeState {
         this.ttls.delete(z);
         break;
     }
-    if (z === this.#parent) {
-      this.#parent = ROOT;
-      this.#parentPath = '';
+    if (z === this.#parent) this.#parent = ROOT;
+    if (z === this.#named) {
+      this.#named = ROOT;
+      this.#namedPath = '/';
     }
     this.acls.release(table.aclOf(z));
-    this.#dataSize -= table.pathOf(z).length + Math.max(0, table.dataLengthOf(z));
+    this.#dataSize -= table.pathCharsOf(z) + Math.max(0, table.dataLengthOf(z));
     table.unlink(z);
     table.remove(z);
   }
 
   #isDigested(z: ZnodeNumber): boolean {
-    return this.digestEnabled && isDigested(this.table.pathOf(z));
+    return this.digestEnabled && this.table.isDigested(z);
   }
 
   #setDigest(z: ZnodeNumber, digest: number): void {
@@ -280,7 +316,9 @@ export class TreeState {
     putInt(bytes, 44, table.sequenceOf(z));
     for (let i = 40; i < 52; i++) bytes[8 + i] = page[stat + i]!;
     if (table.kindOf(z) > ZnodeKind.ephemeral) this.putPersistedOwner(z, bytes, 52);
-    return crc32(crc32(pathCrc(table.pathOf(z)), page, data, stat), bytes, 0, DIGESTED_STAT_BYTES);
+    const pathStart = table.pathStartOf(z);
+    const path = z === ROOT ? 0 : crc32(0, page, pathStart, pathStart + table.pathBytesOf(z));
+    return crc32(crc32(path, page, data, stat), bytes, 0, DIGESTED_STAT_BYTES);
   }
 }
 

@@ -82,7 +82,7 @@ export class TxnApplier {
     const parent = state.findParent(path);
     if (parent === NO_ZNODE) return table.find(path) === ROOT ? NODE_EXISTS : NO_NODE;
     const aclId = state.acls.intern(txn.acl);
-    const existing = table.index.get(path);
+    const existing = table.find(path);
     this.#raiseSequence(parent, txn.parentCversion, header.zxid);
     if (existing !== NO_ZNODE) {
       state.replaceAcl(existing, aclId);
@@ -95,7 +95,7 @@ export class TxnApplier {
     else if (kind === ZnodeKind.ttl) state.ttls.set(z, (txn as CreateTtlTxn).ttl);
     state.refreshDigest(z);
     this.#quotas.onCreated(path, data === null ? 0 : data.length);
-    events.onCreated(path, aclId, table.pathOf(parent), table.aclOf(parent), header.zxid);
+    events.onCreated(path, aclId, state.parentPathOf(parent), table.aclOf(parent), header.zxid);
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
@@ -105,17 +105,20 @@ export class TxnApplier {
     const parent = state.findParent(path);
     if (parent === NO_ZNODE) return NO_NODE;
     state.raisePzxid(parent, header.zxid);
-    const z = table.index.get(path);
+    const z = table.find(path);
     if (z === NO_ZNODE) return NO_NODE;
     const aclId = table.aclOf(z);
     const parentAclId = table.aclOf(parent);
     // The two ids stay valid for the events although the last znode with this list may just go.
     state.acls.addReference(aclId);
-    for (let child = z; child !== NO_ZNODE; child = table.nextInSubtree(child, z)) {
+    this.#quotas.onDeleted(path, Math.max(0, table.dataLengthOf(z)));
+    for (let child = z; ; ) {
+      child = table.nextInSubtree(child, z);
+      if (child === NO_ZNODE) break;
       this.#quotas.onDeleted(table.pathOf(child), Math.max(0, table.dataLengthOf(child)));
     }
     state.remove(z);
-    events.onDeleted(path, aclId, table.pathOf(parent), parentAclId, header.zxid);
+    events.onDeleted(path, aclId, state.parentPathOf(parent), parentAclId, header.zxid);
     state.acls.release(aclId);
     return APPLIED;
   }
@@ -129,7 +132,7 @@ export class TxnApplier {
     state.setWrittenStat(z, header.zxid, header.time, version);
     state.refreshDigest(z);
     this.#quotas.onDataChanged(path, bytesDelta);
-    events.onDataChanged(table.pathOf(z), table.aclOf(z), header.zxid);
+    events.onDataChanged(z === ROOT ? '/' : path, table.aclOf(z), header.zxid);
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 

@@ -1,15 +1,17 @@
 /**
- * The znodes, as numbers into tables instead of objects: about 260 bytes for a znode of 100 bytes, data, path and index
- * included, hardly any of them seen by the garbage collector.
+ * The znodes, as numbers into tables instead of objects: about 270 bytes for a znode of 100 bytes with its path and its
+ * place in the index, none of them seen by the garbage collector.
  *
- *     number z ─┬─▶ ints[z >> 16][(z & 0xffff) * 8 + field]       block, links, acl, sequence, digest
- *               ├─▶ kinds[z >> 16][z & 0xffff]                    ZnodeKind
- *               ├─▶ paths[z >> 16][z & 0xffff]
- *               └─▶ block in the arena:   int length (−1 = null) │ data │ Stat as clients see it, 68 bytes
+ *     number z ─▶ ints[z >> 16][(z & 0xffff) * 8 + field]       block, links, acl, sequence, digest
+ *                   │
+ *                   └▶ block in the arena:  int info │ path │ int length (−1 = null) │ data │ Stat, 68 bytes
+ *                                                           └─────────── body of a getData reply ──────────┘
+ *     info := pathBytes << 4 | isDigested << 3 | isAscii << 2 | ZnodeKind
  *
- * A block is the body of the getData reply, and its last 68 bytes that of the exists reply: reading is copying.
- * Two fields differ from what is persisted. The wire's cversion is `sequence * 2 − numChildren`, where `sequence`, the
- * number of children ever created, is kept in the ints; and the owner of containers and TTL znodes is 0 on the wire.
+ * The end of a block is the body of the getData reply, and its last 68 bytes that of the exists reply: reading is
+ * copying. Two fields differ from what is persisted. The wire's cversion is `sequence * 2 − numChildren`, where
+ * `sequence`, the number of children ever created, is kept in the ints; and the owner of containers and TTL znodes is 0
+ * on the wire.
  *
  * Siblings are a ring that is open in one direction: the first child's `previous` is the last child, the last child's
  * `next` is 0. A new child comes last. Numbers start at 1 (0 = none); a freed one is used again, and until then its
@@ -17,7 +19,8 @@
  */
 import { getInt, getLong, putInt, putLong, STAT_BYTES, StatOffset } from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
-import { PathIndex, type PathSource } from './path-index.ts';
+import { isDigested } from './digest.ts';
+import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
 import type { ZnodeKind } from './znode-kind.ts';
 
 /** A znode's number in the table; 0 = none, 1 = the root. Valid until the znode is deleted. */
@@ -40,15 +43,22 @@ const SEQUENCE = 6;
 const DIGEST = 7;
 const FIELDS_SHIFT = 3;
 
-/** Bytes of a block around its data. */
+/** Bytes of the info and of the length in a block. */
+const INFO_BYTES = 4;
 const LENGTH_BYTES = 4;
+
+const KIND_MASK = 3;
+const IS_ASCII = 4;
+const IS_DIGESTED = 8;
+const PATH_SHIFT = 4;
 
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
-  readonly index: PathIndex = new PathIndex(this);
+  readonly #index: PathIndex = new PathIndex(this);
   readonly #ints: Int32Array[] = [];
-  readonly #kinds: Uint8Array[] = [];
-  readonly #paths: string[][] = [];
+  /** The path looked for last and its hash: it is looked for before it is added. */
+  #path = '';
+  #hash: number = hashOf('');
   #freeHead: ZnodeNumber = NO_ZNODE;
   #end = 1;
 
@@ -59,11 +69,20 @@ export class ZnodeTable implements PathSource {
 
   /** Number of znodes. */
   get count(): number {
-    return this.index.size;
+    return this.#index.size;
   }
 
+  /** The znode of a path, NO_ZNODE when there is none; '' and '/' are the root. */
   find(path: string): ZnodeNumber {
-    return path.length <= 1 ? (path === '/' || path === '' ? ROOT : NO_ZNODE) : this.index.get(path);
+    if (path.length <= 1) return path === '/' || path === '' ? ROOT : NO_ZNODE;
+    this.#path = path;
+    this.#hash = hashOf(path);
+    return this.#index.get(this.#hash, path);
+  }
+
+  /** The same for a path in ASCII of at least two bytes. */
+  findBytes(bytes: Uint8Array, start: number, end: number): ZnodeNumber {
+    return this.#index.getBytes(hashOfBytes(bytes, start, end), bytes, start, end);
   }
 
   /**
@@ -71,33 +90,66 @@ export class ZnodeTable implements PathSource {
    * The path must not be there.
    */
   add(path: string, kind: ZnodeKind, data: Uint8Array | null): ZnodeNumber {
+    const hash = path === this.#path ? this.#hash : hashOf(path);
+    const length = path.length;
+    if (length * 3 > pathScratch.length) pathScratch = new Uint8Array(length * 3);
+    const bytes = pathScratch;
+    for (let i = 0; i < length; i++) {
+      const code = path.charCodeAt(i);
+      if (code > 0x7f) {
+        const written = ENCODER.encodeInto(path, bytes).written;
+        return this.#add(hash, bytes, 0, written, isDigested(path) ? IS_DIGESTED | kind : kind, data);
+      }
+      bytes[i] = code;
+    }
+    const flags = IS_ASCII | (isDigested(path) ? IS_DIGESTED : 0);
+    return this.#add(hash, bytes, 0, length, flags | kind, data);
+  }
+
+  /** The same for a path in ASCII, bytes[start, end). */
+  addBytes(bytes: Uint8Array, start: number, end: number, kind: ZnodeKind, data: Uint8Array | null): ZnodeNumber {
+    const flags = IS_ASCII | (isDigestedBytes(bytes, start, end) ? IS_DIGESTED : 0);
+    return this.#add(hashOfBytes(bytes, start, end), bytes, start, end, flags | kind, data);
+  }
+
+  #add(
+    hash: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    flags: number,
+    data: Uint8Array | null,
+  ): ZnodeNumber {
     let z = this.#freeHead;
     if (z !== NO_ZNODE) {
       this.#freeHead = this.nextSiblingOf(z);
     } else {
       z = this.#end++;
-      if (z >> CHUNK_SHIFT >= this.#ints.length) this.#addChunk();
+      if (z >> CHUNK_SHIFT >= this.#ints.length) this.#ints.push(new Int32Array(CHUNK_ZNODES << FIELDS_SHIFT));
     }
-    const chunk = z >> CHUNK_SHIFT;
-    const slot = z & CHUNK_MASK;
-    this.#kinds[chunk]![slot] = kind;
-    this.#paths[chunk]![slot] = path;
-    const ints = this.#ints[chunk]!;
-    const at = slot << FIELDS_SHIFT;
-    ints.fill(0, at, at + (1 << FIELDS_SHIFT));
-    ints[at + BLOCK] = this.#makeBlock(data);
-    this.index.add(path, z);
+    const pathBytes = end - start;
+    const reference = this.arena.allocate(blockBytes(pathBytes, data === null ? 0 : data.length));
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
+    copyBytes(bytes, start, end, page, at + INFO_BYTES);
+    fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
+    const ints = this.#ints[z >> CHUNK_SHIFT]!;
+    const row = (z & CHUNK_MASK) << FIELDS_SHIFT;
+    ints[row + BLOCK] = reference;
+    for (let field = row + PARENT; field <= row + DIGEST; field++) ints[field] = 0;
+    this.#index.add(hash, z);
     return z;
   }
 
   /** Forgets a znode that has been unlinked from its parent. */
   remove(z: ZnodeNumber): void {
-    const chunk = z >> CHUNK_SHIFT;
-    const slot = z & CHUNK_MASK;
-    this.index.delete(this.#paths[chunk]![slot]!);
-    this.#paths[chunk]![slot] = '';
     const reference = this.#block(z);
-    this.arena.free(reference, this.#blockBytes(reference));
+    const page = this.arena.page(reference);
+    const start = this.pathStartOf(z);
+    const end = start + this.pathBytesOf(z);
+    this.#index.delete(this.isAscii(z) ? hashOfBytes(page, start, end) : hashOf(this.pathOf(z)), z);
+    this.arena.free(reference, blockBytes(end - start, this.dataLengthOf(z)));
     this.#setInt(z, PARENT, 0);
     this.#setInt(z, NEXT, this.#freeHead);
     this.#freeHead = z;
@@ -108,19 +160,69 @@ export class ZnodeTable implements PathSource {
     return this.#int(z, PARENT) !== NO_ZNODE;
   }
 
-  /* ------------------------------------------------------------------------------------------------ links ---- */
+  /* ------------------------------------------------------------------------------------------ path and kind ---- */
 
+  /** Makes a string, which costs some 200 ns; the bytes are there for nothing. */
   pathOf(z: ZnodeNumber): string {
-    return this.#paths[z >> CHUNK_SHIFT]![z & CHUNK_MASK]!;
+    const start = this.pathStartOf(z);
+    return DECODER.decode(this.pageOf(z).subarray(start, start + this.pathBytesOf(z)));
+  }
+
+  /** Where the bytes of the path begin; there are `pathBytesOf` of them. The root's is "/". */
+  pathStartOf(z: ZnodeNumber): number {
+    return this.arena.offset(this.#block(z)) + INFO_BYTES;
+  }
+
+  pathBytesOf(z: ZnodeNumber): number {
+    return this.#info(z) >>> PATH_SHIFT;
+  }
+
+  /** UTF-16 code units, of which Apache counts the size of a tree. */
+  pathCharsOf(z: ZnodeNumber): number {
+    return this.isAscii(z) ? this.pathBytesOf(z) : this.pathOf(z).length;
+  }
+
+  isAscii(z: ZnodeNumber): boolean {
+    return (this.#info(z) & IS_ASCII) !== 0;
+  }
+
+  /** False for the znodes below /zookeeper, which count as 0 in the digest. */
+  isDigested(z: ZnodeNumber): boolean {
+    return (this.#info(z) & IS_DIGESTED) !== 0;
+  }
+
+  hasPath(z: ZnodeNumber, path: string): boolean {
+    return this.isPrefix(z, path, path.length);
+  }
+
+  /** True when the first `length` characters of `path` are the path of `z`. */
+  isPrefix(z: ZnodeNumber, path: string, length: number): boolean {
+    const reference = this.#block(z);
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const info = getInt(page, at);
+    if ((info & IS_ASCII) === 0) return this.pathOf(z) === path.slice(0, length);
+    if (info >>> PATH_SHIFT !== length) return false;
+    // From the end: paths of one tree differ there.
+    for (let i = length - 1; i >= 0; i--) if (page[at + INFO_BYTES + i] !== path.charCodeAt(i)) return false;
+    return true;
+  }
+
+  hasPathBytes(z: ZnodeNumber, bytes: Uint8Array, start: number, end: number): boolean {
+    const reference = this.#block(z);
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const length = end - start;
+    if (getInt(page, at) >>> PATH_SHIFT !== length) return false;
+    for (let i = length - 1; i >= 0; i--) if (page[at + INFO_BYTES + i] !== bytes[start + i]) return false;
+    return true;
   }
 
   kindOf(z: ZnodeNumber): ZnodeKind {
-    return this.#kinds[z >> CHUNK_SHIFT]![z & CHUNK_MASK]! as ZnodeKind;
+    return (this.#info(z) & KIND_MASK) as ZnodeKind;
   }
 
-  setKind(z: ZnodeNumber, kind: ZnodeKind): void {
-    this.#kinds[z >> CHUNK_SHIFT]![z & CHUNK_MASK] = kind;
-  }
+  /* ------------------------------------------------------------------------------------------------ links ---- */
 
   parentOf(z: ZnodeNumber): ZnodeNumber {
     return this.#int(z, PARENT);
@@ -207,56 +309,59 @@ export class ZnodeTable implements PathSource {
 
   /* ------------------------------------------------------------------------------------------------ block ---- */
 
-  /** The page in which the block of `z` lies, valid until the next change; the offsets below are into it. */
+  /** The page in which the block of `z` lies, valid until the next change; all the starts are offsets into it. */
   pageOf(z: ZnodeNumber): Uint8Array {
     return this.arena.page(this.#block(z));
   }
 
-  blockStartOf(z: ZnodeNumber): number {
-    return this.arena.offset(this.#block(z));
+  /** Where the length of the data begins: the body of a getData reply, up to the stat's end. */
+  replyStartOf(z: ZnodeNumber): number {
+    const reference = this.#block(z);
+    const at = this.arena.offset(reference);
+    return at + INFO_BYTES + (getInt(this.arena.page(reference), at) >>> PATH_SHIFT);
   }
 
   /** Where the data begins; its length is `dataLengthOf`. */
   dataStartOf(z: ZnodeNumber): number {
-    return this.blockStartOf(z) + LENGTH_BYTES;
+    return this.replyStartOf(z) + LENGTH_BYTES;
   }
 
   /** Where the 68 bytes of the stat begin; they end the block. */
   statStartOf(z: ZnodeNumber): number {
     const reference = this.#block(z);
-    const start = this.arena.offset(reference);
-    const length = getInt(this.arena.page(reference), start);
-    return length > 0 ? start + LENGTH_BYTES + length : start + LENGTH_BYTES;
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const reply = at + INFO_BYTES + (getInt(page, at) >>> PATH_SHIFT);
+    return reply + LENGTH_BYTES + Math.max(getInt(page, reply), 0);
   }
 
   /** −1 when the data is null. */
   dataLengthOf(z: ZnodeNumber): number {
-    const reference = this.#block(z);
-    return getInt(this.arena.page(reference), this.arena.offset(reference));
+    return getInt(this.pageOf(z), this.replyStartOf(z));
   }
 
-  /** Replaces the data; the rest of the stat stays. */
+  /** Replaces the data; the rest of the stat stays. `data` may be a view of what it replaces. */
   setData(z: ZnodeNumber, data: Uint8Array | null): void {
     const old = this.#block(z);
-    if (data !== null && data.length === getInt(this.arena.page(old), this.arena.offset(old))) {
-      // As long as before, the usual case: everything behind the data stays where it is.
-      copyBytes(data, 0, data.length, this.arena.page(old), this.arena.offset(old) + LENGTH_BYTES);
+    const oldPage = this.arena.page(old);
+    const oldStart = this.arena.offset(old);
+    const pathBytes = this.pathBytesOf(z);
+    const oldBytes = blockBytes(pathBytes, this.dataLengthOf(z));
+    const bytes = blockBytes(pathBytes, data === null ? 0 : data.length);
+    // Taken out first: the new data may lie over it.
+    const oldStat = oldStart + oldBytes - STAT_BYTES;
+    for (let i = 0; i < STAT_BYTES; i++) STAT[i] = oldPage[oldStat + i]!;
+    if (this.arena.isSameRoom(oldBytes, bytes)) {
+      fillReply(oldPage, oldStart + INFO_BYTES + pathBytes, data, STAT);
       return;
     }
-    const oldBytes = this.#blockBytes(old);
-    const bytes = LENGTH_BYTES + (data === null ? 0 : data.length) + STAT_BYTES;
-    const oldPage = this.arena.page(old);
-    const oldStat = this.arena.offset(old) + oldBytes - STAT_BYTES;
-    // Taken out first: the new data may lie over it.
-    for (let i = 0; i < STAT_BYTES; i++) STAT[i] = oldPage[oldStat + i]!;
-    let reference = old;
-    if (!this.arena.isSameRoom(oldBytes, bytes)) {
-      reference = this.arena.allocate(bytes);
-      this.#setInt(z, BLOCK, reference);
-    }
-    this.#fillBlock(reference, data, STAT);
-    // Freed only now: `data` may be a view of the old block.
-    if (reference !== old) this.arena.free(old, oldBytes);
+    const reference = this.arena.allocate(bytes);
+    const page = this.arena.page(reference);
+    const start = this.arena.offset(reference);
+    copyBytes(oldPage, oldStart, oldStart + INFO_BYTES + pathBytes, page, start);
+    fillReply(page, start + INFO_BYTES + pathBytes, data, STAT);
+    this.#setInt(z, BLOCK, reference);
+    this.arena.free(old, oldBytes);
   }
 
   getStatInt(z: ZnodeNumber, offset: number): number {
@@ -287,30 +392,13 @@ export class ZnodeTable implements PathSource {
     putInt(page, stat + StatOffset.cversion, ((this.#int(z, SEQUENCE) << 1) - count) | 0);
   }
 
-  #makeBlock(data: Uint8Array | null): number {
-    const reference = this.arena.allocate(LENGTH_BYTES + (data === null ? 0 : data.length) + STAT_BYTES);
-    this.#fillBlock(reference, data, ZERO_STAT);
-    return reference;
-  }
-
-  #fillBlock(reference: number, data: Uint8Array | null, stat: Uint8Array): void {
-    const page = this.arena.page(reference);
-    let at = this.arena.offset(reference);
-    const length = data === null ? -1 : data.length;
-    if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
-    putInt(page, at, length);
-    at += LENGTH_BYTES + Math.max(length, 0);
-    for (let i = 0; i < STAT_BYTES; i++) page[at + i] = stat[i]!;
-    putInt(page, at + StatOffset.dataLength, Math.max(length, 0));
-  }
-
   #block(z: ZnodeNumber): number {
     return this.#int(z, BLOCK) >>> 0;
   }
 
-  #blockBytes(reference: number): number {
-    const length = getInt(this.arena.page(reference), this.arena.offset(reference));
-    return LENGTH_BYTES + Math.max(length, 0) + STAT_BYTES;
+  #info(z: ZnodeNumber): number {
+    const reference = this.#block(z);
+    return getInt(this.arena.page(reference), this.arena.offset(reference));
   }
 
   #int(z: ZnodeNumber, field: number): number {
@@ -320,13 +408,33 @@ export class ZnodeTable implements PathSource {
   #setInt(z: ZnodeNumber, field: number, value: number): void {
     this.#ints[z >> CHUNK_SHIFT]![((z & CHUNK_MASK) << FIELDS_SHIFT) | field] = value;
   }
-
-  #addChunk(): void {
-    this.#ints.push(new Int32Array(CHUNK_ZNODES << FIELDS_SHIFT));
-    this.#kinds.push(new Uint8Array(CHUNK_ZNODES));
-    this.#paths.push(new Array<string>(CHUNK_ZNODES).fill(''));
-  }
 }
 
 const STAT = new Uint8Array(STAT_BYTES);
 const ZERO_STAT = new Uint8Array(STAT_BYTES);
+const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+let pathScratch = new Uint8Array(3 * 1024);
+
+/** Size of a block; `dataLength` −1 of null counts as 0. */
+function blockBytes(pathBytes: number, dataLength: number): number {
+  return INFO_BYTES + pathBytes + LENGTH_BYTES + Math.max(dataLength, 0) + STAT_BYTES;
+}
+
+function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: Uint8Array): void {
+  const length = data === null ? -1 : data.length;
+  if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
+  putInt(page, at, length);
+  const start = at + LENGTH_BYTES + Math.max(length, 0);
+  for (let i = 0; i < STAT_BYTES; i++) page[start + i] = stat[i]!;
+  putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
+}
+
+/** See `isDigested`; 11 bytes are enough to tell. */
+function isDigestedBytes(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < SYSTEM_PREFIX.length) return true;
+  for (let i = 0; i < SYSTEM_PREFIX.length; i++) if (bytes[start + i] !== SYSTEM_PREFIX.charCodeAt(i)) return true;
+  return false;
+}
+
+const SYSTEM_PREFIX = '/zookeeper/';

@@ -29,7 +29,7 @@ import {
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 import type { ZxidFile } from './file-names.ts';
-import { judgeLogTail, keptBytesOf } from './log-damage.ts';
+import { judgeLogTail } from './log-damage.ts';
 import {
   END_OF_ENTRY,
   ENTRY_FRAME_BYTES,
@@ -40,6 +40,7 @@ import {
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
 } from './log-format.ts';
+import { LogTailCollector, lengthWithoutZeros } from './log-tail.ts';
 
 export interface TxnLogReaderOptions {
   readonly logDirectory: string;
@@ -81,7 +82,7 @@ export class TxnLogReader {
   /** Bytes not parsed yet, and where they stand in the file. */
   #bytes: Uint8Array = new Uint8Array(0);
   #bytesAt = 0;
-  #tail: TailCollector | null = null;
+  #tail: LogTailCollector | null = null;
   #isProbed = false;
   /** Zxid of the last entry read, or what stands for it before the first. */
   #lastZxid: Zxid;
@@ -152,7 +153,7 @@ export class TxnLogReader {
     if (this.#parse(isMore) && !isMore) this.#onFileRead();
   }
 
-  #onTailBytes(tail: TailCollector, bytes: Uint8Array, isMore: boolean): void {
+  #onTailBytes(tail: LogTailCollector, bytes: Uint8Array, isMore: boolean): void {
     tail.add(bytes);
     if (!isMore) this.#onFileRead();
     else if (tail.length === 0 && !this.#isProbed) this.#probeRest();
@@ -242,7 +243,7 @@ export class TxnLogReader {
     if (isCutLogHeader(bytes)) {
       if (!this.#isLastFile) return 'its header is missing or cut';
       // A file that a crash left before its header was on the disk: judged as a whole.
-      this.#tail = new TailCollector(0);
+      this.#tail = new LogTailCollector(0);
       this.#tail.add(bytes);
       return null;
     }
@@ -295,7 +296,7 @@ export class TxnLogReader {
 
   /** From `at` on there is no valid entry any more; what is there is collected to the end of the file. */
   #enterTail(at: number): true {
-    const tail = new TailCollector(this.#bytesAt + at);
+    const tail = new LogTailCollector(this.#bytesAt + at);
     tail.add(this.#bytes.subarray(at));
     this.#bytes = new Uint8Array(0);
     this.#tail = tail;
@@ -307,7 +308,7 @@ export class TxnLogReader {
     this.#file?.close();
     this.#file = null;
     const { position } = tail;
-    const judgement = judgeLogTail({ position, bytes: tail.bytes(), length: tail.length });
+    const judgement = judgeLogTail(tail.collected());
     if (judgement.kind === 'rotten') {
       this.#fault(position, judgement.reason);
       return;
@@ -387,66 +388,4 @@ function isWhole(bytes: Uint8Array, at: number, length: number): boolean {
     getInt(bytes, at) === 0 &&
     getInt(bytes, at + 4) >>> 0 === adler32(ADLER_START, bytes, at + ENTRY_HEAD_BYTES, end)
   );
-}
-
-/** What stands behind the last valid entry: the bytes that the judgement needs, and how many there are. */
-class TailCollector {
-  readonly position: number;
-  /** Bytes up to the last one that is not zero. */
-  length = 0;
-  #seen = 0;
-  #keptMax = 0;
-  readonly #kept: Uint8Array[] = [];
-  #keptLength = 0;
-
-  constructor(position: number) {
-    this.position = position;
-  }
-
-  add(bytes: Uint8Array): void {
-    const used = lengthWithoutZeros(bytes);
-    if (used > 0) this.length = this.#seen + used;
-    // Zeros are kept only once something follows them; a clean end keeps nothing.
-    if (this.#seen === 0) this.#keptMax = keptBytesOf(bytes);
-    if (used > 0 || this.#keptLength > 0) this.#keep(bytes);
-    this.#seen += bytes.length;
-  }
-
-  bytes(): Uint8Array {
-    const joined = new Uint8Array(Math.min(this.length, this.#keptMax));
-    let at = 0;
-    for (const part of this.#kept) {
-      if (at >= joined.length) break;
-      joined.set(part.subarray(0, joined.length - at), at);
-      at += part.length;
-    }
-    return joined;
-  }
-
-  #keep(bytes: Uint8Array): void {
-    const skipped = this.#seen - this.#keptLength;
-    if (this.#seen >= this.#keptMax) return;
-    if (skipped > 0) {
-      this.#kept.push(new Uint8Array(skipped));
-      this.#keptLength += skipped;
-    }
-    this.#kept.push(bytes);
-    this.#keptLength += bytes.length;
-  }
-}
-
-/** The number of bytes without the zeros at the end. */
-function lengthWithoutZeros(bytes: Uint8Array): number {
-  let end = bytes.length;
-  while (end > 0 && (bytes.byteOffset + end) % 4 !== 0 && bytes[end - 1] === 0) end--;
-  if ((bytes.byteOffset + end) % 4 === 0) {
-    // Four bytes at a time: a file is grown by 64 MiB of zeros, and a start looks at them all.
-    const count = end >> 2;
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset + end - count * 4, count);
-    let word = count;
-    while (word > 0 && words[word - 1] === 0) word--;
-    end -= (count - word) * 4;
-  }
-  while (end > 0 && bytes[end - 1] === 0) end--;
-  return end;
 }

@@ -186,7 +186,6 @@ export class Storage {
   #fail(error: Error): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
-    this.#ports.trace.emit({ kind: 'failed', error });
     this.#events.onStorageFailed(error);
   }
 }

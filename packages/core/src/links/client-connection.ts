@@ -244,8 +244,12 @@ export class ClientConnection implements SessionClient, StreamEvents {
       this.#reader.reset(bytes, position + 4, position + 12);
       argument = this.#reader.longBig();
     }
+    this.#host.stats.packetsReceived++;
+    this.stats.packetsReceived++;
+    this.#isPaused = true;
     const text = ENCODER.encode(this.#host.fourLetterWords.answer(word, argument));
     this.#write().raw(text);
+    this.#host.stats.packetsSent++;
     this.closeAfterReplies(`it asked "${word}"`);
     return true;
   }

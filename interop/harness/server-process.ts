@@ -24,6 +24,7 @@ const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', impor
 /** The servers that a test runs against. */
 export const SERVER_KINDS: readonly ServerKind[] = existsSync(MEERKAT) ? ['apache', 'meerkat'] : ['apache'];
 
+const CONTAINER_CHECK_MS = 86_400_000;
 const START_TRIES = 5;
 const PROBE_MS = 500;
 const READY_MS = 90_000;
@@ -171,6 +172,8 @@ export class ServerProcess {
       clientPort: this.#port,
       clientPortAddress: '127.0.0.1',
       tickTime: 3000,
+      // Nobody collects containers behind a test's back; Apache takes this from its command line.
+      'znode.container.checkIntervalMs': CONTAINER_CHECK_MS,
       maxClientCnxns: 0,
       'admin.enableServer': false,
       '4lw.commands.whitelist': '*',
@@ -200,8 +203,8 @@ function commandLine(kind: ServerKind, configPath: string): [string, string[]] {
   const java = [
     // Short runs: the first compiler only, and a small heap so that several servers fit on a small machine.
     ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m'],
-    // Prefix-less properties are not read from zoo.cfg; nobody collects containers behind a test's back.
-    '-Dznode.container.checkIntervalMs=86400000',
+    // Apache does not read prefix-less properties from zoo.cfg.
+    `-Dznode.container.checkIntervalMs=${CONTAINER_CHECK_MS}`,
     ...['-cp', '/usr/share/java/zookeeper.jar'],
     ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
   ];

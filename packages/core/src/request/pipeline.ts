@@ -297,7 +297,10 @@ export class Pipeline {
 
   #propose(proposal: Proposal): void {
     this.#inFlight.push(proposal);
-    this.#parts.broadcast.propose(proposal.header, proposal.txn, this.#parts.pending.treeDigest());
+    const { header, txn } = proposal;
+    // An error txn has no digest, as in Apache's logs.
+    const digest = txn.type === OpCode.error ? null : this.#parts.pending.treeDigest();
+    this.#parts.broadcast.propose(header, txn, digest);
   }
 
   #apply(proposal: Proposal, nowMs: number): void {

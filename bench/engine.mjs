@@ -106,10 +106,10 @@ export class Server {
     return Number(/VmRSS:\s+(\d+)/.exec(status)[1]) / 1024;
   }
 
-  /** Names and sizes of the snapshots. */
+  /** Names and sizes of the snapshots, those that are being written under another name included. */
   snapshots() {
     return readdirSync(this.dataDirectory)
-      .filter((name) => name.startsWith('snapshot.'))
+      .filter((name) => name.includes('snapshot.'))
       .map((name) => ({ name, size: statSync(join(this.dataDirectory, name), { throwIfNoEntry: false })?.size ?? 0 }));
   }
 

@@ -112,7 +112,11 @@ async function watchSnapshot(server) {
   if (isNode) await readMeter(server, meterFile);
   await zkload('fill', server, { count: 10_001, size: 100, conns: 1, depth: 4, root: '/zktrigger' });
   await waitFor(30_000, 'a snapshot', () =>
-    server.snapshots().some(({ name }) => !before.has(name) && isComplete(join(server.dataDirectory, name))),
+    server
+      .snapshots()
+      .some(
+        ({ name }) => name.startsWith('snapshot.') && !before.has(name) && isComplete(join(server.dataDirectory, name)),
+      ),
   );
   const longestTurnMs = isNode ? await readMeter(server, meterFile) : null;
   const { lat_us } = await stream;

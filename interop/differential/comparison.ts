@@ -2,7 +2,7 @@ import { Op } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
 import { Generator, ORACLE_SLOT, SLOTS, type StepResult } from './generator.ts';
 import { Guard } from './guard.ts';
-import { KNOWN_DIFFERENCES, KNOWN_NOTIFICATION_DIFFERENCES } from './known-differences.ts';
+import { KNOWN_DIFFERENCES, NOTIFICATION_ZXID } from './known-differences.ts';
 import { type CanonicalNotification, LockstepServer, type Outcome } from './lockstep-server.ts';
 import { Random } from './random.ts';
 import { name } from './requests.ts';
@@ -161,8 +161,7 @@ class Comparison {
     this.#options.onStep?.(`${this.#steps}  ${stepText(step)} → ${outcome} ${theirs.reply?.body ?? ''}  [${events}]`);
     this.#isConnected[step.slot] = !theirs.isClosed;
     const heard = ours.reply?.zxid ?? 0n;
-    const isSetWatches = step.kind === 'request' && (step.type === Op.setWatches || step.type === Op.setWatches2);
-    this.#compareNotifications(step, theirs, ours, isSetWatches);
+    this.#compareNotifications(step, theirs, ours);
     this.#compareReplies(step, theirs, ours);
     if (heard > 0n) this.#heardZxids[step.slot] = heard;
     if (theirs.isClosed !== ours.isClosed) {
@@ -216,16 +215,10 @@ class Comparison {
     throw this.#difference('the replies differ', step, theirs, ours);
   }
 
-  #compareNotifications(step: Step, theirs: Outcome, ours: Outcome, isSetWatches: boolean): void {
+  #compareNotifications(step: Step, theirs: Outcome, ours: Outcome): void {
     const isClose = step.kind === 'request' && step.type === Op.closeSession;
     const isOpen = isClose || (this.#isOrderOpen[step.slot] ?? false);
-    let expected = theirs.notifications;
-    if (this.#options.testedKind === 'meerkat') {
-      // Replayed events are not filtered.
-      if (!isSetWatches) expected = expected.filter((event) => this.#guard.canRead(step.slot, event.path));
-      const dropped = theirs.notifications.length - expected.length;
-      if (dropped > 0) count(this.#differences, KNOWN_NOTIFICATION_DIFFERENCES.filter.name, dropped);
-    }
+    const expected = theirs.notifications;
     this.#notifications += expected.length;
     const reference = expected.map(notificationText);
     const tested = ours.notifications.map(notificationText);
@@ -243,7 +236,7 @@ class Comparison {
       const until = ours.reply !== null && ours.reply.zxid > 0n ? ours.reply.zxid : event.zxid;
       const isKnown = this.#options.testedKind === 'meerkat' && event.zxid > after && event.zxid <= until;
       if (!isKnown) throw this.#difference('the zxid of a notification is wrong', step, theirs, ours);
-      count(this.#differences, KNOWN_NOTIFICATION_DIFFERENCES.zxid.name);
+      count(this.#differences, NOTIFICATION_ZXID.name);
     }
   }
 

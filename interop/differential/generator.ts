@@ -11,7 +11,10 @@ import { WatchGenerator } from './watch-generator.ts';
 
 /** How many sessions the script has at a time. */
 export const SLOTS = 4;
-/** A further session that is the super user and only looks: it tells the comparison what guards a znode. */
+/**
+ * A further session that is the super user. It tells the comparison what guards a znode, and changes znodes that nobody
+ * else may change any more. It has no watches.
+ */
 export const ORACLE_SLOT = SLOTS;
 
 /** What the generator is told about a step it made. */
@@ -144,8 +147,9 @@ export class Generator {
     return { ...this.#request(slot, request, facts), relativeZxid };
   }
 
-  #guardedStep(slot: number): Step {
+  #guardedStep(session: number): Step {
     const random = this.#random;
+    const slot = random.oneIn(3) ? ORACLE_SLOT : session;
     const path = this.#path(vocabulary.GUARDED_PATHS);
     const acl = (): (typeof vocabulary.GUARDING_ACLS)[number] => random.pick(vocabulary.GUARDING_ACLS);
     const version = random.pick(vocabulary.VERSIONS);
@@ -169,13 +173,13 @@ export class Generator {
         );
       case 'auth': {
         const { scheme, credentials } = random.pick(vocabulary.AUTHS);
-        return this.#request(slot, requests.auth(scheme, credentials), { auth: { scheme, credentials } });
+        return this.#request(session, requests.auth(scheme, credentials), { auth: { scheme, credentials } });
       }
       case 'watch': {
         // A read that is refused registers nothing; exists is left out because only newer releases refuse it.
         const type = random.pick([Op.getData, Op.getChildren, Op.getChildren2]);
-        if (random.oneIn(2)) return this.#request(slot, this.#watches.read(slot, type, path));
-        return this.#watchStep(slot, path);
+        if (random.oneIn(2)) return this.#request(session, this.#watches.read(session, type, path));
+        return this.#watchStep(session, path);
       }
     }
   }

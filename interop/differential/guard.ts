@@ -10,8 +10,7 @@ const REPLY_HEADER_BYTES = 16;
 
 /**
  * Who may read what in the guarded region: the lists come from a server's own getACL, the identities from the auth
- * requests. Newer releases look at it before they send a watch event, 3.8.0 does not; so this tells which of the events
- * of 3.8.0 a newer server keeps to itself.
+ * requests. Newer releases look at it where 3.8.0 does not; so this tells whether a refusal is right.
  */
 export class Guard {
   /** The list of a znode, or the last one of a deleted znode. */

@@ -25,6 +25,7 @@ import { makeSessionPassword } from '../session/password.ts';
 import type { Session } from '../session/session.ts';
 import type { ConnectDecision } from '../session/session-door.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
+import { ConnectionOutput, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import type { OutputPool } from './output-pool.ts';
 
@@ -89,10 +90,9 @@ export class ClientConnection implements SessionClient, StreamEvents {
   /** Bytes that arrived and are not consumed yet. */
   #input: Uint8Array = EMPTY_BYTES;
   #isPaused = false;
-  #output: JuteWriter | null = null;
+  readonly #output: ConnectionOutput;
+  /** Where the reply that is being written begins. */
   #replyAt = 0;
-  /** The stream holds bytes that the peer has not taken. */
-  #isBackedUp = false;
   #hasReadOnlyByte = true;
   #closeReason = 'closed by peer';
   #closingSinceMs = 0;
@@ -101,6 +101,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
   constructor(stream: ByteStream, host: ConnectionHost) {
     this.#stream = stream;
     this.#host = host;
+    this.#output = new ConnectionOutput(stream, host.outputPool);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
     this.identities = host.authenticator.initialIdentities(stream.remote);
     this.openedMs = host.nowMs();
@@ -125,13 +126,11 @@ export class ClientConnection implements SessionClient, StreamEvents {
   }
 
   get isWriting(): boolean {
-    return this.#isBackedUp;
+    return this.#output.isBackedUp;
   }
 
   get isOutputFull(): boolean {
-    const unflushed = this.#output === null ? 0 : this.#output.position;
-    if (unflushed >= OUTPUT_BYTES_HIGH) return true;
-    return this.#isBackedUp && unflushed + this.#stream.queuedBytes >= OUTPUT_BYTES_HIGH;
+    return this.#output.isFull;
   }
 
   /* ------------------------------------------------------------------------------------------- input ---- */
@@ -142,7 +141,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
   }
 
   onDrain(): void {
-    this.#isBackedUp = false;
+    this.#output.onDrain();
     if (!this.isOpen) return;
     this.#host.pipeline.answerWaiting(this);
     this.resumeReading();
@@ -369,8 +368,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
   }
 
   endReply(receivedMs: number): void {
-    const writer = this.#output;
-    if (writer === null) return;
+    const writer = this.#output.writer();
     writer.endFrame(this.#replyAt);
     const nowMs = this.#host.nowMs();
     this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
@@ -382,33 +380,24 @@ export class ClientConnection implements SessionClient, StreamEvents {
     if (!this.#host.permission.isAllowed(this.#host.aclOf(event.aclId), Perm.read, this.identities)) return;
     const frame = event.frame ?? encodeEvent(event);
     event.frame = frame;
-    const writer = this.#write();
-    writer.raw(frame);
+    this.#write().raw(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
-    if (writer.position + (this.#isBackedUp ? this.#stream.queuedBytes : 0) > OUTPUT_BYTES_MAX) {
+    if (this.#output.queuedBytes > OUTPUT_BYTES_MAX) {
       this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
     }
   }
 
   /** Hands the turn's output to the stream in one write. */
   flush(): void {
-    const writer = this.#output;
-    if (writer === null) return;
-    this.#output = null;
-    if (this.#isGone) return;
-    this.#stream.write(writer.bytes.subarray(0, writer.position));
-    if (this.#stream.queuedBytes === 0) this.#host.outputPool.give(writer);
-    else this.#isBackedUp = true;
+    if (this.#isGone || this.#output.isEmpty) return;
+    this.#output.flush();
     if (!this.isOpen) this.#stream.end();
   }
 
   #write(): JuteWriter {
-    if (this.#output === null) {
-      this.#output = this.#host.outputPool.take();
-      this.#host.onOutput(this);
-    }
-    return this.#output;
+    if (this.#output.isEmpty) this.#host.onOutput(this);
+    return this.#output.writer();
   }
 
   #countSent(latencyMs: number, bytes: number): void {
@@ -423,7 +412,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
     if (!this.isOpen) return;
     this.#closeReason = reason;
     this.#leave();
-    if (this.#output === null) this.#stream.end();
+    if (this.#output.isEmpty) this.#stream.end();
   }
 
   /** Closes at once; what is queued is lost. */
@@ -431,7 +420,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
     if (!this.isOpen) return;
     this.#closeReason = reason;
     this.#leave();
-    this.#output = null;
+    this.#output.discard();
     this.#stream.destroy();
   }
 
@@ -451,11 +440,6 @@ export class ClientConnection implements SessionClient, StreamEvents {
     if (this.session !== null) this.#host.pipeline.detach(this);
   }
 }
-
-/** Replies queued from which on no further request is answered. */
-const OUTPUT_BYTES_HIGH = 1024 * 1024;
-/** Events queued for a client that does not read, at which it is disconnected. */
-const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** How long a peer may take to accept the last replies of a connection that is being closed. */
 const LINGER_MS = 10_000;

@@ -1,6 +1,7 @@
 import { type Acl, type ConnectRequest, OPEN_ACL, type Zxid } from '@meerkat/protocol';
 import { CoreView } from './core-view.ts';
-import { ClientConnection, type ConnectionHost } from './links/client-connection.ts';
+import { ClientConnection } from './links/client-connection.ts';
+import type { ConnectionHost } from './links/connection-host.ts';
 import { OutputPool } from './links/output-pool.ts';
 import type { CoreOptions } from './options.ts';
 import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './ports.ts';

@@ -1,5 +1,4 @@
 import {
-  type Acl,
   EMPTY_BYTES,
   ErrorCode,
   getInt,
@@ -15,45 +14,15 @@ import {
   writeReplyHeader,
   writeWatcherEvent,
 } from '@meerkat/protocol';
-import type { Authenticator, ByteStream, Identity, StreamEvents, Trace } from '../ports.ts';
+import type { ByteStream, Identity, StreamEvents } from '../ports.ts';
 import type { WaitingRequest } from '../request/client.ts';
-import type { Permission } from '../request/permission.ts';
-import type { Pipeline, SessionClient } from '../request/pipeline.ts';
-import type { ServerStats } from '../server-stats.ts';
-import type { FourLetterWords } from '../server-view.ts';
+import type { SessionClient } from '../request/pipeline.ts';
 import { makeSessionPassword } from '../session/password.ts';
 import type { Session } from '../session/session.ts';
-import type { ConnectDecision } from '../session/session-door.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
+import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionOutput, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
-import type { OutputPool } from './output-pool.ts';
-
-/** What a connection needs of the server around it. */
-export interface ConnectionHost {
-  readonly pipeline: Pipeline;
-  readonly permission: Permission;
-  readonly authenticator: Authenticator;
-  readonly fourLetterWords: FourLetterWords;
-  readonly stats: ServerStats;
-  readonly outputPool: OutputPool;
-  readonly trace: Trace;
-  readonly frameBytesMax: number;
-  /** True while requests are accepted at all. */
-  readonly isServing: boolean;
-  /** True while more is in progress than `globalOutstandingLimit`. */
-  readonly isOverloaded: boolean;
-  /** Time of this turn, monotonic milliseconds. */
-  nowMs(): number;
-  wallMs(): number;
-  aclOf(aclId: number): readonly Acl[];
-  decideConnect(request: ReturnType<typeof readConnectRequest>): ConnectDecision;
-  /** The connection has output; `flush` is called at the end of the turn. */
-  onOutput(connection: ClientConnection): void;
-  /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
-  onHeldBack(connection: ClientConnection): void;
-  onClosed(connection: ClientConnection): void;
-}
 
 /** Where the conversation is. A connection only moves down this list. */
 const Phase = {

@@ -1,0 +1,35 @@
+import type { Acl, ConnectRequest } from '@meerkat/protocol';
+import type { Authenticator, Trace } from '../ports.ts';
+import type { Permission } from '../request/permission.ts';
+import type { Pipeline } from '../request/pipeline.ts';
+import type { ServerStats } from '../server-stats.ts';
+import type { FourLetterWords } from '../server-view.ts';
+import type { ConnectDecision } from '../session/session-door.ts';
+import type { ClientConnection } from './client-connection.ts';
+import type { OutputPool } from './output-pool.ts';
+
+/** What a connection needs of the server around it. */
+export interface ConnectionHost {
+  readonly pipeline: Pipeline;
+  readonly permission: Permission;
+  readonly authenticator: Authenticator;
+  readonly fourLetterWords: FourLetterWords;
+  readonly stats: ServerStats;
+  readonly outputPool: OutputPool;
+  readonly trace: Trace;
+  readonly frameBytesMax: number;
+  /** True while requests are accepted at all. */
+  readonly isServing: boolean;
+  /** True while more is in progress than `globalOutstandingLimit`. */
+  readonly isOverloaded: boolean;
+  /** Time of this turn, monotonic milliseconds. */
+  nowMs(): number;
+  wallMs(): number;
+  aclOf(aclId: number): readonly Acl[];
+  decideConnect(request: ConnectRequest): ConnectDecision;
+  /** The connection has output; `flush` is called at the end of the turn. */
+  onOutput(connection: ClientConnection): void;
+  /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
+  onHeldBack(connection: ClientConnection): void;
+  onClosed(connection: ClientConnection): void;
+}

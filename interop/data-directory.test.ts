@@ -5,7 +5,7 @@ import { describeWith } from './harness/peers.ts';
 import { Op, RawClient } from './harness/raw-client.ts';
 import { record } from './harness/record-builder.ts';
 import { RecordReader } from './harness/record-reader.ts';
-import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
+import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
 const NO_NODE = -101;
 
@@ -16,10 +16,13 @@ type Ending = 'stop' | 'kill';
 const CONFIG = { snapCount: 150 };
 
 describeWith(['apache'], 'a data directory', () => {
-  const pairs = SERVER_KINDS.flatMap((first) => SERVER_KINDS.map((second) => [first, second] as const));
-  for (const [first, second] of pairs.filter(([a, b]) => a !== b || SERVER_KINDS.length === 1)) {
+  for (const [first, second] of [
+    ['apache', 'meerkat'],
+    ['meerkat', 'apache'],
+  ] as const) {
     test.each<Ending>(['stop', 'kill'])(
       `goes from ${first} to ${second} and back with every znode and session, after a %s`,
+      { timeout: 180_000 },
       async (ending) => {
         await using server = await ServerProcess.start(first, { config: CONFIG });
         const session = await fill(server.port, '/first');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export const SUPER_CREDENTIALS = 'super:test';
 const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
 
 /** The servers that a test runs against. */
-export const SERVER_KINDS: readonly ServerKind[] = existsSync(MEERKAT) ? ['apache', 'meerkat'] : ['apache'];
+export const SERVER_KINDS: readonly ServerKind[] = ['apache', 'meerkat'];
 
 const CONTAINER_CHECK_MS = 86_400_000;
 const START_TRIES = 5;

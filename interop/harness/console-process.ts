@@ -1,11 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { guardOrphan } from './orphan-guard.ts';
 
 const WAIT_MS = 45_000;
-
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 /** A program that reads commands from standard input and answers on standard output and error, taken as one text. */
 export class ConsoleProcess {
@@ -22,7 +18,7 @@ export class ConsoleProcess {
     this.#child = spawn('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', command, ...args], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    running.add(this.#child);
+    const release = guardOrphan(this.#child.pid, null);
     this.#child.stdin?.on('error', () => undefined);
     this.#child.stdout?.on('data', (chunk: Buffer) => {
       this.#output += chunk.toString();
@@ -30,7 +26,7 @@ export class ConsoleProcess {
     });
     this.#ended = new Promise((resolve) => {
       this.#child.once('close', (code) => {
-        running.delete(this.#child);
+        release();
         this.#hasEnded = true;
         this.#changed();
         resolve(code);

@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { guardOrphan } from './orphan-guard.ts';
 
 /** Which program serves: Apache's server, or ours. Every interop test takes it as a parameter. */
 export type ServerKind = 'apache' | 'meerkat';
@@ -29,12 +30,6 @@ const START_TRIES = 5;
 const PROBE_MS = 500;
 const READY_MS = 90_000;
 const STOP_MS = 30_000;
-
-/** Process ids that an early end of the tests must not leave behind. */
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 /**
  * A server as a child process, on a free port of the loopback interface, in a directory of its own.
@@ -140,7 +135,7 @@ export class ServerProcess {
     const [command, args] = commandLine(this.#kind, configPath);
     const child = spawn(command, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
-    running.add(child);
+    const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
     const collect = (chunk: Buffer): void => {
       this.#output = (this.#output + chunk.toString()).slice(-200_000);
     };
@@ -151,7 +146,7 @@ export class ServerProcess {
       fault = error.message;
     });
     child.once('exit', (code, signal) => {
-      running.delete(child);
+      release();
       fault = `the process ended with ${signal ?? `exit code ${code}`}`;
     });
     const deadline = Date.now() + READY_MS;

@@ -88,11 +88,12 @@ export class Ledger {
         return;
       }
       case 2: {
-        const path = `/created/${this.#created}`;
+        const number = this.#created;
+        const path = `/created/${number}`;
         this.#created += 1;
         this.#seen(await client.demand(Op.create, createBody(path, path, 0)));
         this.#znodes.set(path, path);
-        if (this.#created % 3 !== 0) return;
+        if (!isDeletedAgain(number)) return;
         this.#seen(await client.demand(Op.delete, record().ustring(path).int(-1).build()));
         this.#znodes.set(path, null);
         return;
@@ -148,7 +149,7 @@ export class Ledger {
 
   #mayBeDeleted(path: string): boolean {
     const number = /^\/created\/(\d+)$/.exec(path)?.[1];
-    return number !== undefined && (Number(number) + 1) % 3 === 0;
+    return number !== undefined && isDeletedAgain(Number(number));
   }
 
   #seen(reply: Reply): RecordReader {
@@ -159,6 +160,11 @@ export class Ledger {
   #require(holds: boolean, otherwise: string): void {
     if (!holds) throw new Error(otherwise);
   }
+}
+
+/** Every third created znode is deleted right after. */
+function isDeletedAgain(number: number): boolean {
+  return number % 3 === 2;
 }
 
 function registerPath(i: number): string {

@@ -1,4 +1,5 @@
 import { type Acl, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
+import { Fifo } from '../fifo.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import {
   type DigestSum,
@@ -73,9 +74,8 @@ export class PendingTree {
   readonly #tree: DataTree;
   readonly #digestEnabled: boolean;
   readonly #changed = new Map<string, PendingZnode>();
-  /** All that were put, in zxid order, from `#head` on. */
-  #queue: PendingZnode[] = [];
-  #head = 0;
+  /** All that were put, in zxid order. */
+  readonly #queue: Fifo<PendingZnode> = new Fifo();
   /** Digest of the tree as it will be. */
   #digest: DigestSum;
   /** While a multi is being prepared: what stood in `#changed` before each of its puts. */
@@ -158,7 +158,7 @@ export class PendingTree {
         if (before === undefined) this.#changed.delete(path);
         else this.#changed.set(path, before);
       }
-      this.#queue.length -= undo.length;
+      this.#queue.dropNewest(undo.length);
       if (this.#digestBefore !== null) this.#digest = this.#digestBefore;
     }
     this.#undo = null;
@@ -167,19 +167,9 @@ export class PendingTree {
 
   /** The tree now holds everything up to `zxid`: what the overlay said about it is no longer needed. */
   onApplied(zxid: Zxid): void {
-    const queue = this.#queue;
-    let head = this.#head;
-    for (; head < queue.length && queue[head]!.zxid <= zxid; head++) {
-      const znode = queue[head]!;
-      if (this.#changed.get(znode.path) === znode) this.#changed.delete(znode.path);
-    }
-    this.#head = head;
-    if (head === queue.length) {
-      this.#queue = [];
-      this.#head = 0;
-    } else if (head > 4096) {
-      this.#queue = queue.slice(head);
-      this.#head = 0;
+    for (let oldest = this.#queue.peek(); oldest !== undefined && oldest.zxid <= zxid; oldest = this.#queue.peek()) {
+      this.#queue.shift();
+      if (this.#changed.get(oldest.path) === oldest) this.#changed.delete(oldest.path);
     }
   }
 

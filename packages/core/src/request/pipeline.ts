@@ -13,6 +13,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { Fifo } from '../fifo.ts';
 import type { Trace } from '../ports.ts';
 import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
@@ -85,9 +86,8 @@ class Proposal implements WaitingWrite {
  */
 export class Pipeline {
   readonly #parts: PipelineParts;
-  /** Proposals in flight, in zxid order, from `#head` on. */
-  #inFlight: Proposal[] = [];
-  #head = 0;
+  /** Proposals that are not applied yet, in zxid order. */
+  readonly #inFlight: Fifo<Proposal> = new Fifo();
   /** Clients with a `sync` that waits, in the order of its zxid. */
   readonly #syncing: { readonly client: Client; readonly zxid: number }[] = [];
   readonly #clientOf = new Map<bigint, Client>();
@@ -100,7 +100,7 @@ export class Pipeline {
 
   /** Proposals that are not applied yet. */
   get inFlightCount(): number {
-    return this.#inFlight.length - this.#head;
+    return this.#inFlight.length;
   }
 
   get lastApplied(): Zxid {
@@ -214,20 +214,12 @@ export class Pipeline {
 
   /** Steps 9–11: applies everything that is committed now, tells the watchers, answers those who wait. */
   onCommitted(committed: Committed<Zxid>, nowMs: number): void {
-    while (this.#head < this.#inFlight.length) {
-      const proposal = this.#inFlight[this.#head]!;
-      if (proposal.header.zxid > committed) break;
-      this.#head++;
-      this.#apply(proposal, nowMs);
+    for (let oldest = this.#inFlight.peek(); oldest !== undefined; oldest = this.#inFlight.peek()) {
+      if (oldest.header.zxid > committed) break;
+      this.#inFlight.shift();
+      this.#apply(oldest, nowMs);
     }
     this.#parts.pending.onApplied(committed);
-    if (this.#head === this.#inFlight.length) {
-      this.#inFlight = [];
-      this.#head = 0;
-    } else if (this.#head > 4096) {
-      this.#inFlight = this.#inFlight.slice(this.#head);
-      this.#head = 0;
-    }
     while (this.#syncing.length > 0 && this.#syncing[0]!.zxid <= committed) {
       this.answerWaiting(this.#syncing.shift()!.client);
     }

@@ -1,0 +1,58 @@
+/**
+ * A queue in a ring that doubles when it is full.
+ *
+ *     ring:   . . c d e f . .        length is a power of two, so that positions wrap by a mask
+ *                 ▲       ▲
+ *               head     tail
+ *
+ * What has been taken out is no longer referred to. That matters: objects that a queue holds on to for a little too
+ * long survive the young generation's collections, and copying them cost a third of a write's CPU time.
+ */
+export class Fifo<T> {
+  #ring: (T | undefined)[] = new Array<T | undefined>(LENGTH_MIN).fill(undefined);
+  #head = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(item: T): void {
+    if (this.#length === this.#ring.length) this.#grow();
+    this.#ring[(this.#head + this.#length) & (this.#ring.length - 1)] = item;
+    this.#length++;
+  }
+
+  /** The oldest item. */
+  peek(): T | undefined {
+    return this.#ring[this.#head];
+  }
+
+  /** Takes the oldest item out. */
+  shift(): T | undefined {
+    if (this.#length === 0) return undefined;
+    const item = this.#ring[this.#head];
+    this.#ring[this.#head] = undefined;
+    this.#head = (this.#head + 1) & (this.#ring.length - 1);
+    this.#length--;
+    return item;
+  }
+
+  /** Takes the newest `count` items out again. */
+  dropNewest(count: number): void {
+    for (let i = 0; i < count; i++) {
+      this.#length--;
+      this.#ring[(this.#head + this.#length) & (this.#ring.length - 1)] = undefined;
+    }
+  }
+
+  #grow(): void {
+    const old = this.#ring;
+    const ring = new Array<T | undefined>(old.length * 2).fill(undefined);
+    for (let i = 0; i < this.#length; i++) ring[i] = old[(this.#head + i) & (old.length - 1)];
+    this.#ring = ring;
+    this.#head = 0;
+  }
+}
+
+const LENGTH_MIN = 16;

@@ -9,11 +9,15 @@ import {
   isDigested,
   znodeDigest,
 } from '../tree/digest.ts';
+import { hashOf } from '../tree/path-index.ts';
 import { ZnodeKind } from '../tree/znode-kind.ts';
+import { PendingIndex } from './pending-index.ts';
 
 /** A znode as it will be once the proposals in flight are applied (ChangeRecord). */
 export class PendingZnode implements PersistedStat {
   readonly path: string;
+  /** `hashOf` the path. */
+  readonly hash: number;
   /** The txn that makes it so. */
   zxid: Zxid;
   exists = true;
@@ -38,13 +42,14 @@ export class PendingZnode implements PersistedStat {
   /** Once put, it is the state that a proposal in flight made, and is changed no more. */
   isPut = false;
 
-  constructor(path: string, zxid: Zxid) {
+  constructor(path: string, hash: number, zxid: Zxid) {
     this.path = path;
+    this.hash = hash;
     this.zxid = zxid;
   }
 
   copy(): PendingZnode {
-    const copy = new PendingZnode(this.path, this.zxid);
+    const copy = new PendingZnode(this.path, this.hash, this.zxid);
     copy.kind = this.kind;
     copy.acl = this.acl;
     copy.childCount = this.childCount;
@@ -73,13 +78,15 @@ export class PendingZnode implements PersistedStat {
 export class PendingTree {
   readonly #tree: DataTree;
   readonly #digestEnabled: boolean;
-  readonly #changed = new Map<string, PendingZnode>();
+  readonly #changed: PendingIndex = new PendingIndex();
   /** All that were put, in zxid order. */
   readonly #queue: Fifo<PendingZnode> = new Fifo();
   /** Digest of the tree as it will be. */
   #digest: DigestSum;
-  /** While a multi is being prepared: what stood in `#changed` before each of its puts. */
-  #undo: { readonly path: string; readonly before: PendingZnode | undefined }[] | null = null;
+  /** While a multi is being prepared: its puts, and what stood in their places before. */
+  readonly #multiPuts: PendingZnode[] = [];
+  readonly #multiBefore: (PendingZnode | null)[] = [];
+  #isInMulti = false;
   #digestBefore: DigestSum | null = null;
 
   constructor(tree: DataTree, digestEnabled: boolean) {
@@ -91,10 +98,11 @@ export class PendingTree {
   /** The znode as it will be, or null when it will not exist. */
   find(path: string): PendingZnode | null {
     const key = path === '' ? '/' : path;
-    const changed = this.#changed.get(key);
-    if (changed !== undefined) return changed.exists ? changed : null;
-    const znode = this.#tree.find(key);
-    return znode === 0 ? null : this.#fromTree(key, znode);
+    const hash = hashOf(key);
+    const changed = this.#changed.get(hash, key);
+    if (changed !== null) return changed.exists ? changed : null;
+    const znode = this.#tree.findByHash(hash, key);
+    return znode === 0 ? null : this.#fromTree(key, hash, znode);
   }
 
   /** The znode to change for a txn: a found one that no proposal made is the caller's own, any other is copied. */
@@ -135,8 +143,11 @@ export class PendingTree {
     znode.isPut = true;
     this.#digest.subtract(znode.digestBefore);
     this.#digest.add(znode.digest);
-    if (this.#undo !== null) this.#undo.push({ path: znode.path, before: this.#changed.get(znode.path) });
-    this.#changed.set(znode.path, znode);
+    if (this.#isInMulti) {
+      this.#multiPuts.push(znode);
+      this.#multiBefore.push(this.#changed.get(znode.hash, znode.path));
+    }
+    this.#changed.set(znode);
     this.#queue.push(znode);
   }
 
@@ -147,21 +158,24 @@ export class PendingTree {
 
   /** From here on everything put can be taken back: all of a multi or nothing. */
   beginMulti(): void {
-    this.#undo = [];
+    this.#isInMulti = true;
     this.#digestBefore = this.#digest.copy();
   }
 
   endMulti(isKept: boolean): void {
-    const undo = this.#undo ?? [];
+    const puts = this.#multiPuts;
     if (!isKept) {
-      for (const { path, before } of undo.reverse()) {
-        if (before === undefined) this.#changed.delete(path);
-        else this.#changed.set(path, before);
+      for (let i = puts.length - 1; i >= 0; i--) {
+        const before = this.#multiBefore[i]!;
+        if (before === null) this.#changed.delete(puts[i]!);
+        else this.#changed.set(before);
       }
-      this.#queue.dropNewest(undo.length);
+      this.#queue.dropNewest(puts.length);
       if (this.#digestBefore !== null) this.#digest = this.#digestBefore;
     }
-    this.#undo = null;
+    puts.length = 0;
+    this.#multiBefore.length = 0;
+    this.#isInMulti = false;
     this.#digestBefore = null;
   }
 
@@ -169,7 +183,7 @@ export class PendingTree {
   onApplied(zxid: Zxid): void {
     for (let oldest = this.#queue.peek(); oldest !== undefined && oldest.zxid <= zxid; oldest = this.#queue.peek()) {
       this.#queue.shift();
-      if (this.#changed.get(oldest.path) === oldest) this.#changed.delete(oldest.path);
+      this.#changed.delete(oldest);
     }
   }
 
@@ -184,9 +198,9 @@ export class PendingTree {
     return [...paths];
   }
 
-  #fromTree(path: string, z: number): PendingZnode {
+  #fromTree(path: string, hash: number, z: number): PendingZnode {
     const tree = this.#tree;
-    const znode = new PendingZnode(path, tree.lastZxid);
+    const znode = new PendingZnode(path, hash, tree.lastZxid);
     znode.kind = tree.kindOf(z);
     znode.acl = tree.acls.get(tree.aclOf(z));
     tree.readStat(z, znode);

@@ -19,6 +19,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
+import { hashOf } from '../tree/path-index.ts';
 import type { Quotas } from '../tree/quota.ts';
 import { CONTAINER_OWNER, ownerOfTtl, TTL_MS_MAX, ZnodeKind } from '../tree/znode-kind.ts';
 import { type PendingTree, PendingZnode } from './pending.ts';
@@ -158,7 +159,7 @@ export class Preparer {
     pending.setPzxid(nextParent, zxid);
     pending.put(nextParent);
 
-    const created = new PendingZnode(path, zxid);
+    const created = new PendingZnode(path, hashOf(path), zxid);
     created.kind = kindOf(op, isEphemeral);
     created.acl = acl;
     created.czxid = zxid;

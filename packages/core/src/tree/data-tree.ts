@@ -163,6 +163,11 @@ export class DataTree {
     return this.#table.find(path);
   }
 
+  /** The same for who has the `hashOf` the path already. */
+  findByHash(hash: number, path: string): ZnodeNumber {
+    return this.#table.findByHash(hash, path);
+  }
+
   /** The parent that a path names, whether or not the path itself is there; NO_ZNODE when it is missing. */
   findParent(path: string): ZnodeNumber {
     return this.state.findParent(path);

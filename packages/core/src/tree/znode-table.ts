@@ -74,10 +74,15 @@ export class ZnodeTable implements PathSource {
 
   /** The znode of a path, NO_ZNODE when there is none; '' and '/' are the root. */
   find(path: string): ZnodeNumber {
+    return this.findByHash(hashOf(path), path);
+  }
+
+  /** The same for who has the `hashOf` the path already. */
+  findByHash(hash: number, path: string): ZnodeNumber {
     if (path.length <= 1) return path === '/' || path === '' ? ROOT : NO_ZNODE;
     this.#path = path;
-    this.#hash = hashOf(path);
-    return this.#index.get(this.#hash, path);
+    this.#hash = hash;
+    return this.#index.get(hash, path);
   }
 
   /** The same for a path in ASCII of at least two bytes. */

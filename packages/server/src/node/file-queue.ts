@@ -115,6 +115,7 @@ export class FileQueue implements DiskFile {
           this.#complete(this.#writeHere(effect.position, effect.bytes));
           return;
         }
+        if (effect.bytes.length > CACHED_WRITE_BYTES_MAX) this.#host.pace.onLargeWrite();
         this.#write(effect.position, effect.bytes, 0);
         return;
       case 'sync':

@@ -3,7 +3,8 @@
  *
  * Handing `fdatasync` to the thread pool and coming back costs about 80 µs, half as much as the sync itself on a quick
  * disk (0.25 ms against 0.17 ms). Doing it right here costs every other connection its duration. So it is done while
- * recent syncs took less than a millisecond on average; one that turns out slow puts an end to it for a while.
+ * recent syncs took less than a millisecond on average and nothing large is being written; one that turns out slow puts
+ * an end to it for a while.
  */
 export class SyncPace {
   /** Moving average in milliseconds; the first sync is measured in the thread pool. */
@@ -12,6 +13,14 @@ export class SyncPace {
 
   get isQuick(): boolean {
     return this.#averageMs < QUICK_MS && (this.#pausedUntilMs === 0 || performance.now() >= this.#pausedUntilMs);
+  }
+
+  /**
+   * Much was written at once, to whatever file: a snapshot, most likely. While the disk is busy with it, a small sync may
+   * take tens of milliseconds, and not on average but now and then.
+   */
+  onLargeWrite(): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + BUSY_MS);
   }
 
   /** A sync took that long, the hop to the thread pool included where there was one. */
@@ -30,3 +39,5 @@ const QUICK_MS = 1;
 /** A sync on the loop that took longer stops the practice for `PAUSE_MS`. */
 const SLOW_MS = 4;
 const PAUSE_MS = 1000;
+/** How long after a large write the disk counts as busy. */
+const BUSY_MS = 500;

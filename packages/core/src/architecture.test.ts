@@ -132,7 +132,8 @@ test('these checks see the sources', () => {
   expect(SOURCES.length).toBeGreaterThan(60);
   const solo = SOURCES.find(({ path }) => path === 'core/src/zab/solo.ts');
   expect(solo?.imports).toContainEqual({ target: DURABLE, isTypeOnly: true });
-  expect(solo?.imports).toContainEqual({ target: 'core/src/assert.ts', isTypeOnly: false });
+  expect(solo?.imports).toContainEqual({ target: 'core/src/assert.ts',
+      'core/src/fifo.ts', isTypeOnly: false });
   expect(codeOf(`a('// no comment'); /* b */ c(\`d\${e}\`); // f`)).not.toMatch(/[bdf]|no comment/);
 });
 

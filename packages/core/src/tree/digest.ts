@@ -114,11 +114,22 @@ export class DigestSum {
     return this.high === other.high && this.low === other.low;
   }
 
+  /** True when `toBigInt` would give this value. */
+  isValue(value: bigint): boolean {
+    WHOLE[0] = value;
+    return HALVES[0]! >>> 0 === this.low && HALVES[1]! >>> 0 === this.high;
+  }
+
   /** As Apache shows and stores it: a signed long. */
   toBigInt(): bigint {
-    return BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low));
+    HALVES[0] = this.low;
+    HALVES[1] = this.high;
+    return WHOLE[0]!;
   }
 }
+
+const HALVES = new Int32Array(2);
+const WHOLE = new BigInt64Array(HALVES.buffer);
 
 type ChangeTables = readonly [Int32Array, Int32Array, Int32Array, Int32Array];
 

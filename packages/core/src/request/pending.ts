@@ -88,6 +88,7 @@ export class PendingTree {
   readonly #multiBefore: (PendingZnode | null)[] = [];
   #isInMulti = false;
   #digestBefore: DigestSum | null = null;
+  #lastDigest = 0;
 
   constructor(tree: DataTree, digestEnabled: boolean) {
     this.#tree = tree;
@@ -149,6 +150,12 @@ export class PendingTree {
     }
     this.#changed.set(znode);
     this.#queue.push(znode);
+    this.#lastDigest = znode.digest;
+  }
+
+  /** Digest of the znode that was put last. */
+  get lastDigest(): number {
+    return this.#lastDigest;
   }
 
   /** Digest of the tree after everything put so far, null when digests are off. */

@@ -19,6 +19,7 @@ import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { Database } from '../tree/database.ts';
+import { UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { SoloBroadcast } from '../zab/solo.ts';
@@ -58,14 +59,17 @@ class Proposal implements WaitingWrite {
   readonly xid: number;
   readonly op: number;
   readonly receivedMs: number;
+  /** Digest of the znode that a create or setData changes, as it is afterwards. */
+  readonly digest: number;
 
-  constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number) {
+  constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number, digest: number) {
     this.header = header;
     this.txn = txn;
     this.client = client;
     this.xid = header.cxid;
     this.op = op;
     this.receivedMs = receivedMs;
+    this.digest = digest;
   }
 }
 
@@ -278,13 +282,27 @@ export class Pipeline {
   }
 
   #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, nowMs: number): void {
-    const proposal = new Proposal(header, txn, client, op, nowMs);
+    const proposal = new Proposal(header, txn, client, op, nowMs, this.#digestOf(txn));
     client.waiting.push(proposal);
     this.#propose(proposal);
   }
 
+  /** Prepare puts the znode that a create or setData changes last. */
+  #digestOf(txn: Txn): number {
+    switch (txn.type) {
+      case OpCode.setData:
+      case OpCode.create:
+      case OpCode.create2:
+      case OpCode.createContainer:
+      case OpCode.createTTL:
+        return this.#parts.pending.lastDigest;
+      default:
+        return UNKNOWN_DIGEST;
+    }
+  }
+
   #proposeOwn(header: TxnHeader, txn: Txn): void {
-    this.#propose(new Proposal(header, txn, null, txn.type, 0));
+    this.#propose(new Proposal(header, txn, null, txn.type, 0, UNKNOWN_DIGEST));
   }
 
   #propose(proposal: Proposal): void {
@@ -297,7 +315,7 @@ export class Pipeline {
 
   #apply(proposal: Proposal, nowMs: number): void {
     const { header, txn, client } = proposal;
-    const result = this.#parts.database.apply(header, txn, this.#parts.watches);
+    const result = this.#parts.database.apply(header, txn, this.#parts.watches, proposal.digest);
     const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
     assert(mayFail || result.error === ErrorCode.ok, 'a txn that was prepared can be applied');
     if (client?.isOpen) {

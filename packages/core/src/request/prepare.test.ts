@@ -16,6 +16,7 @@ import type { Identity } from '../ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';
+import { UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { PendingTree } from './pending.ts';
 import { Permission } from './permission.ts';
 import { Preparer } from './prepare.ts';
@@ -30,7 +31,7 @@ class Bench {
   readonly preparer: Preparer;
   readonly #lag: number;
   #zxid: number;
-  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null }[] = [];
+  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; znodeDigest: number }[] = [];
 
   constructor(lag = 0, database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, NO_TRACE)) {
     this.#lag = lag;
@@ -80,14 +81,17 @@ class Bench {
   #send(sessionId: bigint, prepare: (zxid: Zxid) => Txn): Txn {
     const zxid = ++this.#zxid as Zxid;
     const txn = prepare(zxid);
-    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest() });
+    const isOne = txn.type === OpCode.create || txn.type === OpCode.setData;
+    // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
+    const znodeDigest = isOne && this.#lag > 0 ? this.pending.lastDigest : UNKNOWN_DIGEST;
+    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), znodeDigest });
     while (this.#inFlight.length > this.#lag) this.#applyOldest();
     return txn;
   }
 
   #applyOldest(): void {
-    const { zxid, sessionId, txn, digest } = this.#inFlight.shift()!;
-    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS);
+    const { zxid, sessionId, txn, digest, znodeDigest } = this.#inFlight.shift()!;
+    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS, znodeDigest);
     this.pending.onApplied(zxid);
     expect(this.database.tree.treeDigest()).toBe(digest);
   }

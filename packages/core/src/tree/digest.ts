@@ -15,6 +15,9 @@ import { crc32, makeChangeTable } from './crc32.ts';
 
 export { crc32 } from './crc32.ts';
 
+/** Instead of a znode's digest: nobody has computed it yet. */
+export const UNKNOWN_DIGEST = -1;
+
 /** Bytes of the fixed part behind path and data. */
 export const DIGESTED_STAT_BYTES = 60;
 

@@ -20,6 +20,7 @@ import {
   digestAfterAversion,
   digestAfterCversion,
   digestAfterPzxid,
+  UNKNOWN_DIGEST,
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
@@ -217,9 +218,13 @@ export class TreeState {
     this.table.setSequence(z, sequence);
   }
 
-  /** Computes a znode's digest from all that it covers. */
-  refreshDigest(z: ZnodeNumber): void {
-    if (this.#isDigested(z)) this.#setDigest(z, this.#computeDigest(z));
+  /**
+   * Takes over a znode's digest after something that it covers has changed.
+   *
+   * @param known what it is, when somebody has computed it from the same state; otherwise it is computed here
+   */
+  refreshDigest(z: ZnodeNumber, known: number = UNKNOWN_DIGEST): void {
+    if (this.#isDigested(z)) this.#setDigest(z, known === UNKNOWN_DIGEST ? this.#computeDigest(z) : known);
   }
 
   persistedStatOf(z: ZnodeNumber): PersistedStat {

@@ -20,12 +20,14 @@ import {
   type MultiSubTxn,
   type MultiTxn,
   OpCode,
+  type SetDataTxn,
   STAT_BYTES,
   type Txn,
   type TxnHeader,
 } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
+import { UNKNOWN_DIGEST } from './digest.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
@@ -48,19 +50,20 @@ export class TxnApplier {
     this.#quotas = quotas;
   }
 
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents): ApplyResult {
+  /** @param digest of the znode that a single create or setData changes, as `DataTree.apply` has it */
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: number): ApplyResult {
     switch (txn.type) {
       case OpCode.create:
       case OpCode.create2:
       case OpCode.createContainer:
       case OpCode.createTTL:
-        return this.#create(header, txn, events);
+        return this.#create(header, txn, events, digest);
       case OpCode.delete:
       case OpCode.deleteContainer:
         return this.#delete(header, txn.path, events);
       case OpCode.setData:
       case OpCode.reconfig:
-        return this.#setData(header, txn.path, txn.data, txn.version, events);
+        return this.#setData(header, txn, events, digest);
       case OpCode.setACL:
         return this.#setAcl(txn.path, txn.acl, txn.version);
       case OpCode.multi:
@@ -75,7 +78,7 @@ export class TxnApplier {
     }
   }
 
-  #create(header: TxnHeader, txn: AnyCreateTxn, events: TreeEvents): ApplyResult {
+  #create(header: TxnHeader, txn: AnyCreateTxn, events: TreeEvents, digest: number): ApplyResult {
     const state = this.#state;
     const table = state.table;
     const { path, data } = txn;
@@ -93,7 +96,7 @@ export class TxnApplier {
     state.setCreatedStat(z, header.zxid, header.time);
     if (kind === ZnodeKind.ephemeral) state.setSession(z, ownerOf(header, txn));
     else if (kind === ZnodeKind.ttl) state.ttls.set(z, (txn as CreateTtlTxn).ttl);
-    state.refreshDigest(z);
+    state.refreshDigest(z, digest);
     this.#quotas.onCreated(path, data === null ? 0 : data.length);
     events.onCreated(path, aclId, state.parentPathOf(parent), table.aclOf(parent), header.zxid);
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
@@ -123,14 +126,15 @@ export class TxnApplier {
     return APPLIED;
   }
 
-  #setData(header: TxnHeader, path: string, data: Uint8Array | null, version: number, events: TreeEvents): ApplyResult {
+  #setData(header: TxnHeader, txn: SetDataTxn, events: TreeEvents, digest: number): ApplyResult {
+    const { path, data, version } = txn;
     const state = this.#state;
     const table = state.table;
     const z = table.find(path);
     if (z === NO_ZNODE) return NO_NODE;
     const bytesDelta = state.replaceData(z, data);
     state.setWrittenStat(z, header.zxid, header.time, version);
-    state.refreshDigest(z);
+    state.refreshDigest(z, digest);
     this.#quotas.onDataChanged(path, bytesDelta);
     events.onDataChanged(z === ROOT ? '/' : path, table.aclOf(z), header.zxid);
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
@@ -167,7 +171,7 @@ export class TxnApplier {
       return { error, znode: NO_ZNODE, parts, stats: null };
     }
     for (const part of txn.txns) {
-      const result = this.apply(header, part, events);
+      const result = this.apply(header, part, events, UNKNOWN_DIGEST);
       if (error === ErrorCode.ok) error = result.error;
       const statAt = result.znode === NO_ZNODE ? NO_STAT : this.#keepStat(result.znode, parts.length);
       parts.push({ type: part.type, error: result.error, path: pathOf(part), statAt });

@@ -19,7 +19,7 @@ import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { Database } from '../tree/database.ts';
-import { UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { SoloBroadcast } from '../zab/solo.ts';
@@ -59,10 +59,17 @@ class Proposal implements WaitingWrite {
   readonly xid: number;
   readonly op: number;
   readonly receivedMs: number;
-  /** Digest of the znode that a create or setData changes, as it is afterwards. */
-  readonly digest: number;
+  /** What prepare has computed already. */
+  readonly digest: PreparedDigest;
 
-  constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number, digest: number) {
+  constructor(
+    header: TxnHeader,
+    txn: Txn,
+    client: Client | null,
+    op: number,
+    receivedMs: number,
+    digest: PreparedDigest,
+  ) {
     this.header = header;
     this.txn = txn;
     this.client = client;
@@ -282,23 +289,9 @@ export class Pipeline {
   }
 
   #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, nowMs: number): void {
-    const proposal = new Proposal(header, txn, client, op, nowMs, this.#digestOf(txn));
+    const proposal = new Proposal(header, txn, client, op, nowMs, this.#parts.preparer.digestOf(txn));
     client.waiting.push(proposal);
     this.#propose(proposal);
-  }
-
-  /** Prepare puts the znode that a create or setData changes last. */
-  #digestOf(txn: Txn): number {
-    switch (txn.type) {
-      case OpCode.setData:
-      case OpCode.create:
-      case OpCode.create2:
-      case OpCode.createContainer:
-      case OpCode.createTTL:
-        return this.#parts.pending.lastDigest;
-      default:
-        return UNKNOWN_DIGEST;
-    }
   }
 
   #proposeOwn(header: TxnHeader, txn: Txn): void {

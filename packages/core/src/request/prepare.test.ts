@@ -16,7 +16,7 @@ import type { Identity } from '../ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';
-import { UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { PendingTree } from './pending.ts';
 import { Permission } from './permission.ts';
 import { Preparer } from './prepare.ts';
@@ -31,7 +31,8 @@ class Bench {
   readonly preparer: Preparer;
   readonly #lag: number;
   #zxid: number;
-  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; znodeDigest: number }[] = [];
+  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; prepared: PreparedDigest }[] =
+    [];
 
   constructor(lag = 0, database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, NO_TRACE)) {
     this.#lag = lag;
@@ -81,17 +82,16 @@ class Bench {
   #send(sessionId: bigint, prepare: (zxid: Zxid) => Txn): Txn {
     const zxid = ++this.#zxid as Zxid;
     const txn = prepare(zxid);
-    const isOne = txn.type === OpCode.create || txn.type === OpCode.setData;
     // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
-    const znodeDigest = isOne && this.#lag > 0 ? this.pending.lastDigest : UNKNOWN_DIGEST;
-    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), znodeDigest });
+    const prepared = this.#lag > 0 ? this.preparer.digestOf(txn) : UNKNOWN_DIGEST;
+    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), prepared });
     while (this.#inFlight.length > this.#lag) this.#applyOldest();
     return txn;
   }
 
   #applyOldest(): void {
-    const { zxid, sessionId, txn, digest, znodeDigest } = this.#inFlight.shift()!;
-    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS, znodeDigest);
+    const { zxid, sessionId, txn, digest, prepared } = this.#inFlight.shift()!;
+    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS, prepared);
     this.pending.onApplied(zxid);
     expect(this.database.tree.treeDigest()).toBe(digest);
   }

@@ -19,6 +19,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
 import type { Quotas } from '../tree/quota.ts';
 import { CONTAINER_OWNER, ownerOfTtl, TTL_MS_MAX, ZnodeKind } from '../tree/znode-kind.ts';
@@ -43,6 +44,8 @@ export class Preparer {
   readonly #permission: Permission;
   readonly #quotas: Quotas;
   readonly #options: PrepareOptions;
+  /** Of each part of the multi prepared last. */
+  #digests: readonly number[] = [];
 
   constructor(pending: PendingTree, permission: Permission, quotas: Quotas, options: PrepareOptions) {
     this.#pending = pending;
@@ -59,6 +62,7 @@ export class Preparer {
   /** All operations, each seeing the ones before it; or, when one fails, none. */
   prepareMulti(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
     const txns: MultiSubTxn[] = [];
+    const digests: number[] = [];
     let isFailed = false;
     this.#pending.beginMulti();
     for (const op of request.ops) {
@@ -70,10 +74,29 @@ export class Preparer {
         txns.push({ type: OpCode.error, error: prepared });
       } else {
         txns.push(prepared);
+        digests.push(this.#pending.lastDigest);
       }
     }
     this.#pending.endMulti(!isFailed);
+    this.#digests = digests;
     return { type: OpCode.multi, txns };
+  }
+
+  /** What it has computed on the way to the txn that it returned last. */
+  digestOf(txn: Txn): PreparedDigest {
+    switch (txn.type) {
+      case OpCode.setData:
+      case OpCode.create:
+      case OpCode.create2:
+      case OpCode.createContainer:
+      case OpCode.createTTL:
+        // The znode that such a txn is about is put last, after its parent.
+        return this.#pending.lastDigest;
+      case OpCode.multi:
+        return this.#digests;
+      default:
+        return UNKNOWN_DIGEST;
+    }
   }
 
   /** The session ends: the txn names every ephemeral that it will own, so that all servers delete the same. */

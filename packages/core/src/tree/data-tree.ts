@@ -22,7 +22,7 @@ import type { Trace } from '../ports.ts';
 import type { AclTable } from './acl-table.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
-import { type DigestSum, UNKNOWN_DIGEST } from './digest.ts';
+import { type DigestSum, type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
 import { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { TreeState } from './tree-state.ts';
@@ -86,10 +86,10 @@ export class DataTree {
   /**
    * Applies a committed txn, tells `events` what changed, and raises `lastZxid` once, also for a multi.
    *
-   * @param digest of the znode that a create or setData (not in a multi) changes, as it is afterwards: who prepared the
-   *   txn has computed it already, and computing it again is a tenth of the cost of a write of 1 KiB
+   * @param digest what the one who prepared the txn has computed already: to compute it again is a tenth of the cost of a
+   *   write of 1 KiB
    */
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: number = UNKNOWN_DIGEST): ApplyResult {
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
     this.quotas.onTxn(header.time);
     const result = this.#applier.apply(header, txn, events, digest);
     const { zxid } = header;

@@ -2,7 +2,7 @@ import { OpCode, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import type { Trace } from '../ports.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { DataTree, type DataTreeOptions } from './data-tree.ts';
-import { UNKNOWN_DIGEST } from './digest.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
 import type { TreeEvents } from './tree-events.ts';
 
 /** All that is replicated and persisted: the tree, and the sessions with their timeouts (ZKDatabase). */
@@ -21,7 +21,7 @@ export class Database {
   }
 
   /** Applies a committed txn. A session's ephemerals go with it. `digest` as in `DataTree.apply`. */
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: number = UNKNOWN_DIGEST): ApplyResult {
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
     if (txn.type === OpCode.createSession) this.sessions.set(header.sessionId, txn.timeoutMs);
     else if (txn.type === OpCode.closeSession) this.sessions.delete(header.sessionId);
     return this.tree.apply(header, txn, events, digest);

@@ -27,7 +27,7 @@ import {
 } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
-import { UNKNOWN_DIGEST } from './digest.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
@@ -50,8 +50,8 @@ export class TxnApplier {
     this.#quotas = quotas;
   }
 
-  /** @param digest of the znode that a single create or setData changes, as `DataTree.apply` has it */
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: number): ApplyResult {
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
+    const digest = typeof prepared === 'number' ? prepared : UNKNOWN_DIGEST;
     switch (txn.type) {
       case OpCode.create:
       case OpCode.create2:
@@ -67,7 +67,7 @@ export class TxnApplier {
       case OpCode.setACL:
         return this.#setAcl(txn.path, txn.acl, txn.version);
       case OpCode.multi:
-        return this.#multi(header, txn, events);
+        return this.#multi(header, txn, events, prepared);
       case OpCode.closeSession:
         return this.#closeSession(header, txn, events);
       case OpCode.error:
@@ -159,7 +159,7 @@ export class TxnApplier {
   }
 
   /** All parts or none: with an ErrorTxn among them, those before it get ok and those behind it runtimeInconsistency. */
-  #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents): ApplyResult {
+  #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
     const parts: PartResult[] = [];
     let error: ErrorCode = ErrorCode.ok;
     if (txn.txns.some((part) => part.type === OpCode.error)) {
@@ -171,7 +171,8 @@ export class TxnApplier {
       return { error, znode: NO_ZNODE, parts, stats: null };
     }
     for (const part of txn.txns) {
-      const result = this.apply(header, part, events, UNKNOWN_DIGEST);
+      const digest = typeof prepared === 'number' ? UNKNOWN_DIGEST : prepared[parts.length]!;
+      const result = this.apply(header, part, events, digest);
       if (error === ErrorCode.ok) error = result.error;
       const statAt = result.znode === NO_ZNODE ? NO_STAT : this.#keepStat(result.znode, parts.length);
       parts.push({ type: part.type, error: result.error, path: pathOf(part), statAt });

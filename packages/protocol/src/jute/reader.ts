@@ -143,21 +143,31 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
  *     TEXTS        [ text          | text          | … ]   TEXT_SLOTS
  *     TEXT_LENGTHS [ 20            | 0             | … ]   bytes of the text; an unused slot holds '' of no bytes
  *     TEXT_BYTES   [ 20 bytes ···· | ············· | … ]   MEMO_BYTES_MAX for each slot, one megabyte in all
+ *     TEXT_HASHES  [ hash          | hash          | … ]   of the text that came last, remembered or not
+ *
+ * A text is remembered when it comes a second time. A million different paths in a row (a log that is replayed) would
+ * else keep 8192 strings alive from one garbage collection to the next, for nothing.
  */
 const TEXT_SLOTS = 8192;
 const MEMO_BYTES_MAX = 128;
 const TEXTS: string[] = new Array<string>(TEXT_SLOTS).fill('');
 const TEXT_LENGTHS = new Uint8Array(TEXT_SLOTS);
 const TEXT_BYTES = new Uint8Array(TEXT_SLOTS * MEMO_BYTES_MAX);
+const TEXT_HASHES = new Int32Array(TEXT_SLOTS);
 /** An odd number whose bits are evenly spread (2**32 divided by the golden ratio). */
 const HASH_FACTOR = 0x9e3779b1 | 0;
 
 function decodeText(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start;
   if (length > MEMO_BYTES_MAX) return DECODER.decode(bytes.subarray(start, end));
-  const slot = slotOf(bytes, start, end);
+  const hash = hashOf(bytes, start, end);
+  const slot = (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1);
   if (isSameText(slot, bytes, start, length)) return TEXTS[slot]!;
   const text = decodeAscii(bytes, start, length) ?? DECODER.decode(bytes.subarray(start, end));
+  if (TEXT_HASHES[slot] !== hash) {
+    TEXT_HASHES[slot] = hash;
+    return text;
+  }
   TEXTS[slot] = text;
   TEXT_LENGTHS[slot] = length;
   const at = slot * MEMO_BYTES_MAX;
@@ -181,7 +191,7 @@ function decodeAscii(bytes: Uint8Array, start: number, length: number): string |
 }
 
 /** Four bytes at a step: the multiplications wait for each other, the loads do not. */
-function slotOf(bytes: Uint8Array, start: number, end: number): number {
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   let i = start;
   for (const last = end - 3; i < last; i += 4) {
@@ -190,7 +200,7 @@ function slotOf(bytes: Uint8Array, start: number, end: number): number {
     hash ^= hash >>> 15;
   }
   for (; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, HASH_FACTOR);
-  return (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1);
+  return hash;
 }
 
 function isSameText(slot: number, bytes: Uint8Array, start: number, length: number): boolean {

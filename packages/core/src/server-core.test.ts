@@ -306,6 +306,26 @@ describe('stopping', () => {
   });
 });
 
+describe('stopping while the disk is slow', () => {
+  it('answers the write in flight although its client goes on sending, and does nothing new', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    server.isDiskHeld = true;
+    client.send(create('/a'));
+    server.run();
+    server.stop();
+    client.send(create('/b'));
+    server.run();
+    expect(client.isClosed).toBe(false);
+    server.isDiskHeld = false;
+    server.run();
+    expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1, error: 0 } }, { kind: 'closed' }]);
+    const again = new TestServer({}, server.disk, server.clock);
+    expect(ask(again, again.connect(), getData('/a'))).toBe(ErrorCode.ok);
+    expect(ask(again, again.connect(), getData('/b'))).toBe(ErrorCode.noNode);
+  });
+});
+
 describe('containers and TTL znodes', () => {
   it('go when they are empty and their time is over', () => {
     const server = new TestServer({ extendedTypesEnabled: true, containerCheckIntervalMs: 1000 });

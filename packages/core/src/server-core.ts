@@ -20,6 +20,7 @@ import { SessionIds } from './session/session-ids.ts';
 import { SessionTracker } from './session/session-tracker.ts';
 import type { Durable } from './storage/durable.ts';
 import { Storage, type StorageEvents } from './storage/storage.ts';
+import { OPEN_ACL_ID } from './tree/acl-table.ts';
 import type { Database } from './tree/database.ts';
 import { WatchManager } from './watch/watch-manager.ts';
 import { SoloBroadcast } from './zab/solo.ts';
@@ -233,12 +234,16 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     return this.#phase === 'serving';
   }
 
+  get isStopping(): boolean {
+    return this.#phase === 'stopping';
+  }
+
   get isOverloaded(): boolean {
     return this.#current.pipeline.inFlightCount > this.#options.globalOutstandingLimit;
   }
 
   aclOf(aclId: number): readonly Acl[] {
-    return aclId === -1 ? OPEN_ACL : this.#current.database.tree.acls.get(aclId);
+    return aclId === OPEN_ACL_ID ? OPEN_ACL : this.#current.database.tree.acls.get(aclId);
   }
 
   nowMs(): number {

@@ -12,7 +12,6 @@ export class ServerStats {
   responseBytesMax = -1;
   connectionsRefused = 0;
   authFailures = 0;
-  digestMismatches = 0;
 
   onReply(latencyMs: number, bytes: number): void {
     this.packetsSent++;
@@ -41,6 +40,5 @@ export class ServerStats {
     this.responseBytesMax = -1;
     this.connectionsRefused = 0;
     this.authFailures = 0;
-    this.digestMismatches = 0;
   }
 }

@@ -37,6 +37,7 @@ export class Metrics implements Trace {
     snapshot_error_count: 0,
     stale_sessions_expired: 0,
     bytes_received_count: 0,
+    digest_mismatches_count: 0,
   };
   readonly summaries: Record<SummaryName, Summary> = {
     fsynctime: new Summary(),
@@ -85,11 +86,15 @@ export class Metrics implements Trace {
       case 'snapshot-failed':
         counters.snapshot_error_count++;
         break;
+      case 'digest-mismatch':
+        counters.digest_mismatches_count++;
+        break;
       case 'recovered':
         summaries.dbinittime.add(this.uptimeMs);
         summaries.startup_txns_loaded.add(event.txns);
         break;
       case 'quota-exceeded': {
+        if (!event.isHard) break;
         const namespace = event.path.split('/')[1] ?? '';
         this.quotaExceeded.set(namespace, (this.quotaExceeded.get(namespace) ?? 0) + 1);
         break;
@@ -111,5 +116,6 @@ type CounterName =
   | 'connection_request_count'
   | 'snapshot_error_count'
   | 'stale_sessions_expired'
-  | 'bytes_received_count';
+  | 'bytes_received_count'
+  | 'digest_mismatches_count';
 type SummaryName = 'fsynctime' | 'sync_processor_batch_size' | 'snapshottime' | 'dbinittime' | 'startup_txns_loaded';

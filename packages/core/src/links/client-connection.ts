@@ -166,7 +166,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
   }
 
   #mustHoldBack(): boolean {
-    if (this.#phase === Phase.creatingSession) return true;
+    if (this.#phase === Phase.creatingSession || this.#host.isStopping) return true;
     if (this.waiting.length > 0 && this.#host.isOverloaded) return true;
     return this.isOutputFull;
   }

@@ -20,6 +20,8 @@ export interface ConnectionHost {
   readonly frameBytesMax: number;
   /** True while requests are accepted at all. */
   readonly isServing: boolean;
+  /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
+  readonly isStopping: boolean;
   /** True while more is in progress than `globalOutstandingLimit`. */
   readonly isOverloaded: boolean;
   /** Time of this turn, monotonic milliseconds. */

@@ -323,11 +323,6 @@ export class DataTree {
     this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
   }
 
-  /** Length and data. */
-  writeData(z: ZnodeNumber, writer: JuteWriter): void {
-    this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z), writer);
-  }
-
   /** The children's names, a vector<ustring>, in the order of their creation. */
   writeChildren(z: ZnodeNumber, writer: JuteWriter): void {
     const table = this.#table;

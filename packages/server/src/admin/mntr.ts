@@ -19,7 +19,6 @@ export function formatMonitor(view: ServerView, metrics: Metrics): string {
   put('server_state', 'standalone');
   for (const [key, value] of gauges(view, metrics)) put(key, value);
   put('connection_rejected', view.stats.connectionsRefused);
-  put('digest_mismatches_count', view.stats.digestMismatches);
   put('unrecoverable_error_count', 0);
   for (const [name, value] of Object.entries(metrics.counters)) put(name, value);
   for (const [name, summary] of Object.entries(metrics.summaries)) {

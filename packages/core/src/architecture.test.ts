@@ -59,6 +59,7 @@ describe('the three rings', () => {
     const allowed: Readonly<Record<string, readonly string[]>> = {
       protocol: [],
       core: ['protocol'],
+      client: ['protocol'],
       server: ['core', 'protocol'],
       cli: ['server', 'core'],
     };

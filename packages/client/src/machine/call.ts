@@ -1,0 +1,58 @@
+import type { Request } from '@meerkat/protocol';
+import type { WatchListener } from './watches.ts';
+
+/** Why a request has no result. What it is about (path, operation) the one who asked knows. */
+export type CallFailure =
+  /** The server answered with an error code. */
+  | { readonly kind: 'refused'; readonly code: number; readonly server: string | null }
+  /** The connection broke, the session was lost, the client closed …; `wasSent`: the server may have done it. */
+  | { readonly kind: FailureKind; readonly wasSent: boolean; readonly server: string | null; readonly detail: string };
+
+export type FailureKind =
+  | 'connection-lost'
+  | 'session-lost'
+  | 'session-expired'
+  | 'auth-failed'
+  | 'closed'
+  | 'timed-out'
+  | 'aborted'
+  /** The request does not fit into a frame that servers take (jute.maxbuffer). */
+  | 'request-too-large'
+  /** What the server sent is no reply to this request. */
+  | 'bad-reply';
+
+/**
+ * One request on its way to the server and back.
+ *
+ * All fields exist from the start, in one order: thousands of these are in flight at once.
+ */
+export class Call {
+  readonly request: Request;
+  /** Receives what `readReply` made of the reply. */
+  readonly resolve: (result: never) => void;
+  readonly reject: (failure: CallFailure) => void;
+  /** Hears of the watch that this request leaves behind; null for none. */
+  readonly listener: WatchListener | null;
+  /** Sending it twice does what sending it once does: it is sent again after a lost connection. */
+  readonly isRepeatable: boolean;
+  /** 0 = not sent yet. */
+  xid = 0;
+  /** Monotonic milliseconds. */
+  sentAtMs = 0;
+  /** Resolved, rejected or given up: what still comes for it is dropped. */
+  isSettled = false;
+
+  constructor(
+    request: Request,
+    resolve: (result: never) => void,
+    reject: (failure: CallFailure) => void,
+    listener: WatchListener | null,
+    isRepeatable: boolean,
+  ) {
+    this.request = request;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.listener = listener;
+    this.isRepeatable = isRepeatable;
+  }
+}

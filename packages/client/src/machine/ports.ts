@@ -1,0 +1,66 @@
+/** What the client's state machines are given; the real client gives them the world, the simulator a virtual one. */
+
+export interface MonotonicClock {
+  /** Milliseconds that never go back; the origin means nothing. */
+  monotonicMs(): number;
+}
+
+export interface Random {
+  /** An integer of 32 random bits, 0 … 2**32 − 1. */
+  uint32(): number;
+}
+
+/** A server as the connect string names it. */
+export interface HostPort {
+  /** A name or an address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A server as it is dialled: one of the addresses that its name stands for. */
+export interface Target extends HostPort {
+  /** A v4 or v6 address. */
+  readonly address: string;
+}
+
+/** Why one attempt to reach a server came to nothing. */
+export type AttemptFailure =
+  /** The name could not be looked up. */
+  | 'dns'
+  /** Nobody listens at the address. */
+  | 'refused'
+  /** No route, network down, reset while dialling and the like. */
+  | 'unreachable'
+  /** No connection, or no answer to the first frame, in time. */
+  | 'timed-out'
+  /** The TLS handshake failed. */
+  | 'tls'
+  /** What answered does not speak ZooKeeper's protocol. */
+  | 'not-zookeeper'
+  /** The server closed the connection instead of answering: it has no quorum, is starting, or is full. */
+  | 'not-serving'
+  /** SASL was refused. */
+  | 'sasl';
+
+/** One attempt that failed, for people. */
+export interface FailedAttempt {
+  readonly host: string;
+  readonly port: number;
+  /** null when the name had no address. */
+  readonly address: string | null;
+  readonly failure: AttemptFailure;
+  /** What the system or the server said. */
+  readonly detail: string;
+}
+
+/** The client's half of a SASL exchange; made anew for each connection. */
+export interface SaslExchange {
+  /** The first token; empty for mechanisms in which the server begins. */
+  start(): Uint8Array;
+  /**
+   * Answers a token of the server. null: the exchange is complete and nothing is sent.
+   *
+   * @throws Error when the server's token is not acceptable; the connection is given up then
+   */
+  respond(token: Uint8Array): Uint8Array | null;
+}

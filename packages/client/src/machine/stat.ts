@@ -1,0 +1,59 @@
+import type { JuteReader } from '@meerkat/protocol';
+
+/**
+ * What the service knows about a znode besides its data (the record Stat, 68 bytes on the wire).
+ *
+ * zxids and the session id are `bigint`s, so that nothing is lost whatever server sent them. Times are milliseconds
+ * since 1970 by the clock of the server that led when the change was made.
+ */
+export class Stat {
+  /** zxid of the txn that created the znode. */
+  readonly czxid: bigint;
+  /** zxid of the txn that last changed its data. */
+  readonly mzxid: bigint;
+  /** zxid of the last change of its list of children. */
+  readonly pzxid: bigint;
+  /** When it was created, milliseconds. */
+  readonly ctime: number;
+  /** When its data last changed, milliseconds. */
+  readonly mtime: number;
+  /** Changes of the data. A conditional set or delete names this number. */
+  readonly version: number;
+  /** Changes of the list of children. */
+  readonly cversion: number;
+  /** Changes of the ACL. */
+  readonly aversion: number;
+  /** The session whose end removes the znode; 0n when it is not ephemeral. */
+  readonly ephemeralOwner: bigint;
+  /** Bytes. */
+  readonly dataLength: number;
+  readonly numChildren: number;
+
+  constructor(reader: JuteReader) {
+    this.czxid = reader.longBig();
+    this.mzxid = reader.longBig();
+    this.ctime = reader.longClamped();
+    this.mtime = reader.longClamped();
+    this.version = reader.int();
+    this.cversion = reader.int();
+    this.aversion = reader.int();
+    this.ephemeralOwner = reader.longBig();
+    this.dataLength = reader.int();
+    this.numChildren = reader.int();
+    this.pzxid = reader.longBig();
+  }
+
+  get isEphemeral(): boolean {
+    return this.ephemeralOwner !== 0n;
+  }
+
+  /** `ctime` as a date. */
+  get created(): Date {
+    return new Date(this.ctime);
+  }
+
+  /** `mtime` as a date. */
+  get modified(): Date {
+    return new Date(this.mtime);
+  }
+}

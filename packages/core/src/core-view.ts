@@ -2,7 +2,7 @@ import type { ClientConnection } from './links/client-connection.ts';
 import type { CoreOptions } from './options.ts';
 import type { Clock } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
-import type { ConnectionView, ExpiryBucketView, ServerView, WatchView } from './server-view.ts';
+import type { ConnectionView, ExpiryBucketView, ServerView, SessionView, WatchView } from './server-view.ts';
 import type { Serving } from './serving.ts';
 import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 
@@ -64,6 +64,13 @@ export class CoreView implements ServerView {
 
   connections(): readonly ConnectionView[] {
     return [...this.#parts.connections].map(viewConnection);
+  }
+
+  sessions(): readonly SessionView[] {
+    const { connections } = this.#parts;
+    const living = [...(this.#parts.serving()?.sessions.values() ?? [])].filter((session) => !session.isClosing);
+    const open = new Map([...connections].filter(({ isOpen }) => isOpen).map((c) => [c.session?.id ?? 0n, c.remote]));
+    return living.map(({ id, timeoutMs }) => ({ id, timeoutMs, remote: open.get(id) ?? null }));
   }
 
   sessionBuckets(): readonly ExpiryBucketView<bigint>[] {

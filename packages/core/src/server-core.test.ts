@@ -293,6 +293,28 @@ describe('a disk that stalls longer than a session timeout', () => {
   });
 });
 
+describe('a session that is expired by hand', () => {
+  it('ends as one that was not heard of: ephemerals go, watchers are told, its connection closes', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const other = server.connect();
+    ask(server, client, create('/e', CreateMode.ephemeral));
+    ask(server, other, getData('/e', true));
+    const { id } = client.session!;
+    expect(server.core.view.sessions()).toEqual([
+      { id, timeoutMs: 10_000, remote: client.remote },
+      { id: other.session!.id, timeoutMs: 10_000, remote: other.remote },
+    ]);
+    expect(server.core.expireSession(id)).toBe(true);
+    expect(server.core.view.sessions()).toHaveLength(1);
+    server.run();
+    expect(client.isClosed).toBe(true);
+    expect(other.takeArrivals()).toMatchObject([{ kind: 'event', event: { path: '/e' } }]);
+    expect(server.trace.map(({ kind }) => kind)).toContain('session-expired');
+    expect(server.core.expireSession(id)).toBe(false);
+  });
+});
+
 describe('stopping', () => {
   it('answers what is in flight, ends the connections and keeps everything', () => {
     const server = new TestServer();

@@ -297,6 +297,21 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     if (this.#phase === 'stopping') this.#maybeStopStorage();
   }
 
+  /* --------------------------------------------------------------------------------------- administration ---- */
+
+  /**
+   * Ends a session now, as if nothing had been heard of it for its timeout. The trace tells `session-closed` once its
+   * closeSession is applied: then its ephemerals are gone and their watchers told.
+   *
+   * @returns false when there is no such session
+   */
+  expireSession(id: bigint): boolean {
+    const session = this.isServing ? this.#current.sessions.get(id) : undefined;
+    if (session === undefined) return false;
+    this.#current.pipeline.expire([session], this.wallMs());
+    return true;
+  }
+
   get #current(): Serving {
     if (this.#serving === null) throw new Error('the server has not recovered its database yet');
     return this.#serving;

@@ -25,6 +25,15 @@ export interface ConnectionView {
   readonly maxLatencyMs: number;
 }
 
+/** One session as the administrator sees it. */
+export interface SessionView {
+  readonly id: bigint;
+  /** As negotiated at the last connect; milliseconds. */
+  readonly timeoutMs: number;
+  /** Where its client is; null while it has no connection. */
+  readonly remote: PeerAddress | null;
+}
+
 /** Sessions or connections that expire together. */
 export interface ExpiryBucketView<T> {
   /** Wall-clock milliseconds. */
@@ -56,6 +65,8 @@ export interface ServerView {
   readonly stats: ServerStats;
   readonly watches: WatchView;
   connections(): readonly ConnectionView[];
+  /** The sessions that live: neither expired nor closing. */
+  sessions(): readonly SessionView[];
   sessionBuckets(): readonly ExpiryBucketView<bigint>[];
   connectionBuckets(): readonly ExpiryBucketView<ConnectionView>[];
   ephemerals(): ReadonlyMap<bigint, readonly string[]>;

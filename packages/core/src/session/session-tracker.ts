@@ -31,6 +31,11 @@ export class SessionTracker {
     return this.#sessions.get(id);
   }
 
+  /** Every session that is known, those that are closing among them. */
+  values(): IterableIterator<Session> {
+    return this.#sessions.values();
+  }
+
   add(session: Session, nowMs: number): void {
     this.#sessions.set(session.id, session);
     session.expiresAtMs = 0;

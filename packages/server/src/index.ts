@@ -10,5 +10,6 @@ export {
 export { ExitCode, ServerError } from './exit-codes.ts';
 export { type Logger, type LoggerOptions, type LogLevel, makeLogger, SILENT_LOGGER, TextLogger } from './logger.ts';
 export { runServer } from './main.ts';
+export type { HostedDisk } from './node/hosted-disk.ts';
 export { type RunningServer, type StartOptions, startServer } from './server.ts';
 export { FULL_VERSION, MEERKAT_VERSION, ZOOKEEPER_VERSION } from './version.ts';

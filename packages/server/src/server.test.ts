@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -111,6 +112,50 @@ test('a start that is given up leaves nothing behind', async () => {
   );
   await Promise.all(servers.splice(0).map((server) => server.stop()));
   await start();
+});
+
+test('a killed server answers nothing more and leaves its directory to the next one', async () => {
+  const server = await start();
+  const socket = connect(server.address.port, server.address.host);
+  socket.write(CONNECT_AND_CLOSE.subarray(0, 49));
+  await expect.poll(() => server.view.sessionCount).toBe(1);
+  const expiring = server.expireSession(server.view.sessions()[0]?.id ?? 0n);
+  const killed = server.kill();
+  await expect(expiring).rejects.toThrow('the server was killed');
+  await killed;
+  await server.stop();
+  const next = await start();
+  expect(next.view.sessionCount).toBe(1);
+  await expect(next.expireSession(1n)).resolves.toBe(false);
+  await expect(next.expireSession(next.view.sessions()[0]?.id ?? 0n)).resolves.toBe(true);
+  expect(next.view.sessionCount).toBe(0);
+  socket.destroy();
+});
+
+test('a paused server does not move until it is resumed; stop resumes it', async () => {
+  const server = await start();
+  const socket = connect(server.address.port, server.address.host);
+  await expect.poll(() => server.view.connections().length).toBe(1);
+  server.pause();
+  let answer = '';
+  const closed = once(socket, 'close');
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  socket.write('srvr');
+  // Another server in this process goes on meanwhile.
+  const configuration = makeConfiguration(join(directory, 'other'), {
+    server: { clientHost: '127.0.0.1', clientPort: 0 },
+  });
+  const other = await startServer(configuration);
+  servers.push(other);
+  expect(String(await converse(other, Buffer.from('srvr')))).toContain('Mode: standalone');
+  expect(answer).toBe('');
+  server.resume();
+  await closed;
+  expect(answer).toContain('Mode: standalone');
+  server.pause();
+  await server.stop();
 });
 
 test('stop does not wait for clients that stay connected', async () => {

@@ -10,17 +10,39 @@ import { Metrics } from './metrics.ts';
 import { NODE_CLOCK } from './node/clock.ts';
 import { NodeDisk } from './node/disk.ts';
 import { HeldError } from './node/hold.ts';
+import type { HostedDisk } from './node/hosted-disk.ts';
 import { type Listener, listen } from './node/network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
+import { SessionEnds } from './session-ends.ts';
 import { TraceLog } from './trace-log.ts';
 
 /** A server that serves clients. */
 export interface RunningServer {
   readonly address: { readonly host: string; readonly port: number };
   readonly view: ServerView;
-  /** Finishes what is in flight, syncs, closes connections and files. */
+  /** Finishes what is in flight, syncs, closes connections and files. A paused server is resumed for it. */
   stop(): Promise<void>;
+  /**
+   * Ends this server as kill -9 ends a process: nothing in flight is finished or answered, connections break, files are
+   * closed as they are. Resolves once nothing of it takes place any more.
+   */
+  kill(): Promise<void>;
+  /**
+   * Freezes this server as SIGSTOP freezes a process, without stopping the process: connections are accepted and bytes
+   * taken by the kernel, but nothing is read, answered, written to disk or expired until `resume`. Replies that the kernel
+   * did not take before still leave while the client reads them.
+   */
+  pause(): void;
+  /** Goes on where `pause` has stopped; the time between has passed. */
+  resume(): void;
+  /**
+   * Ends a session now, as if nothing had been heard of it for its timeout.
+   *
+   * @returns false when there is no such session; otherwise once its closeSession is committed, its ephemerals are gone,
+   *     and the events and the end of its connection are on their way. While the server is paused that is after `resume`
+   */
+  expireSession(id: bigint): Promise<boolean>;
   /** Resolves with the reason when the server cannot go on; it has stopped then. Stays pending otherwise. */
   readonly failed: Promise<ServerError>;
 }
@@ -29,6 +51,8 @@ export interface StartOptions {
   readonly logger?: Logger;
   /** Sees every event of the core besides the log and the metrics. */
   readonly trace?: Trace;
+  /** In place of the files of this machine. The directories of the configuration are names on it then. */
+  readonly disk?: HostedDisk;
   /** Aborted: the start is given up, as soon as what is in flight allows it. */
   readonly signal?: AbortSignal;
 }
@@ -56,25 +80,29 @@ class Server implements RunningServer {
   readonly #logger: Logger;
   readonly #metrics = new Metrics(NODE_CLOCK);
   readonly #turn: Turn;
-  readonly #disk: NodeDisk;
+  readonly #disk: HostedDisk;
   readonly #core: ServerCore;
   #listener: Listener | null = null;
+  readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
+  /** Resolves once nothing takes place any more, after the end. */
+  #atRest: Promise<void> = Promise.resolve();
   readonly #served = new Deferred<void>();
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
 
-  constructor(configuration: Configuration, { logger = SILENT_LOGGER, trace }: StartOptions) {
+  constructor(configuration: Configuration, { logger = SILENT_LOGGER, trace, disk }: StartOptions) {
     this.#configuration = configuration;
     this.#logger = logger;
     this.failed = this.#failure.promise;
     // Whoever waits for the start hears of its failure there; nobody has to.
     this.#served.promise.catch(() => {});
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
-    this.#disk = new NodeDisk(this.#turn);
+    this.#disk = disk ?? new NodeDisk(this.#turn);
     const listeners: Trace[] = [
       this.#metrics,
       new TraceLog(logger, NODE_CLOCK),
+      this.#sessionEnds,
       ...(trace === undefined ? [] : [trace]),
     ];
     const ports: Ports = {
@@ -127,22 +155,53 @@ class Server implements RunningServer {
     try {
       await this.#served.promise;
       if (this.#state === 'starting') this.#state = 'serving';
+    } catch (error) {
+      await this.#atRest;
+      throw error;
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
   }
 
   async stop(): Promise<void> {
-    if (this.#state === 'ended') return;
-    if (this.#state !== 'stopping') {
+    if (this.#state === 'starting' || this.#state === 'serving') {
+      this.resume();
       this.#state = 'stopping';
       this.#listener?.close();
-      this.#core.stop();
-      this.#turn.mark();
+      this.#turn.run(() => this.#core.stop());
     }
     await this.#stopped.promise;
-    await this.#listener?.drain(DRAIN_MS);
+    if (this.#state !== 'ended') await this.#listener?.drain(DRAIN_MS);
     this.#end();
+    await this.#atRest;
+  }
+
+  async kill(): Promise<void> {
+    this.#end();
+    this.#settle(new ServerError(ExitCode.unexpected, 'the server was killed'));
+    await this.#atRest;
+  }
+
+  pause(): void {
+    this.#turn.freeze();
+    this.#listener?.freeze();
+  }
+
+  resume(): void {
+    if (!this.#turn.isFrozen) return;
+    this.#turn.thaw();
+    this.#listener?.thaw();
+  }
+
+  async expireSession(id: bigint): Promise<boolean> {
+    if (this.#state !== 'serving') throw new ServerError(ExitCode.unexpected, `the server is ${this.#state}`);
+    const ended = this.#sessionEnds.next(id);
+    this.#turn.run(() => {
+      if (!this.#core.expireSession(id)) this.#sessionEnds.onUnknown(id);
+    });
+    if (!(await ended)) return false;
+    await this.#turn.ended();
+    return true;
   }
 
   #checkDirectories(): void {
@@ -182,18 +241,26 @@ class Server implements RunningServer {
     const isStart = this.#state === 'starting';
     const failure = describeFailure(error, isStart);
     if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`);
-    this.#listener?.close();
     this.#end();
-    void this.#listener?.drain(0);
-    this.#served.reject(failure);
-    this.#stopped.resolve();
+    this.#settle(failure);
     this.#failure.resolve(failure);
   }
 
+  /** Nothing moves after this. */
   #end(): void {
+    if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#turn.stop();
-    this.#disk.releaseAll();
+    this.#listener?.close();
+    this.#listener?.destroyAll();
+    this.#atRest = this.#disk.abandon();
+  }
+
+  /** Those who wait for something wait in vain. */
+  #settle(failure: ServerError): void {
+    this.#served.reject(failure);
+    this.#stopped.resolve();
+    this.#sessionEnds.fail(failure);
   }
 }
 

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DiskDone, DiskError, DiskFile } from '@meerkat/core';
@@ -27,8 +36,8 @@ beforeEach(() => {
   turn.start(core, disk);
 });
 
-afterEach(() => {
-  disk.releaseAll();
+afterEach(async () => {
+  await disk.abandon();
   turn.stop();
   for (const path of directories.splice(0)) rmSync(path, { recursive: true, force: true });
 });
@@ -164,6 +173,40 @@ describe('a file', () => {
   });
 });
 
+describe('an abandoned disk', () => {
+  test('ends what takes place, begins nothing else, closes its files and gives up its holds', async () => {
+    const file = await create('log');
+    await completion<void>((done) => disk.hold(directory, done));
+    // Two files at once, so that both go through the thread pool.
+    const other = await create('other');
+    file.write(0, new Uint8Array(100_000).fill(1), () => {});
+    file.write(0, new Uint8Array(100_000).fill(2), () => {});
+    other.write(0, bytes('x'), () => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    disk.create(join(directory, 'late'), () => {});
+    turn.stop();
+    await disk.abandon();
+    expect(readFileSync(file.path)).toEqual(Buffer.alloc(100_000, 1));
+    expect(openFilesBelow(directory)).toEqual([]);
+    expect(readdirSync(directory).sort()).toEqual(['late', 'log', 'other']);
+  });
+});
+
+/** Paths below a directory that this process has open, where the system tells. */
+function openFilesBelow(path: string): string[] {
+  const table = '/proc/self/fd';
+  if (!existsSync(table)) return [];
+  return readdirSync(table).flatMap((fd) => {
+    try {
+      const target = readlinkSync(join(table, fd));
+      return target.startsWith(path) ? [target] : [];
+    } catch {
+      // The listing itself was a file.
+      return [];
+    }
+  });
+}
+
 describe('a directory', () => {
   test('lists plain files with their sizes; files are renamed, removed and synced', async () => {
     const nested = join(directory, 'a', 'b');
@@ -203,7 +246,7 @@ describe('a hold', () => {
     await expect(completion((done) => second.hold(directory, done))).rejects.toMatchObject({ code: 'EBUSY' });
     disk.release(directory);
     await completion((done) => second.hold(directory, done));
-    second.releaseAll();
+    await second.abandon();
     expect(readdirSync(directory)).toEqual([]);
   });
 
@@ -214,7 +257,7 @@ describe('a hold', () => {
         disks.map((candidate) => completion((done) => candidate.hold(directory, done))),
       );
       expect(outcomes.filter((outcome) => outcome.status === 'fulfilled').length).toBeLessThanOrEqual(1);
-      for (const candidate of disks) candidate.releaseAll();
+      for (const candidate of disks) await candidate.abandon();
     }
   });
 

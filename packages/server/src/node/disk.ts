@@ -1,10 +1,11 @@
 import { close, fsync, mkdir, open, readdir, rename, stat, unlink } from 'node:fs';
 import { join } from 'node:path';
-import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
+import { type DirectoryEntry, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
 import { FileQueue, type FileQueueHost } from './file-queue.ts';
 import { type Hold, holdDirectory } from './hold.ts';
+import type { HostedDisk } from './hosted-disk.ts';
 import { SyncPace } from './sync-pace.ts';
-import type { Turn, TurnDisk } from './turn.ts';
+import type { Turn } from './turn.ts';
 
 /**
  * Files of this machine.
@@ -12,25 +13,33 @@ import type { Turn, TurnDisk } from './turn.ts';
  * Effects on directories start at once in the thread pool. Effects on files wait for the end of the turn, because only
  * then it is known whether there is just one small write to sync, which is done without the thread pool (`SyncPace`).
  */
-export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
+export class NodeDisk implements HostedDisk, FileQueueHost {
   readonly pace: SyncPace = new SyncPace();
   readonly #turn: Turn;
   readonly #holds = new Map<string, Hold>();
   /** Files that were idle and got effects in this turn. */
   #touched: FileQueue[] = [];
+  readonly #files = new Set<FileQueue>();
+  /** Effects outside of files that take place now. */
+  #underWay = 0;
+  #isAbandoned = false;
+  /** Those who wait for the end of everything. */
+  #awaitingRest: (() => void)[] = [];
 
   constructor(turn: Turn) {
     this.#turn = turn;
   }
 
   makeDirectory(path: string, done: DiskDone): void {
+    this.#underWay++;
     mkdir(path, { recursive: true }, (error) => this.#finish('create directory', path, error, done));
   }
 
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
+    this.#underWay++;
     readdir(path, { withFileTypes: true }, (error, entries) => {
       if (error !== null) {
-        this.deliver(done, makeDiskError('list', path, error), []);
+        this.#end(done, makeDiskError('list', path, error), []);
         return;
       }
       const names = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
@@ -39,34 +48,39 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
   }
 
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
+    this.#underWay++;
     open(path, options.readOnly ? 'r' : 'r+', (error, fd) => {
       if (error !== null) {
         this.#failFile('open', path, error, done);
         return;
       }
       stat(path, (statError, stats) => {
-        if (statError === null) this.deliver(done, null, new FileQueue(this, path, fd, stats.size));
+        if (statError === null) this.#deliverFile(path, fd, stats.size, done);
         else close(fd, () => this.#failFile('open', path, statError, done));
       });
     });
   }
 
   create(path: string, done: DiskDone<DiskFile>): void {
+    this.#underWay++;
     open(path, 'w+', (error, fd) => {
-      if (error === null) this.deliver(done, null, new FileQueue(this, path, fd, 0));
+      if (error === null) this.#deliverFile(path, fd, 0, done);
       else this.#failFile('create', path, error, done);
     });
   }
 
   rename(source: string, target: string, done: DiskDone): void {
+    this.#underWay++;
     rename(source, target, (error) => this.#finish(`rename to ${target}`, source, error, done));
   }
 
   remove(path: string, done: DiskDone): void {
+    this.#underWay++;
     unlink(path, (error) => this.#finish('remove', path, error, done));
   }
 
   syncDirectory(path: string, done: DiskDone): void {
+    this.#underWay++;
     open(path, 'r', (error, fd) => {
       if (error !== null) {
         this.#finish('sync directory', path, error, done);
@@ -81,12 +95,14 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
   }
 
   hold(path: string, done: DiskDone): void {
+    this.#underWay++;
     holdDirectory(path).then(
       (hold) => {
-        this.#holds.set(path, hold);
-        this.deliver(done, null, undefined);
+        if (this.#isAbandoned) hold.release();
+        else this.#holds.set(path, hold);
+        this.#end(done, null, undefined);
       },
-      (error) => this.deliver(done, makeDiskError('hold directory', path, error), undefined),
+      (error) => this.#end(done, makeDiskError('hold directory', path, error), undefined),
     );
   }
 
@@ -95,8 +111,10 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
     this.#holds.delete(path);
   }
 
-  /** Releases what is still held: the end of a server that failed. */
-  releaseAll(): void {
+  async abandon(): Promise<void> {
+    this.#isAbandoned = true;
+    for (const file of this.#files) file.abandon();
+    if (!this.#isAtRest) await new Promise<void>((resolve) => this.#awaitingRest.push(resolve));
     for (const path of [...this.#holds.keys()]) this.release(path);
   }
 
@@ -119,6 +137,10 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
 
   deliver<T>(done: DiskDone<T>, error: DiskError | null, value: T): void {
     if (this.#turn.isStopped) return;
+    if (this.#turn.isFrozen) {
+      this.#turn.postpone(() => this.deliver(done, error, value));
+      return;
+    }
     try {
       done(error, value);
     } catch (fault) {
@@ -127,15 +149,42 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
     this.#turn.mark();
   }
 
+  onClosed(file: FileQueue): void {
+    this.#files.delete(file);
+    this.#maybeTellRest();
+  }
+
   /* --------------------------------------------------------------------------------------------- details ---- */
 
+  get #isAtRest(): boolean {
+    return this.#underWay === 0 && this.#files.size === 0;
+  }
+
+  #maybeTellRest(): void {
+    if (this.#isAtRest) for (const resolve of this.#awaitingRest.splice(0)) resolve();
+  }
+
+  /** An effect outside of files has taken place, or failed. */
+  #end<T>(done: DiskDone<T>, error: DiskError | null, value: T): void {
+    this.#underWay--;
+    this.deliver(done, error, value);
+    this.#maybeTellRest();
+  }
+
+  #deliverFile(path: string, fd: number, size: number, done: DiskDone<DiskFile>): void {
+    const file = new FileQueue(this, path, fd, size);
+    this.#files.add(file);
+    if (this.#isAbandoned) file.abandon();
+    this.#end(done, null, file);
+  }
+
   #finish(attempted: string, path: string, error: NodeJS.ErrnoException | null, done: DiskDone): void {
-    this.deliver(done, error === null ? null : makeDiskError(attempted, path, error), undefined);
+    this.#end(done, error === null ? null : makeDiskError(attempted, path, error), undefined);
   }
 
   /** A completion without a file: its receiver looks at the error first. */
   #failFile(attempted: string, path: string, error: NodeJS.ErrnoException, done: DiskDone<DiskFile>): void {
-    this.deliver(done as DiskDone<DiskFile | null>, makeDiskError(attempted, path, error), null);
+    this.#end(done as DiskDone<DiskFile | null>, makeDiskError(attempted, path, error), null);
   }
 
   /** Tells the sizes of files; one that has gone meanwhile is left out. */
@@ -143,14 +192,14 @@ export class NodeDisk implements Disk, TurnDisk, FileQueueHost {
     const entries: DirectoryEntry[] = [];
     let missing = names.length;
     let failure: DiskError | null = null;
-    if (missing === 0) this.deliver(done, null, entries);
+    if (missing === 0) this.#end(done, null, entries);
     for (const name of names) {
       const path = join(directory, name);
       stat(path, (error, stats) => {
         if (error === null) entries.push({ name, size: stats.size });
         else if (error.code !== 'ENOENT') failure ??= makeDiskError('inspect', path, error);
         missing--;
-        if (missing === 0) this.deliver(done, failure, entries);
+        if (missing === 0) this.#end(done, failure, entries);
       });
     }
   }

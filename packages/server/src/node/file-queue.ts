@@ -8,6 +8,8 @@ export interface FileQueueHost {
   /** The file was idle and now has effects; `start` or `finishLoneWrite` is called at the end of the turn. */
   onTouched(file: FileQueue): void;
   deliver<T>(done: DiskDone<T>, error: DiskError | null, value: T): void;
+  /** The file is closed. */
+  onClosed(file: FileQueue): void;
 }
 
 type Effect =
@@ -31,6 +33,10 @@ export class FileQueue implements DiskFile {
   readonly #effects: Effect[] = [];
   /** The first effect is taking place, or the disk has been told that there are effects. */
   #isBusy = false;
+  /** The first effect is taking place in the thread pool. */
+  #isRunning = false;
+  #isAbandoned = false;
+  #isClosed = false;
   #syncFailure: DiskError | null = null;
 
   constructor(host: FileQueueHost, path: string, fd: number, size: number) {
@@ -74,6 +80,14 @@ export class FileQueue implements DiskFile {
     this.#add({ kind: 'close' });
   }
 
+  /** The end of the process, so to speak: what takes place now ends, nothing else begins, and the file is closed. */
+  abandon(): void {
+    if (this.#isAbandoned) return;
+    this.#isAbandoned = true;
+    this.#effects.length = 0;
+    if (!this.#isRunning) this.#close();
+  }
+
   /**
    * Writes and syncs here and now, when a small write and its sync are all there is to do.
    *
@@ -96,11 +110,17 @@ export class FileQueue implements DiskFile {
 
   /** Starts the effects in the thread pool. */
   start(): void {
+    this.#isRunning = false;
+    if (this.#isAbandoned) {
+      this.#close();
+      return;
+    }
     const effect = this.#effects[0];
     if (effect === undefined) {
       this.#isBusy = false;
       return;
     }
+    this.#isRunning = true;
     if (this.#syncFailure !== null && effect.kind !== 'close') {
       this.#complete(this.#syncFailure);
       return;
@@ -129,12 +149,19 @@ export class FileQueue implements DiskFile {
         return;
       case 'close':
         this.#effects.length = 0;
-        close(this.#fd, () => {});
+        this.#close();
         return;
     }
   }
 
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    close(this.#fd, () => this.#host.onClosed(this));
+  }
+
   #add(effect: Effect): void {
+    if (this.#isAbandoned) return;
     this.#effects.push(effect);
     if (!this.#isBusy) this.#touch();
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { ByteStream, StreamEvents } from '@meerkat/core';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { NODE_CLOCK } from './clock.ts';
@@ -161,6 +161,82 @@ describe('a stream', () => {
     await core.until('closed reset by peer');
     expect(core.events.filter((event) => event.startsWith('closed'))).toHaveLength(1);
   });
+});
+
+describe('a frozen turn', () => {
+  function freeze(): void {
+    turn.freeze();
+    listener.freeze();
+  }
+
+  function thaw(): void {
+    turn.thaw();
+    listener.thaw();
+  }
+
+  test('takes connections and bytes, and tells of them in their order once it is thawed', async () => {
+    const socket = await dial();
+    socket.write('before');
+    await core.until('bytes before');
+    freeze();
+    socket.write(' while');
+    const late = await dial();
+    late.write('late');
+    const leaving = await dial();
+    leaving.end('leaving');
+    turn.run(() => core.note('from outside'));
+    // An echo that would come by itself, from a server beside this one, has come by then.
+    await echoElsewhere();
+    expect(core.events).toEqual(['bytes before']);
+    expect(core.streams).toHaveLength(1);
+    thaw();
+    await core.until('bytes  while');
+    await core.until('bytes late');
+    await core.until('bytes leaving');
+    await core.until('closed closed by peer');
+    expect(core.events).toContain('from outside');
+    expect(core.streams).toHaveLength(3);
+  });
+
+  test('tells of the end of a connection once it is thawed', async () => {
+    const socket = await dial();
+    socket.write('x');
+    await core.until('bytes x');
+    freeze();
+    socket.resetAndDestroy();
+    await echoElsewhere();
+    expect(core.events).toEqual(['bytes x']);
+    thaw();
+    await core.until('closed reset by peer');
+  });
+
+  test('a stream that the core had paused stays so', async () => {
+    const socket = await dial();
+    socket.write('1');
+    await core.until('bytes 1');
+    core.streams[0]?.pause();
+    freeze();
+    thaw();
+    socket.write('2');
+    await echoElsewhere();
+    expect(core.events).toEqual(['bytes 1']);
+    core.streams[0]?.resume();
+    await core.until('bytes 2');
+  });
+
+  /** A round trip on another port, several rounds of the event loop long. */
+  async function echoElsewhere(): Promise<void> {
+    const server = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    for (let i = 0; i < 3; i++) {
+      socket.write('x');
+      await once(socket, 'data');
+    }
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  }
 });
 
 test('a port in use rejects with the code of the system', async () => {

@@ -28,6 +28,11 @@ export interface Listener {
   close(): void;
   /** Waits until all connections are closed, at most that long, and breaks those that are left. */
   drain(timeoutMs: number): Promise<void>;
+  /** Breaks all connections. */
+  destroyAll(): void;
+  /** Reads nothing more: what clients send, and that they close, waits in the kernel. Goes with a frozen turn. */
+  freeze(): void;
+  thaw(): void;
 }
 
 /**
@@ -42,15 +47,16 @@ export function listen(
   onStream: (stream: ByteStream) => StreamEvents,
   onWarning: (message: string) => void,
 ): Promise<Listener> {
-  const sockets = new Set<Socket>();
+  const streams = new Set<SocketStream>();
   const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
     if (turn.isStopped) {
       socket.destroy();
       return;
     }
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    new SocketStream(socket, turn, options.traffic).open(onStream);
+    const stream = new SocketStream(socket, turn, options.traffic);
+    streams.add(stream);
+    socket.once('close', () => streams.delete(stream));
+    stream.open(onStream);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -63,7 +69,7 @@ export function listen(
       () => {
         server.off('error', reject);
         server.on('error', (error) => onWarning(`cannot accept a connection: ${error.message}`));
-        resolve(new SocketListener(server, sockets));
+        resolve(new SocketListener(server, streams));
       },
     );
   });
@@ -73,14 +79,14 @@ class SocketListener implements Listener {
   readonly host: string;
   readonly port: number;
   readonly #server: Server;
-  readonly #sockets: ReadonlySet<Socket>;
+  readonly #streams: ReadonlySet<SocketStream>;
 
-  constructor(server: Server, sockets: ReadonlySet<Socket>) {
+  constructor(server: Server, streams: ReadonlySet<SocketStream>) {
     const { address, port } = server.address() as AddressInfo;
     this.host = address;
     this.port = port;
     this.#server = server;
-    this.#sockets = sockets;
+    this.#streams = streams;
   }
 
   close(): void {
@@ -88,14 +94,26 @@ class SocketListener implements Listener {
   }
 
   async drain(timeoutMs: number): Promise<void> {
-    const closed = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    const closed = [...this.#streams].map((stream) => stream.closed);
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise((resolve) => {
       timer = setTimeout(resolve, timeoutMs);
     });
     await Promise.race([Promise.all(closed), timeout]);
     clearTimeout(timer);
-    for (const socket of this.#sockets) socket.destroy();
+    this.destroyAll();
+  }
+
+  destroyAll(): void {
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  freeze(): void {
+    for (const stream of this.#streams) stream.freeze();
+  }
+
+  thaw(): void {
+    for (const stream of this.#streams) stream.thaw();
   }
 }
 
@@ -109,6 +127,8 @@ class SocketStream implements ByteStream {
   /** The kernel did not take everything at once: `onDrain` is owed. */
   #isQueued = false;
   #isEnding = false;
+  /** The core wants to read nothing now. */
+  #isPaused = false;
   #closeReason = 'closed by this server';
 
   constructor(socket: Socket, turn: Turn, traffic: Traffic) {
@@ -128,13 +148,35 @@ class SocketStream implements ByteStream {
       this.#closeReason = error.code === 'ECONNRESET' ? 'reset by peer' : (error.code ?? error.message);
     });
     socket.on('close', this.#onClose);
+    if (this.#turn.isFrozen) {
+      this.freeze();
+      this.#turn.postpone(() => this.#accept(onStream));
+    } else {
+      this.#accept(onStream);
+    }
+  }
+
+  #accept(onStream: (stream: ByteStream) => StreamEvents): void {
+    if (this.#socket.destroyed) return;
     try {
       this.#events = onStream(this);
     } catch (error) {
-      socket.destroy();
+      this.#socket.destroy();
       this.#turn.fail(error);
     }
     this.#turn.mark();
+  }
+
+  get closed(): Promise<unknown> {
+    return new Promise((resolve) => this.#socket.once('close', resolve));
+  }
+
+  freeze(): void {
+    this.#socket.pause();
+  }
+
+  thaw(): void {
+    if (!this.#isPaused || this.#isEnding) this.#socket.resume();
   }
 
   get queuedBytes(): number {
@@ -163,10 +205,12 @@ class SocketStream implements ByteStream {
   }
 
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#socket.resume();
   }
 
@@ -184,6 +228,10 @@ class SocketStream implements ByteStream {
 
   readonly #onWritten = (): void => {
     if (!this.#isQueued || this.#socket.writableLength > 0 || this.#turn.isStopped) return;
+    if (this.#turn.isFrozen) {
+      this.#turn.postpone(this.#onWritten);
+      return;
+    }
     this.#isQueued = false;
     try {
       this.#events?.onDrain();
@@ -204,6 +252,10 @@ class SocketStream implements ByteStream {
 
   readonly #onClose = (): void => {
     if (this.#turn.isStopped) return;
+    if (this.#turn.isFrozen) {
+      this.#turn.postpone(this.#onClose);
+      return;
+    }
     const events = this.#events;
     this.#events = null;
     try {

@@ -23,6 +23,9 @@ export interface TurnDisk {
  * So everything that arrived in one round of the loop leaves in one write per connection and one sync.
  *
  * An error thrown by the core is a mistake of ours: it ends this server, not the process.
+ *
+ * A turn can be frozen, as SIGSTOP freezes a process: nothing is delivered, no turn ends and no timer rings until it is
+ * thawed, and then time has passed. Whoever has an event for the core while `isFrozen` hands it to `postpone`.
  */
 export class Turn {
   readonly #clock: Clock;
@@ -30,6 +33,11 @@ export class Turn {
   #core: TurnCore | null = null;
   #disk: TurnDisk | null = null;
   #isMarked = false;
+  #isFrozen = false;
+  /** Events that came while frozen, in their order. */
+  #postponed: (() => void)[] = [];
+  /** Those who wait for the end of a turn. */
+  #awaitingEnd: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
   #timerAtMs = 0;
 
@@ -47,12 +55,54 @@ export class Turn {
   /** After this no event reaches the core. */
   stop(): void {
     this.#core = null;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#postponed = [];
+    this.#disarmTimer();
+    this.#tellEnd();
   }
 
   get isStopped(): boolean {
     return this.#core === null;
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
+  }
+
+  freeze(): void {
+    this.#isFrozen = true;
+    this.#disarmTimer();
+  }
+
+  thaw(): void {
+    this.#isFrozen = false;
+    for (const event of this.#postponed.splice(0)) event();
+    this.mark();
+  }
+
+  /** Keeps an event until the turn is thawed. */
+  postpone(event: () => void): void {
+    if (this.#core !== null) this.#postponed.push(event);
+  }
+
+  /** Delivers an event that comes from neither a socket nor a file. */
+  run(event: () => void): void {
+    if (this.#core === null) return;
+    if (this.#isFrozen) {
+      this.postpone(() => this.run(event));
+      return;
+    }
+    try {
+      event();
+    } catch (error) {
+      this.fail(error);
+    }
+    this.mark();
+  }
+
+  /** Resolves once a turn has ended: what the core has written until now is with the kernel then. */
+  ended(): Promise<void> {
+    this.mark();
+    return new Promise((resolve) => this.#awaitingEnd.push(resolve));
   }
 
   /** An event was delivered: the turn needs an end. */
@@ -71,6 +121,8 @@ export class Turn {
 
   readonly #end = (): void => {
     this.#isMarked = false;
+    // Whoever thaws it marks it anew.
+    if (this.#isFrozen) return;
     try {
       for (let round = 0; ; round++) {
         this.#core?.onTurnEnd();
@@ -81,18 +133,27 @@ export class Turn {
         break;
       }
       this.#armTimer();
+      this.#tellEnd();
     } catch (error) {
       this.fail(error);
     }
   };
+
+  #tellEnd(): void {
+    for (const resolve of this.#awaitingEnd.splice(0)) resolve();
+  }
+
+  #disarmTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
 
   #armTimer(): void {
     if (this.#core === null) return;
     const deadlineMs = this.#core.nextDeadlineMs();
     // A timer that rings too early does no harm: it is armed again then.
     if (this.#timer !== null && this.#timerAtMs <= deadlineMs) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#disarmTimer();
     if (deadlineMs === Number.POSITIVE_INFINITY) return;
     const delayMs = Math.ceil(deadlineMs - this.#clock.monotonicMs());
     this.#timerAtMs = deadlineMs;

@@ -67,6 +67,7 @@ function view(more: Partial<ServerView> = {}): ServerView {
       count: 0,
     },
     connections: () => [],
+    sessions: () => [],
     sessionBuckets: () => [],
     connectionBuckets: () => [],
     ephemerals: () => new Map(),

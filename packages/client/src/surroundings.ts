@@ -1,0 +1,69 @@
+import { AbortedError, type Outcome, TimeoutError } from './errors.ts';
+import type { MonotonicClock, Random } from './machine/ports.ts';
+import type { About, CallOptions } from './requester.ts';
+
+/** What retries and conveniences need of the world besides the session; a simulator gives them a virtual one. */
+export interface Surroundings {
+  readonly clock: MonotonicClock;
+  readonly random: Random;
+  /** Calls `run` once after so many milliseconds, unless the function that it returns is called before. */
+  setTimer(delayMs: number, run: () => void): () => void;
+}
+
+/**
+ * The time that a caller gave to a whole convenience, dealt out to the requests it consists of.
+ *
+ * Without a budget of its own every request would get the full `timeoutMs`.
+ */
+export class Budget {
+  readonly #options: CallOptions;
+  readonly #surroundings: Surroundings;
+  readonly #about: About;
+  readonly #endMs: number | null;
+
+  constructor(options: CallOptions, surroundings: Surroundings, about: About) {
+    const { timeoutMs } = options;
+    this.#options = options;
+    this.#surroundings = surroundings;
+    this.#about = about;
+    this.#endMs = timeoutMs === undefined ? null : surroundings.clock.monotonicMs() + timeoutMs;
+  }
+
+  /**
+   * Signal and remaining time for the next request.
+   *
+   * @param outcome what has become of the convenience so far, should it end here
+   * @throws AbortedError or TimeoutError when there is no time left
+   */
+  next(outcome: Outcome = 'not-applied'): CallOptions {
+    const { signal } = this.#options;
+    if (signal?.aborted === true) throw new AbortedError({ ...this.#about, outcome, cause: signal.reason });
+    if (this.#endMs === null) return signal === undefined ? NO_OPTIONS : { signal };
+    const timeoutMs = this.#endMs - this.#surroundings.clock.monotonicMs();
+    if (timeoutMs <= 0) throw new TimeoutError({ ...this.#about, outcome });
+    return { signal, timeoutMs };
+  }
+
+  /** Waits; rejects as `next` does as soon as the caller gives up. */
+  pause(delayMs: number, outcome: Outcome = 'not-applied'): Promise<void> {
+    const { signal } = this.#options;
+    return new Promise((resolve, reject) => {
+      const leftMs = this.#endMs === null ? delayMs : this.#endMs - this.#surroundings.clock.monotonicMs();
+      const end = () => {
+        cancel();
+        signal?.removeEventListener('abort', end);
+        try {
+          this.next(outcome);
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const cancel = this.#surroundings.setTimer(Math.max(0, Math.min(delayMs, leftMs)), end);
+      if (signal?.aborted === true) end();
+      else signal?.addEventListener('abort', end);
+    });
+  }
+}
+
+const NO_OPTIONS: CallOptions = Object.freeze({});

@@ -2,6 +2,10 @@
 //
 //   npm run bench -- [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
 //
+//   npm run bench -- client [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
+//
+//   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
+//   --server     the server that the clients talk to: meerkat, or apache
 //   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "many znodes"; for instance --only '^reads|start'
@@ -16,6 +20,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
+import { measureClients } from './measure/clients.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
 import { measureStart } from './measure/start.mjs';
@@ -23,12 +28,14 @@ import { measureCeiling, measureThroughput, WORKLOADS, warmUp } from './measure/
 import { killAll } from './processes.mjs';
 import { formatTable, median, ratioOf } from './report.mjs';
 
-const { values: options } = parseArgs({
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '.' },
     pairs: { type: 'string' },
     meerkat: { type: 'string' },
+    server: { type: 'string', default: 'meerkat' },
   },
 });
 const only = new RegExp(options.only, 'i');
@@ -68,6 +75,7 @@ try {
 async function main() {
   mkdirSync(directory, { recursive: true });
   await buildLoadGenerator(progress);
+  if (positionals[0] === 'client') return console.log(await measureClients(clientOptions(), directory, progress));
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
   const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];
@@ -85,6 +93,13 @@ async function main() {
   if (only.test('start')) add(await measureStart(engines, directory, amounts));
   if (only.test('many znodes')) add(await measureManyZnodes(engines, directory, amounts, progress));
   console.log(`${formatTable(rows, 'Apache ZooKeeper')}\n\n${describeRun(apache)}`);
+}
+
+function clientOptions() {
+  const engine = options.server === 'apache' ? apacheEngine() : meerkatEngine(options.meerkat);
+  if (engine === null) throw new Error('the package zookeeper is not installed: apt-get install zookeeper');
+  const rounds = options.pairs === undefined ? undefined : Number(options.pairs);
+  return { engine, only, isQuick: options.quick, rounds };
 }
 
 /** Throughput and latency: both servers run all the time, one of them under load. */

@@ -40,11 +40,11 @@ export function formatTable(rows, referenceName) {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-function formatRatio({ median: middle, min, max }) {
+export function formatRatio({ median: middle, min, max }) {
   return min === max ? `${middle.toFixed(2)}×` : `${middle.toFixed(2)}× (${min.toFixed(2)} … ${max.toFixed(2)})`;
 }
 
-function formatLimit(limit, row, ratio) {
+export function formatLimit(limit, row, ratio) {
   if (limit === undefined) return '–';
   const mark = (isMet) => (isMet === null ? '' : isMet ? ' ✓' : ' ✗');
   if (limit.valueMax !== undefined) {

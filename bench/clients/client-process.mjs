@@ -1,0 +1,43 @@
+// The parent's end of a worker: one client in a process of its own.
+import { fileURLToPath } from 'node:url';
+import { exited, start } from '../processes.mjs';
+
+const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
+
+export class ClientProcess {
+  #child;
+
+  constructor(name, { port, root, directory }) {
+    this.name = name;
+    this.#child = start(process.execPath, [WORKER, name, String(port), root, directory], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+  }
+
+  /** Resolves once it is connected and its znodes are there. */
+  ready() {
+    return this.#answer();
+  }
+
+  slice(request) {
+    this.#child.send(request);
+    return this.#answer();
+  }
+
+  async end() {
+    this.#child.disconnect();
+    await exited(this.#child);
+  }
+
+  #answer() {
+    return new Promise((resolve, reject) => {
+      const onExit = (code, signal) => reject(new Error(`the process of ${this.name} ended with ${signal ?? code}`));
+      this.#child.once('exit', onExit);
+      this.#child.once('message', (answer) => {
+        this.#child.off('exit', onExit);
+        if (answer.error === undefined) resolve(answer);
+        else reject(new Error(`${this.name}: ${answer.error}`));
+      });
+    });
+  }
+}

@@ -1,13 +1,12 @@
+import type { Clock } from './clock.ts';
 import { AbortedError, type Outcome, TimeoutError } from './errors.ts';
-import type { MonotonicClock, Random } from './machine/ports.ts';
+import type { Random } from './machine/ports.ts';
 import type { About, CallOptions } from './requester.ts';
 
 /** What retries and conveniences need of the world besides the session; a simulator gives them a virtual one. */
 export interface Surroundings {
-  readonly clock: MonotonicClock;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'schedule'>;
   readonly random: Random;
-  /** Calls `run` once after so many milliseconds, unless the function that it returns is called before. */
-  setTimer(delayMs: number, run: () => void): () => void;
 }
 
 /**
@@ -59,7 +58,7 @@ export class Budget {
           reject(error);
         }
       };
-      const cancel = this.#surroundings.setTimer(Math.max(0, Math.min(delayMs, leftMs)), end);
+      const cancel = this.#surroundings.clock.schedule(Math.max(0, Math.min(delayMs, leftMs)), end);
       if (signal?.aborted === true) end();
       else signal?.addEventListener('abort', end);
     });

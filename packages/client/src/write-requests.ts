@@ -1,0 +1,89 @@
+import {
+  type Acl,
+  type CheckRequest,
+  CreateMode,
+  type CreateRequest,
+  type DeleteRequest,
+  EMPTY_BYTES,
+  OPEN_ACL,
+  OpCode,
+  type SetDataRequest,
+} from '@meerkat/protocol';
+import { type Data, toBytes } from './data.ts';
+import { BadArgumentsError } from './errors.ts';
+import type { About } from './requester.ts';
+
+/*
+ * The records of writes, for a request of its own as for a part of a transaction. Paths are absolute already. All of
+ * these throw a BadArgumentsError for what can be seen to be wrong before it is sent.
+ */
+
+/** What kind of znode is created. */
+export interface CreateShape {
+  readonly mode?: 'persistent' | 'ephemeral' | 'container' | undefined;
+  readonly sequential?: boolean | undefined;
+  readonly ttlMs?: number | undefined;
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** The op code and the flags belong together: outside of a multi the server goes by the one, inside by the other. */
+export function makeCreate(path: string, data: Data | undefined, shape: CreateShape, about: About): CreateRequest {
+  const { mode = 'persistent', sequential = false, ttlMs, acl = OPEN_ACL } = shape;
+  const record = { path, data: data === undefined ? EMPTY_BYTES : checkedBytes(data, about), acl };
+  if (ttlMs !== undefined) {
+    if (mode !== 'persistent') throw bad(about, `a znode with ttlMs is persistent, not ${mode}`);
+    if (!Number.isInteger(ttlMs) || ttlMs < 1 || ttlMs > TTL_MS_MAX) {
+      throw bad(about, `ttlMs is a whole number from 1 to ${TTL_MS_MAX}, not ${ttlMs}`);
+    }
+    const flags = sequential ? CreateMode.persistentSequentialWithTtl : CreateMode.persistentWithTtl;
+    return { op: OpCode.createTTL, ...record, flags, ttl: ttlMs };
+  }
+  switch (mode) {
+    case 'persistent': {
+      const flags = sequential ? CreateMode.persistentSequential : CreateMode.persistent;
+      return { op: OpCode.create2, ...record, flags, ttl: -1 };
+    }
+    case 'ephemeral': {
+      const flags = sequential ? CreateMode.ephemeralSequential : CreateMode.ephemeral;
+      return { op: OpCode.create2, ...record, flags, ttl: -1 };
+    }
+    case 'container':
+      if (sequential) throw bad(about, 'a container cannot be sequential');
+      return { op: OpCode.createContainer, ...record, flags: CreateMode.container, ttl: -1 };
+    default:
+      throw bad(about, `mode is 'persistent', 'ephemeral' or 'container', not ${String(mode)}`);
+  }
+}
+
+export function makeSetData(path: string, data: Data, version: number | undefined, about: About): SetDataRequest {
+  return { op: OpCode.setData, path, data: checkedBytes(data, about), version: checkedVersion(version, about) };
+}
+
+export function makeDelete(path: string, version: number | undefined, about: About): DeleteRequest {
+  return { op: OpCode.delete, path, version: checkedVersion(version, about) };
+}
+
+export function makeCheck(path: string, version: number | undefined, about: About): CheckRequest {
+  return { op: OpCode.check, path, version: checkedVersion(version, about) };
+}
+
+/** −1 stands for any version. A version that is no number would arrive as 0, and as a condition that was not meant. */
+export function checkedVersion(version: number | undefined, about: About): number {
+  if (version === undefined) return ANY_VERSION;
+  if (version === (version | 0)) return version;
+  throw bad(about, `a version is a whole number of 32 bits, not ${version}`);
+}
+
+export const ANY_VERSION = -1;
+
+/** Five bytes of milliseconds, 34 years (EphemeralType.TTL). */
+const TTL_MS_MAX = 0xff_ffff_ffff;
+
+function checkedBytes(data: Data, about: About): Uint8Array | null {
+  if (typeof data === 'string' || data === null || data instanceof Uint8Array) return toBytes(data);
+  throw bad(about, `data is a string, a Uint8Array or null, not ${typeof data}; a codec turns other values into bytes`);
+}
+
+function bad(about: About, detail: string): BadArgumentsError {
+  return new BadArgumentsError({ ...about, detail });
+}

@@ -1,4 +1,5 @@
 import type { Request } from '@meerkat/protocol';
+import type { ReplyReader } from './replies.ts';
 import type { WatchListener } from './watches.ts';
 
 /** Why a request has no result. What it is about (path, operation) the one who asked knows. */
@@ -28,7 +29,8 @@ export type FailureKind =
  */
 export class Call {
   readonly request: Request;
-  /** Receives what `readReply` made of the reply. */
+  readonly read: ReplyReader;
+  /** Receives what `read` made of the reply. */
   readonly resolve: (result: never) => void;
   readonly reject: (failure: CallFailure) => void;
   /** Hears of the watch that this request leaves behind; null for none. */
@@ -39,20 +41,29 @@ export class Call {
   xid = 0;
   /** Monotonic milliseconds. */
   sentAtMs = 0;
+  /** Connections that were lost while it was in flight. */
+  losses = 0;
   /** Resolved, rejected or given up: what still comes for it is dropped. */
   isSettled = false;
 
   constructor(
     request: Request,
+    read: ReplyReader,
     resolve: (result: never) => void,
     reject: (failure: CallFailure) => void,
     listener: WatchListener | null,
     isRepeatable: boolean,
   ) {
     this.request = request;
+    this.read = read;
     this.resolve = resolve;
     this.reject = reject;
     this.listener = listener;
     this.isRepeatable = isRepeatable;
+  }
+
+  /** The server may have done what it asks for. */
+  get wasSent(): boolean {
+    return this.xid !== 0 || this.losses > 0;
   }
 }

@@ -23,6 +23,12 @@ export interface Target extends HostPort {
   readonly address: string;
 }
 
+/** host:port, and the address when it says more. For people. */
+export function formatServer({ host, port, address }: Target): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return address === host ? `${name}:${port}` : `${name}:${port} (${address})`;
+}
+
 /** Why one attempt to reach a server came to nothing. */
 export type AttemptFailure =
   /** The name could not be looked up. */

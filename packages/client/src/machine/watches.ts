@@ -1,4 +1,13 @@
-/** The vocabulary of watches inside this package. */
+import {
+  AddWatchMode,
+  ErrorCode,
+  EventType,
+  OpCode,
+  parentOf,
+  type Request,
+  type SetWatchesRequest,
+  WatcherType,
+} from '@meerkat/protocol';
 
 /** What happened to a watched znode. */
 export type WatchEventType = 'created' | 'deleted' | 'changed' | 'children';
@@ -16,7 +25,334 @@ export interface WatchListener {
   /** The connection is gone; the watch is armed again on the next one. Persistent watches miss what happens meanwhile. */
   onWatchSuspended(): void;
   /** The watch is armed again, after `onWatchSuspended`; a persistent one may have missed events before this. */
-  onWatchRearmed(): void;
-  /** The watch is gone for good: the client was closed, or the server refused to arm it again. Nothing follows. */
-  onWatchEnded(reason: 'closed' | 'auth-failed' | 'refused'): void;
+  onWatchRearmed(sameSession: boolean): void;
+  /** The watch is gone for good. Nothing follows. */
+  onWatchEnded(reason: WatchEnd): void;
+}
+
+export type WatchEnd = 'closed' | 'auth-failed' | 'removed';
+
+/** The lists in which a path can stand. The first three are one-shot. */
+export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
+
+/**
+ * Who waits for which watch: the client's image of what the server holds for its connection.
+ *
+ * A server knows one entry for a connection and a path. Since 3.9 the entry is a set of modes; before, the mode that
+ * was set last replaces the others, so that `get` with a watch would silently end a recursive watch on the same path.
+ * Hence two rules, which hold on every server:
+ *
+ * 1. Where a persistent or recursive watch stands on exactly that path, it serves the one-shot watches too, and the
+ *    server is not asked for them (`isCovered`), unless it is known to keep modes apart.
+ * 2. A recursive watch tells nothing of 'children'. It is told from the creation and deletion of a direct child. A
+ *    server that keeps modes apart tells it as well; the zxid shows that it is the same change.
+ */
+export class Watches {
+  readonly #entries: Map<string, Entry> = new Map();
+  #recursiveCount = 0;
+  /** Whether the connected server keeps the modes of a path apart (3.9 and newer); null = not known yet. */
+  keepsModes: boolean | null = null;
+
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
+
+  /** Number of paths with a watch. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** True when the server must not be asked for the one-shot watch of this request, because it would replace another. */
+  isCovered(request: Request): boolean {
+    if (this.keepsModes === true || this.#entries.size === 0) return false;
+    switch (request.op) {
+      case OpCode.exists:
+      case OpCode.getData:
+      case OpCode.getChildren:
+      case OpCode.getChildren2: {
+        const entry = this.#entries.get(request.path);
+        return entry?.hasLasting === true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  /** An addWatch is about to be sent. @returns the mode to send: a recursive watch is never replaced by a plain one */
+  onAddWatchSent(path: string, mode: number): number {
+    const entry = this.#entryOf(path);
+    if (mode === AddWatchMode.persistentRecursive) entry.isRecursiveSent = true;
+    else entry.isPersistentSent = true;
+    const isReplaced = this.keepsModes !== true && (entry.isRecursiveSent || entry.recursive.size > 0);
+    return isReplaced ? AddWatchMode.persistentRecursive : mode;
+  }
+
+  /** The reply to a request with a watch: the server holds the watch now, if the reply is one that leaves it behind. */
+  onReply(request: Request, code: number, listener: WatchListener): void {
+    switch (request.op) {
+      case OpCode.exists:
+        if (code === ErrorCode.ok) this.add('data', request.path, listener);
+        else if (code === ErrorCode.noNode) this.add('exist', request.path, listener);
+        return;
+      case OpCode.getData:
+        if (code === ErrorCode.ok) this.add('data', request.path, listener);
+        return;
+      case OpCode.getChildren:
+      case OpCode.getChildren2:
+        if (code === ErrorCode.ok) this.add('child', request.path, listener);
+        return;
+      case OpCode.addWatch:
+        if (code !== ErrorCode.ok) return;
+        this.add(
+          request.mode === AddWatchMode.persistentRecursive ? 'recursive' : 'persistent',
+          request.path,
+          listener,
+        );
+        return;
+      default:
+    }
+  }
+
+  add(kind: WatchKind, path: string, listener: WatchListener): void {
+    const listeners = this.#entryOf(path)[kind];
+    if (kind === 'recursive' && !listeners.has(listener)) this.#recursiveCount++;
+    listeners.add(listener);
+  }
+
+  has(kind: WatchKind, path: string): boolean {
+    return (this.#entries.get(path)?.[kind].size ?? 0) > 0;
+  }
+
+  /** @returns true when this was the last listener of its kind on that path, so that the server's watch can go */
+  remove(kind: WatchKind, path: string, listener: WatchListener): boolean {
+    const entry = this.#entries.get(path);
+    if (entry === undefined || !entry[kind].delete(listener)) return false;
+    if (kind === 'recursive') this.#recursiveCount--;
+    const isLast = entry[kind].size === 0;
+    if (isLast && kind === 'recursive') entry.isRecursiveSent = false;
+    if (isLast && kind === 'persistent') entry.isPersistentSent = false;
+    this.#dropIfEmpty(path, entry);
+    return isLast;
+  }
+
+  /** Takes everybody of these kinds off a path; they are told. */
+  removeAll(kinds: readonly WatchKind[], path: string): void {
+    const entry = this.#entries.get(path);
+    if (entry === undefined) return;
+    for (const kind of kinds) {
+      for (const listener of [...entry[kind]]) {
+        this.remove(kind, path, listener);
+        listener.onWatchEnded('removed');
+      }
+    }
+  }
+
+  /**
+   * The requests that take the last persistent or recursive watch off a path on the server. One that keeps no modes
+   * apart can only drop the whole entry; what is still wanted there is armed again behind it.
+   */
+  removalRequests(kind: 'persistent' | 'recursive', path: string, lastZxid: number): Request[] {
+    if (this.keepsModes === true) {
+      const watcherType = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
+      return [{ op: OpCode.removeWatches, path, watcherType }];
+    }
+    const entry = this.#entries.get(path);
+    // Without the recursive watch nothing has changed for the server: the entry is recursive still.
+    if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
+    const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType: WatcherType.any }];
+    if (entry !== undefined) requests.push(...this.#setWatches([[path, entry]], lastZxid));
+    return requests;
+  }
+
+  /** A notification. What is one-shot is taken off. */
+  onEvent(type: number, path: string, zxid: bigint | null): void {
+    const name = EVENT_NAMES.get(type);
+    if (name === undefined) return;
+    const event: WatchEvent = { type: name, path, zxid };
+    const told = new Set<WatchListener>();
+    const entry = this.#entries.get(path);
+    if (entry !== undefined) {
+      if (name === 'children') {
+        if (zxid === null || zxid !== entry.childrenZxid) {
+          entry.childrenZxid = zxid;
+          consume(entry.child, event, told);
+          tell(entry.persistent, event, told);
+        }
+      } else {
+        consume(entry.data, event, told);
+        consume(entry.exist, event, told);
+        if (name === 'deleted') consume(entry.child, event, told);
+        tell(entry.persistent, event, told);
+      }
+      this.#dropIfEmpty(path, entry);
+    }
+    if (name === 'children' || this.#recursiveCount === 0) return;
+    for (let above = path; above !== ''; above = parentOf(above)) {
+      const recursive = this.#entries.get(above)?.recursive;
+      if (recursive !== undefined) tell(recursive, event, told);
+    }
+    if (name === 'created' || name === 'deleted') this.#deriveChildren(parentOf(path), zxid);
+  }
+
+  onDisconnected(): void {
+    this.keepsModes = null;
+    for (const [path, entry] of this.#entries) {
+      entry.isPersistentSent = false;
+      entry.isRecursiveSent = false;
+      entry.childrenZxid = null;
+      this.#dropIfEmpty(path, entry);
+    }
+    for (const listener of this.#everybody()) listener.onWatchSuspended();
+  }
+
+  /** The requests that arm everything on a new connection, and let the server tell what one-shot watches missed. */
+  rearmRequests(lastZxid: number): SetWatchesRequest[] {
+    return this.#setWatches(this.#entries, lastZxid);
+  }
+
+  onRearmed(sameSession: boolean): void {
+    for (const listener of this.#everybody()) listener.onWatchRearmed(sameSession);
+  }
+
+  /** Nothing will be told any more. */
+  end(reason: WatchEnd): void {
+    const everybody = this.#everybody();
+    this.#entries.clear();
+    this.#recursiveCount = 0;
+    for (const listener of everybody) listener.onWatchEnded(reason);
+  }
+
+  /** 'children' of a path with a recursive watch, from what happened to a direct child. */
+  #deriveChildren(path: string, zxid: bigint | null): void {
+    const entry = this.#entries.get(path);
+    if (entry === undefined || entry.recursive.size === 0 || entry.child.size + entry.persistent.size === 0) return;
+    if (zxid !== null && zxid === entry.childrenZxid) return;
+    entry.childrenZxid = zxid;
+    const event: WatchEvent = { type: 'children', path, zxid };
+    const told = new Set<WatchListener>();
+    consume(entry.child, event, told);
+    tell(entry.persistent, event, told);
+    this.#dropIfEmpty(path, entry);
+  }
+
+  #setWatches(entries: Iterable<[string, Entry]>, relativeZxid: number): SetWatchesRequest[] {
+    const requests: SetWatchesRequest[] = [];
+    let batch = new Batch();
+    for (const [path, entry] of entries) {
+      if (entry.data.size > 0) batch.add('dataWatches', path);
+      if (entry.exist.size > 0) batch.add('existWatches', path);
+      if (entry.child.size > 0) batch.add('childWatches', path);
+      if (entry.persistent.size > 0) batch.add('persistentWatches', path);
+      if (entry.recursive.size > 0) batch.add('persistentRecursiveWatches', path);
+      if (batch.length < BATCH_LENGTH) continue;
+      requests.push(batch.toRequest(relativeZxid));
+      batch = new Batch();
+    }
+    if (batch.length > 0) requests.push(batch.toRequest(relativeZxid));
+    return requests;
+  }
+
+  #everybody(): Set<WatchListener> {
+    const everybody = new Set<WatchListener>();
+    for (const entry of this.#entries.values()) {
+      for (const kind of KINDS) for (const listener of entry[kind]) everybody.add(listener);
+    }
+    return everybody;
+  }
+
+  #entryOf(path: string): Entry {
+    let entry = this.#entries.get(path);
+    if (entry === undefined) {
+      entry = new Entry();
+      this.#entries.set(path, entry);
+    }
+    return entry;
+  }
+
+  #dropIfEmpty(path: string, entry: Entry): void {
+    if (entry.isEmpty) this.#entries.delete(path);
+  }
+}
+
+/** Everybody who waits for something on one path. */
+class Entry {
+  readonly data: Set<WatchListener> = new Set();
+  readonly exist: Set<WatchListener> = new Set();
+  readonly child: Set<WatchListener> = new Set();
+  readonly persistent: Set<WatchListener> = new Set();
+  readonly recursive: Set<WatchListener> = new Set();
+  /** An addWatch of that mode has left on this connection; its reply may not have come yet. */
+  isPersistentSent = false;
+  isRecursiveSent = false;
+  /** zxid of the last 'children' that was told, to tell it once. */
+  childrenZxid: bigint | null = null;
+
+  /** A persistent or recursive watch stands here, or will in a moment. */
+  get hasLasting(): boolean {
+    return this.isPersistentSent || this.isRecursiveSent || this.persistent.size > 0 || this.recursive.size > 0;
+  }
+
+  get isEmpty(): boolean {
+    return !this.hasLasting && this.data.size === 0 && this.exist.size === 0 && this.child.size === 0;
+  }
+}
+
+type ListName = 'dataWatches' | 'existWatches' | 'childWatches' | 'persistentWatches' | 'persistentRecursiveWatches';
+
+/** The paths of one setWatches. */
+class Batch {
+  /** Characters of all paths. */
+  length = 0;
+  readonly #lists: Record<ListName, string[]> = {
+    dataWatches: [],
+    existWatches: [],
+    childWatches: [],
+    persistentWatches: [],
+    persistentRecursiveWatches: [],
+  };
+
+  add(list: ListName, path: string): void {
+    this.#lists[list].push(path);
+    this.length += path.length + 1;
+  }
+
+  /** Without persistent watches the older operation does, which servers before 3.6 know. */
+  toRequest(relativeZxid: number): SetWatchesRequest {
+    const { persistentWatches, persistentRecursiveWatches } = this.#lists;
+    const isPlain = persistentWatches.length + persistentRecursiveWatches.length === 0;
+    return { op: isPlain ? OpCode.setWatches : OpCode.setWatches2, relativeZxid, ...this.#lists };
+  }
+}
+
+/** Characters of paths in one setWatches, as other clients batch them; far below jute.maxbuffer. */
+const BATCH_LENGTH = 128 * 1024;
+
+const KINDS: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
+
+const EVENT_NAMES: ReadonlyMap<number, WatchEventType> = new Map([
+  [EventType.nodeCreated, 'created'],
+  [EventType.nodeDeleted, 'deleted'],
+  [EventType.nodeDataChanged, 'changed'],
+  [EventType.nodeChildrenChanged, 'children'],
+]);
+
+/** Tells each listener once, whatever the number of lists it stands in. */
+function tell(listeners: Set<WatchListener>, event: WatchEvent, told: Set<WatchListener>): void {
+  if (listeners.size === 0) return;
+  for (const listener of [...listeners]) {
+    if (told.has(listener)) continue;
+    told.add(listener);
+    listener.onWatchEvent(event);
+  }
+}
+
+function consume(listeners: Set<WatchListener>, event: WatchEvent, told: Set<WatchListener>): void {
+  if (listeners.size === 0) return;
+  const waiting = [...listeners];
+  listeners.clear();
+  for (const listener of waiting) {
+    if (told.has(listener)) continue;
+    told.add(listener);
+    listener.onWatchEvent(event);
+  }
 }

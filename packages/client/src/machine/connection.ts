@@ -1,0 +1,304 @@
+import { AddWatchMode, ErrorCode, JuteReader, OpCode, type Request, SpecialXid, WatcherType } from '@meerkat/protocol';
+import { Call, type CallFailure, type FailureKind } from './call.ts';
+import type { Credentials } from './credentials.ts';
+import { Fifo } from './fifo.ts';
+import type { Outbox } from './outbox.ts';
+import { readNothing } from './replies.ts';
+import type { Timing } from './timing.ts';
+import type { Watches, WatchListener } from './watches.ts';
+
+/** Told once: null for success. */
+export type Settle = (failure: CallFailure | null) => void;
+
+/** What a connection tells the session that stands on it. */
+export interface ConnectionEvents {
+  /** Every reply shows how far the server is; larger ones than before are told. */
+  onZxidSeen(zxid: number): void;
+  onCredentialsRefused(): void;
+  onRearmed(): void;
+  /** What the server sent makes no sense: the connection is of no use. */
+  onBadReply(what: string): void;
+  /** Everything that was sent has been answered. */
+  onIdle(): void;
+}
+
+export interface ConnectionParts {
+  readonly outbox: Outbox;
+  readonly timing: Timing;
+  readonly watches: Watches;
+  /** host:port, for people. */
+  readonly serverName: string;
+  /** Longest request frame that servers take. Bytes. */
+  readonly requestBytesMax: number;
+  readonly replyBytesMax: number;
+}
+
+/**
+ * The traffic of one connection after its handshake: requests go out, replies and events come in, in order.
+ *
+ *     send ──► [ in flight: 7 6 5 ] ──► reply 5 settles the oldest
+ *
+ * Answers with special numbers (events −1, pings −2, credentials −4, watches −8) interleave with the replies; each kind
+ * is answered in the order in which it was sent.
+ */
+export class Connection {
+  readonly #outbox: Outbox;
+  readonly #timing: Timing;
+  readonly #watches: Watches;
+  readonly #serverName: string;
+  readonly #requestBytesMax: number;
+  readonly #events: ConnectionEvents;
+  readonly #reader: JuteReader;
+  readonly #inFlight: Fifo<Call> = new Fifo();
+  readonly #pings: Fifo<{ readonly sentAtMs: number; readonly settle: Settle | null }> = new Fifo();
+  readonly #sentCredentials: Fifo<Credentials> = new Fifo();
+  #nextXid = 1;
+  #lastZxid = 0;
+  #rearmsInFlight = 0;
+  #isModeProbeSent = false;
+
+  constructor(parts: ConnectionParts, events: ConnectionEvents) {
+    this.#outbox = parts.outbox;
+    this.#timing = parts.timing;
+    this.#watches = parts.watches;
+    this.#serverName = parts.serverName;
+    this.#requestBytesMax = parts.requestBytesMax;
+    this.#reader = new JuteReader(undefined, parts.replyBytesMax);
+    this.#events = events;
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.length;
+  }
+
+  /* ------------------------------------------------------------------------------------------------ sending ---- */
+
+  send(call: Call): void {
+    const { request } = call;
+    const xid = this.#nextXid;
+    const sent = call.listener === null ? request : this.#asWatched(request);
+    const frameBytes = this.#outbox.write(xid, sent, this.#requestBytesMax);
+    if (frameBytes > this.#requestBytesMax) {
+      const detail = `the request takes ${frameBytes} bytes, servers take ${this.#requestBytesMax}`;
+      this.#reject(call, 'request-too-large', detail);
+      return;
+    }
+    this.#nextXid = xid === XID_MAX ? 1 : xid + 1;
+    call.xid = xid;
+    call.sentAtMs = this.#timing.sentAtMs;
+    this.#inFlight.push(call);
+    if (request.op === OpCode.addWatch && this.#watches.keepsModes === null) this.#sendModeProbe(request.path);
+  }
+
+  sendCredentials(credentials: Credentials): void {
+    this.#sentCredentials.push(credentials);
+    const { scheme, auth } = credentials;
+    this.#outbox.write(SpecialXid.auth, { op: OpCode.auth, scheme, auth });
+  }
+
+  sendPing(settle: Settle | null): void {
+    this.#outbox.write(SpecialXid.ping, { op: OpCode.ping });
+    this.#pings.push({ sentAtMs: this.#timing.sentAtMs, settle });
+  }
+
+  /** Arms all watches of the session; `onRearmed` follows, unless there are none. */
+  rearmWatches(lastZxid: number): void {
+    this.#lastZxid = lastZxid;
+    if (this.#watches.isEmpty) return;
+    const requests = this.#watches.rearmRequests(lastZxid);
+    this.#rearmsInFlight = requests.length;
+    for (const request of requests) this.#outbox.write(SpecialXid.setWatches, request);
+  }
+
+  /** Takes a listener off, and its watch off the server when it was the last. */
+  removeWatch(kind: 'persistent' | 'recursive', path: string, listener: WatchListener, done: () => void): void {
+    const requests = this.#watches.remove(kind, path, listener)
+      ? this.#watches.removalRequests(kind, path, this.#lastZxid)
+      : [];
+    const removal = requests.find((request) => request.op === OpCode.removeWatches);
+    if (removal === undefined) {
+      done();
+      return;
+    }
+    for (const request of requests) {
+      if (request === removal) this.send(new Call(request, readNothing, done, done, null, false));
+      else this.#outbox.write(SpecialXid.setWatches, request);
+    }
+  }
+
+  /** A request with a watch, as this server may be asked. */
+  #asWatched(request: Request): Request {
+    if (request.op === OpCode.addWatch) {
+      const mode = this.#watches.onAddWatchSent(request.path, request.mode);
+      return mode === request.mode ? request : { ...request, mode };
+    }
+    return this.#watches.isCovered(request) ? ({ ...request, watch: false } as Request) : request;
+  }
+
+  /**
+   * Asks, behind the first addWatch of a connection, whether the server keeps the modes of a path apart. One that does
+   * knows the watcher type "recursive"; an older one cannot read the request and says so.
+   */
+  #sendModeProbe(path: string): void {
+    if (this.#isModeProbeSent) return;
+    this.#isModeProbeSent = true;
+    const request: Request = { op: OpCode.checkWatches, path, watcherType: WatcherType.persistentRecursive };
+    const onRefused = (failure: CallFailure): void => {
+      if (failure.kind === 'refused') this.#watches.keepsModes = failure.code === ErrorCode.noWatcher;
+    };
+    const onFound = (): void => {
+      this.#watches.keepsModes = true;
+    };
+    this.send(new Call(request, readNothing, onFound, onRefused, null, false));
+  }
+
+  /* ----------------------------------------------------------------------------------------------- receiving ---- */
+
+  onFrame(bytes: Uint8Array, start: number, end: number): void {
+    const reader = this.#reader;
+    reader.reset(bytes, start, end);
+    const xid = reader.int();
+    if (xid === SpecialXid.notification) {
+      this.#onNotification(reader);
+      return;
+    }
+    const zxid = reader.longClamped();
+    const code = reader.int();
+    if (reader.failed) {
+      this.#events.onBadReply('a reply without a header');
+      return;
+    }
+    switch (xid) {
+      case SpecialXid.ping:
+        this.#onPingReply();
+        return;
+      case SpecialXid.auth:
+        this.#onAuthReply(code);
+        return;
+      case SpecialXid.setWatches:
+        if (this.#rearmsInFlight > 0 && --this.#rearmsInFlight === 0) this.#events.onRearmed();
+        return;
+      default:
+        this.#onReply(xid, zxid, code, reader);
+    }
+  }
+
+  /** @param reader stands behind the header */
+  #onReply(xid: number, zxid: number, code: number, reader: JuteReader): void {
+    const call = this.#inFlight.shift();
+    if (call === undefined || call.xid !== xid) {
+      const what = `a reply to request ${xid} where ${call === undefined ? 'none' : `that to ${call.xid}`} was due`;
+      if (call !== undefined) this.#reject(call, 'bad-reply', `${this.#serverName} sent ${what}`);
+      this.#events.onBadReply(what);
+      return;
+    }
+    if (zxid > this.#lastZxid) {
+      this.#lastZxid = zxid;
+      this.#events.onZxidSeen(zxid);
+    }
+    this.#timing.onProven(call.sentAtMs);
+    if (call.listener !== null) {
+      if (call.isSettled) this.#onUnwantedWatch(call.request, code);
+      else this.#watches.onReply(call.request, code, call.listener);
+    }
+    if (!call.isSettled) this.#settle(call, code, reader);
+    if (this.#inFlight.length === 0) this.#events.onIdle();
+  }
+
+  #settle(call: Call, code: number, reader: JuteReader): void {
+    call.isSettled = true;
+    if (code !== ErrorCode.ok) {
+      call.reject({ kind: 'refused', code, server: this.#serverName });
+      return;
+    }
+    const result = call.read(reader);
+    if (!reader.failed) (call.resolve as (result: unknown) => void)(result);
+    else {
+      const detail = 'the record of the reply is cut off or malformed';
+      call.reject({ kind: 'bad-reply', wasSent: true, server: this.#serverName, detail });
+    }
+  }
+
+  /** A call with a persistent watch was given up, and the server has armed it all the same. */
+  #onUnwantedWatch(request: Request, code: number): void {
+    if (request.op !== OpCode.addWatch || code !== ErrorCode.ok) return;
+    const kind = request.mode === AddWatchMode.persistentRecursive ? 'recursive' : 'persistent';
+    if (this.#watches.has(kind, request.path)) return;
+    this.#watches.add(kind, request.path, NOBODY);
+    this.removeWatch(kind, request.path, NOBODY, () => {});
+  }
+
+  #onNotification(reader: JuteReader): void {
+    const zxid = reader.longBig();
+    reader.int();
+    const type = reader.int();
+    reader.int();
+    const path = reader.ustring();
+    if (reader.failed || path === null) {
+      this.#events.onBadReply('a malformed notification');
+      return;
+    }
+    // Nothing is concluded from this zxid about what has been seen: other changes may lie before it.
+    this.#watches.onEvent(type, path, zxid >= 0n ? zxid : null);
+  }
+
+  #onPingReply(): void {
+    const ping = this.#pings.shift();
+    if (ping === undefined) return;
+    this.#timing.onProven(ping.sentAtMs);
+    ping.settle?.(null);
+  }
+
+  #onAuthReply(code: number): void {
+    const credentials = this.#sentCredentials.shift();
+    if (code === ErrorCode.ok) {
+      credentials?.settleOnce(null);
+      return;
+    }
+    const detail = `${this.#serverName} refused the credentials (code ${code})`;
+    credentials?.settleOnce({ kind: 'auth-failed', wasSent: true, server: this.#serverName, detail });
+    this.#events.onCredentialsRefused();
+  }
+
+  /* ------------------------------------------------------------------------------------------------- its end ---- */
+
+  /** The oldest request in flight makes the server send nonsense: it is not to be sent again. */
+  rejectOldest(what: string): void {
+    const call = this.#inFlight.peek();
+    if (call !== undefined) this.#reject(call, 'bad-reply', `${this.#serverName} sent ${what}`);
+  }
+
+  /** The stream is gone. @returns the requests that may be sent again; the others, and pings, have failed */
+  end(kind: FailureKind, reason: string): Call[] {
+    for (const { settle } of this.#pings.takeAll()) {
+      settle?.({ kind, wasSent: true, server: this.#serverName, detail: reason });
+    }
+    const again: Call[] = [];
+    for (const call of this.#inFlight.takeAll()) {
+      if (call.isSettled) continue;
+      call.losses++;
+      if (kind === 'connection-lost' && call.isRepeatable && call.losses < LOSSES_MAX) again.push(call);
+      else this.#reject(call, kind, reason);
+      call.xid = 0;
+    }
+    return again;
+  }
+
+  #reject(call: Call, kind: FailureKind, detail: string): void {
+    if (call.isSettled) return;
+    call.isSettled = true;
+    call.reject({ kind, wasSent: call.wasSent, server: this.#serverName, detail });
+  }
+}
+
+const XID_MAX = 0x7fffffff;
+/** Connections that a repeatable request may outlive: it may be what makes the server close them. */
+const LOSSES_MAX = 5;
+
+/** Holds the place of a listener that is gone. */
+const NOBODY: WatchListener = {
+  onWatchEvent() {},
+  onWatchSuspended() {},
+  onWatchRearmed() {},
+  onWatchEnded() {},
+};

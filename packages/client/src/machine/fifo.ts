@@ -1,0 +1,48 @@
+/** A queue in a ring that doubles when it is full; what has been taken out is no longer referred to. */
+export class Fifo<T> {
+  #ring: (T | undefined)[] = new Array<T | undefined>(LENGTH_MIN).fill(undefined);
+  #head = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(item: T): void {
+    if (this.#length === this.#ring.length) this.#grow();
+    this.#ring[(this.#head + this.#length) & (this.#ring.length - 1)] = item;
+    this.#length++;
+  }
+
+  /** The oldest item. */
+  peek(): T | undefined {
+    return this.#ring[this.#head];
+  }
+
+  /** Takes the oldest item out. */
+  shift(): T | undefined {
+    if (this.#length === 0) return undefined;
+    const item = this.#ring[this.#head];
+    this.#ring[this.#head] = undefined;
+    this.#head = (this.#head + 1) & (this.#ring.length - 1);
+    this.#length--;
+    return item;
+  }
+
+  /** Takes everything out, oldest first. */
+  takeAll(): T[] {
+    const items: T[] = [];
+    for (let item = this.shift(); item !== undefined; item = this.shift()) items.push(item);
+    return items;
+  }
+
+  #grow(): void {
+    const old = this.#ring;
+    const ring = new Array<T | undefined>(old.length * 2).fill(undefined);
+    for (let i = 0; i < this.#length; i++) ring[i] = old[(this.#head + i) & (old.length - 1)];
+    this.#ring = ring;
+    this.#head = 0;
+  }
+}
+
+const LENGTH_MIN = 16;

@@ -1,0 +1,78 @@
+import { JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
+import type { MonotonicClock } from './ports.ts';
+import type { Timing } from './timing.ts';
+
+export interface OutboxEffects {
+  /** @returns true when the bytes have left, so that the memory may be used again */
+  write(bytes: Uint8Array): boolean;
+  /** `flush` is wanted once everything that is running now has come to its end. */
+  flushSoon(): void;
+}
+
+/** What is about to be sent: requests are written as they come and leave together, in one write. */
+export class Outbox {
+  readonly #effects: OutboxEffects;
+  readonly #clock: MonotonicClock;
+  readonly #timing: Timing;
+  #writer: JuteWriter = new JuteWriter(WRITER_BYTES);
+  #isFlushAsked = false;
+
+  constructor(effects: OutboxEffects, clock: MonotonicClock, timing: Timing) {
+    this.#effects = effects;
+    this.#clock = clock;
+    this.#timing = timing;
+  }
+
+  /** Writes a frame without a RequestHeader: the first one of a connection. It leaves at once. */
+  writeFirst(write: (writer: JuteWriter) => void): void {
+    const writer = this.#writer;
+    writer.position = 0;
+    const at = writer.beginFrame();
+    write(writer);
+    writer.endFrame(at);
+    this.flush();
+  }
+
+  /** @returns the length of the frame without its length field, in bytes; more than `bytesMax`: it was not written */
+  write(xid: number, request: Request, bytesMax: number = Number.POSITIVE_INFINITY): number {
+    if (!this.#isFlushAsked) {
+      this.#isFlushAsked = true;
+      this.#timing.onSending(this.#clock.monotonicMs());
+      this.#effects.flushSoon();
+    }
+    const writer = this.#writer;
+    const at = writer.beginFrame();
+    writer.int(xid);
+    writer.int(request.op);
+    writeRequest(writer, request);
+    const frameBytes = writer.position - at - 4;
+    if (frameBytes > bytesMax) {
+      writer.position = at;
+      return frameBytes;
+    }
+    writer.endFrame(at);
+    if (writer.position >= FLUSH_BYTES) this.flush();
+    return frameBytes;
+  }
+
+  /** Sends what has been written since the last time. */
+  flush(): void {
+    this.#isFlushAsked = false;
+    const writer = this.#writer;
+    if (writer.position === 0) return;
+    const canReuse = this.#effects.write(writer.bytes.subarray(0, writer.position));
+    if (canReuse && writer.bytes.length <= WRITER_BYTES_KEPT) writer.position = 0;
+    else this.#writer = new JuteWriter(WRITER_BYTES);
+  }
+
+  /** Forgets what has not left: the connection is gone. */
+  clear(): void {
+    this.#writer.position = 0;
+  }
+}
+
+const WRITER_BYTES = 16 * 1024;
+/** A buffer that grew beyond this is not kept. */
+const WRITER_BYTES_KEPT = 256 * 1024;
+/** So much leaves without waiting for the rest, so that the server has something to do meanwhile. */
+const FLUSH_BYTES = 64 * 1024;

@@ -1,0 +1,622 @@
+import { OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
+import { Call, type CallFailure, type FailureKind } from './call.ts';
+import { Connection, type Settle } from './connection.ts';
+import { Credentials } from './credentials.ts';
+import { type BackOff, Dialer } from './dialer.ts';
+import { Fifo } from './fifo.ts';
+import { FrameAssembler } from './frame-assembler.ts';
+import { type AcceptedSession, Handshake } from './handshake.ts';
+import { Outbox } from './outbox.ts';
+import {
+  type AttemptFailure,
+  type FailedAttempt,
+  formatServer,
+  type HostPort,
+  type MonotonicClock,
+  type Random,
+  type SaslExchange,
+  type Target,
+} from './ports.ts';
+import { readNothing } from './replies.ts';
+import { type ClientState, isConnectedState, type StateChange } from './state.ts';
+import { Timing } from './timing.ts';
+import { Watches, type WatchListener } from './watches.ts';
+
+/** What the session asks of the world. Effects return at once; their completion is an event, unless noted. */
+export interface SessionEffects {
+  /** Looks a host name up; `onResolved` follows. */
+  resolve(host: HostPort): void;
+  /** Connects; `onOpened`, `onBytes` and `onStreamClosed` follow. There is one stream at a time. */
+  open(target: Target): void;
+  /** @returns true when the bytes have left, so that the memory may be used again */
+  write(bytes: Uint8Array): boolean;
+  /** Closes the stream, or gives up opening it. No event of it follows. */
+  closeStream(): void;
+  /** `flush` is wanted once everything that is running now has come to its end. */
+  flushSoon(): void;
+  /** Asks a server in a connection of its own whether it is read-write (`isro`); `onProbed` follows. */
+  probe(host: HostPort): void;
+}
+
+/** What the session tells. Called in the middle of events: whoever listens only notes it. */
+export interface SessionListener {
+  onState(change: StateChange): void;
+  onAttemptFailed(attempt: FailedAttempt): void;
+  /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
+  onStall(stalledMs: number): void;
+}
+
+export interface SessionIdentity {
+  readonly id: bigint;
+  readonly password: Uint8Array;
+}
+
+export interface SessionOptions {
+  readonly hosts: readonly HostPort[];
+  /** Wanted; the server decides within its limits. Milliseconds. */
+  readonly sessionTimeoutMs: number;
+  /** One attempt to reach a server, from the look-up of its name to the end of the handshake. Milliseconds. */
+  readonly attemptTimeoutMs: number;
+  readonly backOff: BackOff;
+  /** Also takes a server without a quorum, for reads. */
+  readonly canBeReadOnly: boolean;
+  /** A session to go on with; null for a new one. */
+  readonly session: SessionIdentity | null;
+  readonly credentials: readonly { readonly scheme: string; readonly auth: Uint8Array }[];
+  /** Makes the client's half of a SASL exchange; null for none. */
+  readonly sasl: (() => SaslExchange) | null;
+  /** Longest request frame that servers take (jute.maxbuffer). Bytes. */
+  readonly requestBytesMax: number;
+  /** Longest reply frame that is believed. Bytes. */
+  readonly replyBytesMax: number;
+}
+
+/**
+ * One session of a client: a state machine without I/O. Bytes, completions and time come in as events; effects go out.
+ *
+ * Promises:
+ *
+ * 1. Requests are sent in the order of `submit` and answered in that order; a reply and the events around it are
+ *    delivered in the order in which the server sent them.
+ * 2. After `submit` a call is settled exactly once. It is settled at the latest when the session is lost, so no request
+ *    waits longer than the session timeout for a server that does not answer.
+ * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
+ * 4. On a new connection credentials go first, then the watches, then requests: nobody sees new data before the event.
+ * 5. `lost` is told at the latest when the negotiated timeout has passed since the sending of the last request that was
+ *    answered. From then on the servers may give what the session owned to somebody else.
+ *
+ * The way to a server, in phases:
+ *
+ *     dialling ──onOpened──► handshake ──accepted──► ready ──stream gone──► dialling …      ended
+ */
+export class Session {
+  readonly watches: Watches = new Watches();
+  readonly #options: SessionOptions;
+  readonly #clock: MonotonicClock;
+  readonly #effects: SessionEffects;
+  readonly #listener: SessionListener;
+  readonly #dialer: Dialer;
+  readonly #timing: Timing;
+  readonly #outbox: Outbox;
+  readonly #assembler: FrameAssembler;
+  readonly #credentials: Credentials[];
+  /** Requests for the next connection. */
+  #waiting: Fifo<Call> = new Fifo();
+  #state: ClientState = 'connecting';
+  #hasEnded = false;
+  /** At most one of the two. Neither: dialling, or ended. */
+  #handshake: Handshake | null = null;
+  #connection: Connection | null = null;
+  /** What the server gave; the wish of the options until then. */
+  #sessionTimeoutMs: number;
+  #sessionId = 0n;
+  #password: Uint8Array = NO_PASSWORD;
+  /** A read-write server has confirmed the session: read-only servers give out ids that nobody else knows. */
+  #isConfirmed: boolean;
+  #isSameSession = true;
+  /** Larger than that of any reply so far: a server that has not seen it yet is not connected to. */
+  #lastZxid = 0;
+  /** This attempt only asks whether the session is gone; see `#onClosedBeforeAnswer`. */
+  #isInquiry = false;
+  #server: Target | null = null;
+  #isClosing = false;
+  /** Once the requests in flight are answered the connection moves to another server. */
+  #isMoving = false;
+  #probes = 0;
+
+  constructor(
+    options: SessionOptions,
+    clock: MonotonicClock,
+    random: Random,
+    effects: SessionEffects,
+    listener: SessionListener,
+  ) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#effects = effects;
+    this.#listener = listener;
+    this.#sessionTimeoutMs = options.sessionTimeoutMs;
+    this.#timing = new Timing(options.sessionTimeoutMs);
+    this.#outbox = new Outbox(effects, clock, this.#timing);
+    this.#assembler = new FrameAssembler(options.replyBytesMax, (bytes, start, end) =>
+      this.#onFrame(bytes, start, end),
+    );
+    this.#credentials = options.credentials.map(({ scheme, auth }) => new Credentials(scheme, auth, null));
+    this.#isConfirmed = options.session !== null;
+    if (options.session !== null) {
+      this.#sessionId = options.session.id;
+      this.#password = options.session.password;
+    }
+    this.#dialer = new Dialer(
+      options.hosts,
+      random,
+      {
+        resolve: (host) => effects.resolve(host),
+        open: (target) => effects.open(target),
+        onAttemptFailed: (attempt) => listener.onAttemptFailed(attempt),
+      },
+      { backOff: options.backOff, attemptMs: options.attemptTimeoutMs },
+    );
+  }
+
+  get state(): ClientState {
+    return this.#state;
+  }
+
+  /** null before the first answer of a server, and after an expiry until there is a new session. */
+  get identity(): SessionIdentity | null {
+    return this.#sessionId === 0n ? null : { id: this.#sessionId, password: this.#password };
+  }
+
+  /** Milliseconds, as negotiated. */
+  get sessionTimeoutMs(): number {
+    return this.#sessionTimeoutMs;
+  }
+
+  /** The server of the connection that stands. */
+  get server(): Target | null {
+    return this.#connection === null ? null : this.#server;
+  }
+
+  /** Requests that have been sent and not been answered. */
+  get inFlightCount(): number {
+    return this.#connection?.inFlightCount ?? 0;
+  }
+
+  get lastZxid(): number {
+    return this.#lastZxid;
+  }
+
+  /* ---------------------------------------------------------------------------------------------- commands ---- */
+
+  start(): void {
+    this.#dial(true);
+  }
+
+  /** Sends a request, or lets it wait for a connection. */
+  submit(call: Call): void {
+    if (this.#connection !== null && !this.#isMoving && !this.#isClosing) {
+      this.#connection.send(call);
+      return;
+    }
+    const refusal = this.#refusal();
+    if (refusal === null) this.#waiting.push(call);
+    else this.#reject(call, refusal[0], refusal[1]);
+  }
+
+  /** Gives a call up; its reply is dropped when it comes. */
+  cancel(call: Call, kind: 'timed-out' | 'aborted', detail: string): void {
+    this.#reject(call, kind, detail);
+  }
+
+  /** Proves who this client is, now and on every later connection. `settle(null)` when a server has accepted it. */
+  addCredentials(scheme: string, auth: Uint8Array, settle: Settle): void {
+    const refusal = this.#refusal();
+    if (refusal !== null) {
+      settle(this.#failure(refusal[0], false, refusal[1]));
+      return;
+    }
+    const credentials = new Credentials(scheme, auth, settle);
+    this.#credentials.push(credentials);
+    this.#connection?.sendCredentials(credentials);
+  }
+
+  /** A round trip to the server; fails while there is no connection. */
+  ping(settle: Settle): void {
+    if (this.#connection !== null) this.#connection.sendPing(settle);
+    else settle(this.#failure('connection-lost', false, 'there is no connection'));
+  }
+
+  /** Takes a listener off, and its watch off the server when it was the last. */
+  removeWatch(kind: 'persistent' | 'recursive', path: string, listener: WatchListener, done: () => void): void {
+    if (this.#connection !== null && !this.#isClosing) this.#connection.removeWatch(kind, path, listener, done);
+    else {
+      this.watches.remove(kind, path, listener);
+      done();
+    }
+  }
+
+  /** Goes on with the same session on another server (null: the next in turn), once what is in flight is answered. */
+  moveTo(host: HostPort | null): void {
+    if (this.#hasEnded || this.#isClosing) return;
+    this.#dialer.prefer(host);
+    if (this.#connection !== null) {
+      this.#isMoving = true;
+      if (this.#connection.inFlightCount === 0) this.#drop(MOVING);
+      return;
+    }
+    this.#abandonAttempt();
+    this.#dial(true);
+  }
+
+  /** Ends the session in good order: after what is in flight. `onState` tells `closed` when it is done. */
+  close(): void {
+    if (this.#hasEnded || this.#isClosing) return;
+    if (this.#connection === null) {
+      this.end('closed', CLOSED);
+      return;
+    }
+    const done = (): void => this.end('closed', CLOSED);
+    // What waits because the connection was about to move still goes out before.
+    this.#sendWaiting(this.#connection);
+    this.#connection.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
+    this.#isClosing = true;
+  }
+
+  /** Ends at once, without telling the server. */
+  end(state: 'closed' | 'auth-failed', reason: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#dialer.stop();
+    this.#effects.closeStream();
+    this.#endConnection(state, reason);
+    this.#rejectWaiting(state, reason);
+    this.#setState(state, reason);
+    this.watches.end(state);
+  }
+
+  /* ------------------------------------------------------------------------------------------------ events ---- */
+
+  onResolved(addresses: readonly string[] | null, detail: string): void {
+    this.#dialer.onResolved(this.#clock.monotonicMs(), addresses, detail);
+    this.#dialIfDue();
+  }
+
+  onOpened(): void {
+    this.#server = this.#dialer.target;
+    this.#timing.onConnecting(this.#clock.monotonicMs());
+    const sessionId = this.#isConfirmed ? this.#sessionId : 0n;
+    this.#handshake = new Handshake(
+      this.#outbox,
+      {
+        protocolVersion: 0,
+        lastZxidSeen: this.#isInquiry ? 0 : this.#lastZxid,
+        timeoutMs: this.#options.sessionTimeoutMs,
+        sessionId,
+        password: sessionId === 0n ? NO_PASSWORD : this.#password,
+        readOnly: this.#options.canBeReadOnly,
+        hasReadOnlyByte: true,
+      },
+      this.#options.sasl,
+    );
+  }
+
+  onBytes(chunk: Uint8Array): void {
+    this.#timing.onHeard(this.#clock.monotonicMs());
+    const badLength = this.#assembler.onBytes(chunk);
+    if (badLength === null) return;
+    if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
+    else this.#failAttempt('not-zookeeper', describeStranger(chunk));
+  }
+
+  /** The stream is gone, or could not be opened. `failure` null: closed by the server in good order. */
+  onStreamClosed(failure: AttemptFailure | null, detail: string): void {
+    if (this.#connection !== null) this.#disconnect(detail);
+    else if (this.#handshake === null) this.#failAttempt(failure ?? 'unreachable', detail);
+    else this.#onClosedBeforeAnswer(this.#handshake, failure, detail);
+  }
+
+  onProbed(host: HostPort, isReadWrite: boolean): void {
+    if (isReadWrite && this.#state === 'read-only') this.moveTo(host);
+  }
+
+  /** Sends what has been written since the last time. */
+  flush(): void {
+    this.#outbox.flush();
+  }
+
+  /** When `onTick` is wanted next, monotonic milliseconds; Infinity for never. */
+  nextDeadlineMs(): number {
+    if (this.#hasEnded) return Number.POSITIVE_INFINITY;
+    const lostAtMs = this.#canBeLost() ? this.#timing.lostAtMs : Number.POSITIVE_INFINITY;
+    if (this.#connection === null) return Math.min(this.#dialer.deadlineMs, lostAtMs);
+    const probeAtMs = this.#state === 'read-only' ? this.#timing.probeAtMs : Number.POSITIVE_INFINITY;
+    return Math.min(this.#timing.pingAtMs, this.#timing.silentAtMs, lostAtMs, probeAtMs);
+  }
+
+  onTick(): void {
+    if (this.#hasEnded) return;
+    const nowMs = this.#clock.monotonicMs();
+    const lateMs = nowMs - this.nextDeadlineMs();
+    if (this.#connection !== null && lateMs > this.#sessionTimeoutMs / 3) {
+      // What arrived meanwhile has not been read yet: the server gets a chance before it is called silent.
+      this.#timing.onStall(nowMs);
+      this.#listener.onStall(lateMs);
+    }
+    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) {
+      const silentMs = Math.round(nowMs - this.#timing.provenAtMs);
+      this.#lose('session-lost', `no answer for ${silentMs} ms, the session timeout is ${this.#sessionTimeoutMs} ms`);
+    }
+    if (this.#connection === null) this.#dialIfDue();
+    else if (nowMs >= this.#timing.silentAtMs) {
+      this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
+    } else {
+      if (nowMs >= this.#timing.pingAtMs) this.#connection.sendPing(null);
+      if (this.#state === 'read-only' && nowMs >= this.#timing.probeAtMs) this.#probeNext(nowMs);
+    }
+  }
+
+  /* ------------------------------------------------------------------------------------------ making contact ---- */
+
+  /** @param isPrompt without a pause before the first attempt */
+  #dial(isPrompt: boolean): void {
+    this.#dialer.begin(this.#clock.monotonicMs(), isPrompt);
+    this.#dialIfDue();
+  }
+
+  /** A pause of zero is over at once. */
+  #dialIfDue(): void {
+    if (this.#hasEnded || !this.#dialer.onTick(this.#clock.monotonicMs())) return;
+    const what = this.#handshake === null ? 'no connection' : 'no answer to the connect request';
+    this.#failAttempt('timed-out', `${what} within ${this.#options.attemptTimeoutMs} ms`);
+  }
+
+  #abandonAttempt(): void {
+    this.#effects.closeStream();
+    this.#assembler.reset();
+    this.#outbox.clear();
+    this.#handshake = null;
+  }
+
+  #failAttempt(failure: AttemptFailure, detail: string): void {
+    this.#isInquiry = false;
+    this.#abandonAttempt();
+    this.#dialer.fail(this.#clock.monotonicMs(), failure, detail);
+    this.#dialIfDue();
+  }
+
+  /**
+   * A server closes the connection without a word when it has no quorum, is full, or has not seen the zxid that this
+   * session has seen. The last may be for ever: the data may have been restored from an old copy. So, once the session
+   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session.
+   */
+  #onClosedBeforeAnswer(handshake: Handshake, failure: AttemptFailure | null, detail: string): void {
+    if (handshake.isInSasl) {
+      this.#failAttempt('sasl', `the connection was closed in the middle of the exchange: ${detail}`);
+    } else if (failure === 'tls') this.#failAttempt('tls', detail);
+    else if (this.#state === 'lost' && !this.#isInquiry && this.#isConfirmed && this.#lastZxid > 0) {
+      this.#abandonAttempt();
+      this.#isInquiry = true;
+      this.#dialer.tryAgain(this.#clock.monotonicMs());
+    } else this.#failAttempt('not-serving', `closed before it answered: ${detail}`);
+  }
+
+  #onFrame(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#connection !== null) this.#connection.onFrame(bytes, start, end);
+    else if (this.#handshake !== null) this.#onHandshakeFrame(this.#handshake, bytes, start, end);
+  }
+
+  #onHandshakeFrame(handshake: Handshake, bytes: Uint8Array, start: number, end: number): void {
+    const step = handshake.onFrame(bytes, start, end);
+    switch (step.kind) {
+      case 'continues':
+        return;
+      case 'accepted':
+        if (this.#isInquiry) this.#failAttempt('not-serving', 'it is behind what this session has seen');
+        else this.#onReady(step.session);
+        return;
+      case 'refused':
+        this.#onSessionRefused();
+        return;
+      case 'sasl-refused':
+        this.end('auth-failed', `${this.#describeServer()} refused SASL (code ${step.code})`);
+        return;
+      case 'sasl-failed':
+        this.#failAttempt('sasl', step.detail);
+        return;
+      case 'not-zookeeper':
+        this.#failAttempt('not-zookeeper', step.detail);
+    }
+  }
+
+  /** The server does not know the session any more. If nobody asked for one, it makes none at all. */
+  #onSessionRefused(): void {
+    if (!this.#isConfirmed) {
+      this.#failAttempt('not-serving', 'it refused to make a session');
+      return;
+    }
+    // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
+    if (this.#isInquiry) this.#lastZxid = 0;
+    this.#isInquiry = false;
+    this.#isConfirmed = false;
+    this.#sessionId = 0n;
+    this.#password = NO_PASSWORD;
+    this.#abandonAttempt();
+    if (this.#state !== 'lost')
+      this.#lose('session-expired', `${this.#describeServer()} says that the session has expired`);
+    if (!this.#hasEnded) this.#dial(true);
+  }
+
+  /** The handshake is over: credentials, watches, then everything that waited. */
+  #onReady(session: AcceptedSession): void {
+    this.#isSameSession = this.#sessionId === 0n ? this.#state === 'connecting' : this.#sessionId === session.sessionId;
+    this.#sessionId = session.sessionId;
+    this.#password = session.password;
+    this.#sessionTimeoutMs = session.timeoutMs;
+    if (!session.isReadOnly) this.#isConfirmed = true;
+    this.#timing.onReady(this.#clock.monotonicMs(), session.timeoutMs);
+    this.#dialer.succeed();
+    this.#handshake = null;
+    const connection = new Connection(
+      {
+        outbox: this.#outbox,
+        timing: this.#timing,
+        watches: this.watches,
+        serverName: this.#describeServer(),
+        requestBytesMax: this.#options.requestBytesMax,
+        replyBytesMax: this.#options.replyBytesMax,
+      },
+      {
+        onZxidSeen: (zxid) => {
+          this.#lastZxid = zxid;
+        },
+        onCredentialsRefused: () => this.end('auth-failed', `${this.#describeServer()} refused the credentials`),
+        onRearmed: () => this.watches.onRearmed(this.#isSameSession),
+        onBadReply: (what) => this.#onBadReply(what),
+        onIdle: () => {
+          if (this.#isMoving) this.#drop(MOVING);
+        },
+      },
+    );
+    this.#connection = connection;
+    this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#describeServer()}`);
+    for (const credentials of this.#credentials) connection.sendCredentials(credentials);
+    connection.rearmWatches(this.#lastZxid);
+    this.#sendWaiting(connection);
+  }
+
+  #sendWaiting(connection: Connection): void {
+    const waiting = this.#waiting;
+    this.#waiting = new Fifo();
+    for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
+      if (!call.isSettled) connection.send(call);
+    }
+  }
+
+  /* ------------------------------------------------------------------------------------------- losing contact ---- */
+
+  /** What the server sends makes no sense: everything that is in flight is in doubt. */
+  #onBadReply(what: string): void {
+    this.#connection?.rejectOldest(what);
+    this.#drop(`the server sent ${what}`);
+  }
+
+  #drop(reason: string): void {
+    this.#effects.closeStream();
+    this.#disconnect(reason);
+  }
+
+  /** The stream is gone. */
+  #disconnect(reason: string): void {
+    if (this.#isClosing) {
+      this.end('closed', CLOSED);
+      return;
+    }
+    const isPrompt = this.#isMoving || this.#options.hosts.length > 1;
+    this.#endConnection('connection-lost', reason);
+    this.#setState('suspended', reason);
+    this.watches.onDisconnected();
+    this.#dial(isPrompt);
+  }
+
+  /** What was in flight and may be sent again waits, before what waits already. */
+  #endConnection(kind: FailureKind, reason: string): void {
+    this.#assembler.reset();
+    this.#outbox.clear();
+    this.#handshake = null;
+    this.#isMoving = false;
+    const connection = this.#connection;
+    if (connection === null) return;
+    this.#connection = null;
+    const waiting = new Fifo<Call>();
+    for (const call of connection.end(kind, reason)) waiting.push(call);
+    for (const call of this.#waiting.takeAll()) if (!call.isSettled) waiting.push(call);
+    this.#waiting = waiting;
+  }
+
+  /** What depended on the session is over; whoever waits is told. The session itself may still come back. */
+  #lose(kind: 'session-lost' | 'session-expired', reason: string): void {
+    if (this.#connection !== null) this.#drop(reason);
+    if (this.#hasEnded) return;
+    this.#rejectWaiting(kind, reason);
+    this.#setState('lost', reason);
+  }
+
+  #canBeLost(): boolean {
+    return this.#state === 'suspended' || isConnectedState(this.#state);
+  }
+
+  #probeNext(nowMs: number): void {
+    this.#timing.onProbe(nowMs);
+    const here = this.#server;
+    const others = this.#options.hosts.filter(({ host, port }) => host !== here?.host || port !== here.port);
+    const next = others[this.#probes++ % Math.max(others.length, 1)];
+    if (next !== undefined) this.#effects.probe(next);
+  }
+
+  /* ------------------------------------------------------------------------------------------------ answers ---- */
+
+  /** Why a request cannot even wait; null when it can. */
+  #refusal(): readonly [FailureKind, string] | null {
+    if (this.#isClosing) return ['closed', 'the client is closing'];
+    switch (this.#state) {
+      case 'lost':
+        return ['session-lost', 'the session is lost and there is no new one yet'];
+      case 'closed':
+        return ['closed', 'the client is closed'];
+      case 'auth-failed':
+        return ['auth-failed', 'a server has refused the credentials of this client'];
+      default:
+        return null;
+    }
+  }
+
+  #rejectWaiting(kind: FailureKind, reason: string): void {
+    for (const call of this.#waiting.takeAll()) this.#reject(call, kind, reason);
+    for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, false, reason));
+  }
+
+  #reject(call: Call, kind: FailureKind, detail: string): void {
+    if (call.isSettled) return;
+    call.isSettled = true;
+    call.reject(this.#failure(kind, call.wasSent, detail));
+  }
+
+  #failure(kind: FailureKind, wasSent: boolean, detail: string): CallFailure {
+    return { kind, wasSent, server: this.#server === null ? null : this.#describeServer(), detail };
+  }
+
+  #setState(state: ClientState, reason: string): void {
+    const previous = this.#state;
+    // A lost session stays lost until there is a connection, however often one is tried.
+    if (state === 'suspended' && previous === 'lost') return;
+    this.#state = state;
+    const isConnected = isConnectedState(state);
+    this.#listener.onState({
+      state,
+      previous,
+      reason,
+      sessionId: this.#sessionId,
+      sameSession: !isConnected || this.#isSameSession,
+      server: isConnected ? this.#server : null,
+    });
+  }
+
+  #describeServer(): string {
+    return this.#server === null ? 'the server' : formatServer(this.#server);
+  }
+}
+
+const NO_PASSWORD: Uint8Array = new Uint8Array(PASSWORD_BYTES);
+const CLOSED = 'closed by the user';
+const MOVING = 'moving to another server on request';
+
+/** The beginning of what came instead of a frame, for people: "HTTP/1.1 400 Bad Request". */
+function describeStranger(chunk: Uint8Array): string {
+  let text = '';
+  for (const byte of chunk.subarray(0, 40)) {
+    if (byte < 0x20 || byte > 0x7e) break;
+    text += String.fromCharCode(byte);
+  }
+  return text.length >= 4 ? `it answered "${text}"` : 'its answer is no ZooKeeper frame';
+}

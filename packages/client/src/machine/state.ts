@@ -1,0 +1,46 @@
+import type { Target } from './ports.ts';
+
+/**
+ * Where a client stands.
+ *
+ *     connecting ──► connected ◄──► suspended ──► lost ──► connected (same session, or a new one)
+ *          │         read-only                      │
+ *          └──────────────┴─────────┬───────────────┘
+ *                        closed, auth-failed: nothing follows
+ *
+ * - connecting: no server has answered yet.
+ * - connected: requests are sent as they come.
+ * - read-only: connected to a server without a quorum; reads only, while others are asked for one that has it.
+ * - suspended: the connection is gone, the session probably still lives. New requests wait. Whoever holds a lock pauses.
+ * - lost: the session may be over: as long as its timeout has passed since the sending of the last request that was
+ *   answered, or the server has said so. Final for whatever depended on the session; requests are refused at once.
+ * - closed: `close` was called.
+ * - auth-failed: the server refused the credentials.
+ */
+export type ClientState = 'connecting' | 'connected' | 'read-only' | 'suspended' | 'lost' | 'closed' | 'auth-failed';
+
+export interface StateChange {
+  readonly state: ClientState;
+  readonly previous: ClientState;
+  /** In words, for logs: "connected to 10.0.0.7:2181", "connection closed by the server". */
+  readonly reason: string;
+  /** 0n while there is none. */
+  readonly sessionId: bigint;
+  /**
+   * Of `connected` and `read-only`: whether the session is the one of the last time, so that its ephemeral znodes are
+   * still there. True for the first connection.
+   */
+  readonly sameSession: boolean;
+  /** The server, when there is one. */
+  readonly server: Target | null;
+}
+
+/** Connected one way or the other. */
+export function isConnectedState(state: ClientState): boolean {
+  return state === 'connected' || state === 'read-only';
+}
+
+/** Nothing follows this state. */
+export function isFinalState(state: ClientState): boolean {
+  return state === 'closed' || state === 'auth-failed';
+}

@@ -185,13 +185,13 @@ export class Connection {
 
   /** @param reader stands behind the header */
   #onReply(xid: number, zxid: number, code: number, reader: JuteReader): void {
-    const call = this.#inFlight.shift();
+    const call = this.#inFlight.peek();
     if (call === undefined || call.xid !== xid) {
-      const what = `a reply to request ${xid} where ${call === undefined ? 'none' : `that to ${call.xid}`} was due`;
-      if (call !== undefined) this.#reject(call, 'bad-reply', `${this.#serverName} sent ${what}`);
-      this.#events.onBadReply(what);
+      const due = call === undefined ? 'none' : `that to ${call.xid}`;
+      this.#events.onBadReply(`a reply to request ${xid} where ${due} was due`);
       return;
     }
+    this.#inFlight.shift();
     if (zxid > this.#lastZxid) {
       this.#lastZxid = zxid;
       this.#events.onZxidSeen(zxid);

@@ -1,0 +1,723 @@
+import { OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
+
+const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
+const SET_A = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 } as const;
+
+function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
+  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
+}
+
+describe('the way to a server', () => {
+  test('the connect request of a new session names no session, no zxid and the timeout that is wanted', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    const expected = new Bytes().int(0).long(0).int(9000).long(0).buffer(new Uint8Array(16)).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+    expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.1' }]);
+  });
+
+  test('an accepted session is told, with its server, and counts as the same session', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77, 4000);
+    expect(world.states).toEqual([
+      {
+        state: 'connected',
+        previous: 'connecting',
+        reason: 'connected to one:2181 (10.0.0.1)',
+        sessionId: 0x77n,
+        sameSession: true,
+        server: { host: 'one', port: 2181, address: '10.0.0.1' },
+      },
+    ]);
+    expect(world.session.identity).toEqual({ id: 0x77n, password: new Uint8Array(PASSWORD) });
+    expect(world.session.sessionTimeoutMs).toBe(4000);
+  });
+
+  test('every address of a name is tried, then the next host, and what failed is told', () => {
+    const world = new ScriptedWorld({
+      hosts: [
+        { host: 'one', port: 1 },
+        { host: 'two', port: 2 },
+      ],
+    });
+    world.addresses = ['10.0.0.1', '10.0.0.2'];
+    world.session.start();
+    world.run();
+    for (let i = 0; i < 4; i++) {
+      world.session.onStreamClosed('refused', 'ECONNREFUSED');
+      world.run();
+    }
+    expect(new Set(world.attempts.map(({ host, address }) => `${host} ${address}`)).size).toBe(4);
+    expect(world.attempts.every(({ failure }) => failure === 'refused')).toBe(true);
+    // A whole round was in vain: a pause, then the first host again.
+    expect(world.opened.length).toBe(4);
+    world.advance(1000);
+    expect(world.opened.length).toBe(5);
+  });
+
+  test('a name that cannot be looked up is a failed attempt without an address', () => {
+    const world = new ScriptedWorld();
+    world.addresses = null;
+    world.session.start();
+    world.run();
+    expect(world.attempts).toEqual([
+      { host: 'one', port: 2181, address: null, failure: 'dns', detail: 'no such name' },
+    ]);
+    world.addresses = ['10.0.0.9'];
+    world.advance(1000);
+    expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.9' }]);
+  });
+
+  test.each([
+    ['that never opens', (_world: ScriptedWorld) => {}, 'timed-out', 'no connection within 3000 ms'],
+    [
+      'that opens and says nothing',
+      (world: ScriptedWorld) => world.session.onOpened(),
+      'timed-out',
+      'no answer to the connect request within 3000 ms',
+    ],
+    [
+      'that speaks HTTP',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.receive(new TextEncoder().encode('HTTP/1.1 400 Bad Request\r\n'));
+      },
+      'not-zookeeper',
+      'it answered "HTTP/1.1 400 Bad Request"',
+    ],
+    [
+      'that answers with another record',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.receive(new Bytes().int(1).long(2).int(3).frame());
+      },
+      'not-zookeeper',
+      'its first answer is no ConnectResponse',
+    ],
+    [
+      'that closes without an answer',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.close('closed by peer');
+      },
+      'not-serving',
+      'closed before it answered: closed by peer',
+    ],
+  ])('a server %s is one failed attempt, and dialling goes on', (_what, play, failure, detail) => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    world.run();
+    play(world);
+    world.advance(3000);
+    expect(world.attempts[0]).toEqual({ host: 'one', port: 2181, address: '10.0.0.1', failure, detail });
+    world.advance(3000);
+    expect(world.opened.length).toBeGreaterThan(1);
+    expect(world.session.state).toBe('connecting');
+  });
+
+  test('requests made before there is a connection are sent in their order once there is one', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    world.submit(SET_A);
+    world.submit(GET_A);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([
+      [1, OpCode.setData],
+      [2, OpCode.getData],
+    ]);
+  });
+});
+
+describe('requests', () => {
+  test('a reply that arrives byte by byte settles its request', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const asked = world.submit(GET_A);
+    for (const byte of dataReply(1, 8)) world.receive(new Uint8Array([byte]));
+    expect(asked.result).toMatchObject({ data: new TextEncoder().encode('hi'), stat: { mzxid: 8n } });
+  });
+
+  test('many replies in one chunk settle their requests in order', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const asked = [world.submit(GET_A), world.submit(SET_A), world.submit(GET_A)];
+    world.receive(new Uint8Array([...dataReply(1, 8, 'x'), ...replyBytes(2, 9, -103), ...dataReply(3, 9, 'y')]));
+    expect(asked.map(({ result, failure }) => failure ?? (result as { data: Uint8Array }).data[0])).toEqual([
+      0x78,
+      { kind: 'refused', code: -103, server: 'one:2181 (10.0.0.1)' },
+      0x79,
+    ]);
+  });
+
+  test('one that is longer than servers take is refused here, and takes no number', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const large = world.submit({ ...SET_A, data: new Uint8Array(2000) });
+    world.submit(GET_A);
+    expect(large.failure).toMatchObject({ kind: 'request-too-large', wasSent: false });
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([[1, OpCode.getData]]);
+  });
+
+  test('one that is given up is settled at once, and its late reply disturbs nobody', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const given = world.submit(GET_A);
+    const kept = world.submit(GET_A);
+    world.session.cancel(given.call, 'timed-out', 'too late');
+    expect(given.failure).toMatchObject({ kind: 'timed-out', wasSent: true });
+    world.receive(new Uint8Array([...dataReply(1, 8), ...dataReply(2, 8)]));
+    expect(kept.result).toBeDefined();
+    expect(given.result).toBeUndefined();
+  });
+
+  test('a reply that was not due ends the connection; the request that got it is not sent again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const first = world.submit(GET_A);
+    const second = world.submit(GET_A);
+    world.receive(dataReply(7, 8));
+    expect(first.failure).toMatchObject({ kind: 'bad-reply' });
+    expect(second.isSettled).toBe(false);
+    expect(world.session.state).toBe('suspended');
+    expect(world.opened.length).toBe(2);
+  });
+
+  test.each([
+    ['cut off', new Bytes().int(100).byte(1)],
+    ['empty', new Bytes()],
+  ])('a record that is %s rejects its own request and no other', (_what, body) => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const bad = world.submit(GET_A);
+    const good = world.submit(GET_A);
+    world.reply(1, 8, 0, body);
+    world.receive(dataReply(2, 8));
+    expect(bad.failure).toMatchObject({ kind: 'bad-reply', wasSent: true });
+    expect(good.result).toBeDefined();
+  });
+});
+
+describe('a connection that breaks', () => {
+  test('reads are sent again and keep their place; writes fail as perhaps done; what waits was not sent', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    const read = world.submit(GET_A);
+    world.takeFrames();
+    world.close();
+    expect(world.session.state).toBe('suspended');
+    expect(write.failure).toMatchObject({ kind: 'connection-lost', wasSent: true });
+    expect(read.isSettled).toBe(false);
+    const later = world.submit(SET_A);
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.setData]);
+    world.receive(dataReply(1, 9));
+    expect(read.result).toBeDefined();
+    expect(later.isSettled).toBe(false);
+    expect(world.stateNames).toEqual(['connected', 'suspended', 'connected']);
+    expect(world.states[2]?.sameSession).toBe(true);
+  });
+
+  test('the next connect request offers the session and the last zxid that was seen', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 0x1_0000_0005));
+    world.close();
+    world.advance(200);
+    const expected = new Bytes().int(0).long(0x1_0000_0005).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+  });
+
+  test('a read that makes the server close the connection is not repeated for ever', () => {
+    const world = new ScriptedWorld({ sessionTimeoutMs: 1e9 });
+    world.connect(0x77, 1e9);
+    const read = world.submit(GET_A);
+    for (let i = 0; i < 5; i++) {
+      world.close();
+      world.advance(3000);
+      if (read.isSettled) break;
+      world.open();
+      world.acceptSession(0x77, 1e9);
+    }
+    expect(read.failure).toMatchObject({ kind: 'connection-lost' });
+  });
+
+  test('credentials go first on the new connection, then the watches, then requests', () => {
+    const world = new ScriptedWorld({ credentials: [{ scheme: 'digest', auth: new Uint8Array([1]) }] });
+    world.connect();
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.reply(-4, 0, 0);
+    world.receive(dataReply(1, 8));
+    const waiting = world.submit(GET_A);
+    world.takeFrames();
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const frames = world.takeFrames();
+    expect(frames.map(({ xid, op }) => [xid, op])).toEqual([
+      [-4, OpCode.auth],
+      [-8, OpCode.setWatches],
+      [1, OpCode.getData],
+    ]);
+    // relativeZxid, one data watch on /a, nothing else
+    expect(frames[1]?.body).toEqual(new Uint8Array(new Bytes().long(8).int(1).text('/a').int(0).int(0).list));
+    expect(waiting.isSettled).toBe(false);
+  });
+});
+
+describe('time', () => {
+  test('an idle connection is kept alive by pings, each a third of the session timeout after the last sending', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.takeFrames();
+    for (let i = 0; i < 10; i++) {
+      world.advance(3000);
+      expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([[-2, OpCode.ping]]);
+      world.reply(-2, 0, 0);
+    }
+    expect(world.stateNames).toEqual(['connected']);
+  });
+
+  test('a server that is silent for two thirds of the timeout is left for another', () => {
+    const world = new ScriptedWorld({
+      hosts: [
+        { host: 'one', port: 2181 },
+        { host: 'two', port: 2181 },
+      ],
+    });
+    world.connect();
+    world.advance(5999);
+    expect(world.session.state).toBe('connected');
+    world.advance(1);
+    expect(world.states.at(-1)).toMatchObject({ state: 'suspended', reason: 'the server was silent for 6000 ms' });
+    expect(world.opened.length).toBe(2);
+    expect(world.opened[1]?.host).not.toBe(world.opened[0]?.host);
+  });
+
+  test('the session is lost one timeout after the sending of the last request that was answered, not later', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.advance(1000);
+    const write = world.submit(SET_A);
+    world.takeFrames();
+    world.advance(500);
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(write.result).toBeDefined();
+    world.close();
+    // Sent at 1000 after the connection: lost at 10,000, although the answer came 500 later.
+    const waiting = world.submit(GET_A);
+    world.advance(8499);
+    expect(world.session.state).toBe('suspended');
+    expect(waiting.isSettled).toBe(false);
+    world.advance(1);
+    expect(world.session.state).toBe('lost');
+    expect(waiting.failure).toMatchObject({ kind: 'session-lost', wasSent: false });
+    expect(world.submit(GET_A).failure).toMatchObject({ kind: 'session-lost', wasSent: false });
+  });
+
+  test('a lost session that comes back is told as the same', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.close();
+    world.advance(9000);
+    expect(world.session.state).toBe('lost');
+    world.open();
+    world.acceptSession();
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', previous: 'lost', sameSession: true });
+  });
+
+  test('a stalled event loop is told, and the server gets the chance to be heard before it is left', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.nowMs += 7000;
+    world.session.onTick();
+    world.run();
+    expect(world.stalls).toEqual([4000]);
+    expect(world.session.state).toBe('connected');
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    world.reply(-2, 0, 0);
+    world.advance(2000);
+    expect(world.stateNames).toEqual(['connected']);
+  });
+
+  test('after a stall longer than the timeout the session is lost, whatever the server may still say', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.nowMs += 20_000;
+    world.session.onTick();
+    expect(world.stateNames).toEqual(['connected', 'suspended', 'lost']);
+  });
+});
+
+describe('expiry', () => {
+  test('a refused session is lost; a new one is asked for at once and told as another', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.close();
+    const waiting = world.submit(SET_A);
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    expect(world.session.state).toBe('lost');
+    expect(waiting.failure).toMatchObject({ kind: 'session-expired', wasSent: false });
+    expect(world.session.identity).toBeNull();
+    const request = world.open();
+    expect(new DataView(request.buffer).getBigInt64(4 + 4 + 8 + 4)).toBe(0n);
+    world.acceptSession(0x78);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x78n });
+  });
+
+  test('a session given by the user that has expired is told as lost, then replaced', () => {
+    const world = new ScriptedWorld({ session: { id: 5n, password: new Uint8Array(PASSWORD) } });
+    world.session.start();
+    const request = world.open();
+    expect(new DataView(request.buffer).getBigInt64(4 + 4 + 8 + 4)).toBe(5n);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(6);
+    expect(world.states.map(({ state, sameSession }) => [state, sameSession])).toEqual([
+      ['lost', true],
+      ['connected', false],
+    ]);
+  });
+
+  test('servers that have less than the lost session has seen are asked whether they know it at all', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    expect(world.session.state).toBe('lost');
+    const before = new DataView(world.open().buffer);
+    expect([before.getBigInt64(8), before.getBigInt64(20)]).toEqual([500n, 0x77n]);
+    world.close();
+    const inquiry = new DataView(world.open().buffer);
+    expect([inquiry.getBigInt64(8), inquiry.getBigInt64(20)]).toEqual([0n, 0x77n]);
+    world.refuseSession();
+    const fresh = new DataView(world.open().buffer);
+    expect([fresh.getBigInt64(8), fresh.getBigInt64(20)]).toEqual([0n, 0n]);
+    world.acceptSession(0x99);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
+  });
+
+  test('a server that is behind but knows the session is left again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    world.open();
+    world.close();
+    world.open();
+    world.acceptSession();
+    expect(world.session.state).toBe('lost');
+    expect(world.attempts.at(-1)).toMatchObject({ detail: 'it is behind what this session has seen' });
+  });
+});
+
+describe('the end', () => {
+  test('close is sent behind what is in flight, and done when the server has answered', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const read = world.submit(GET_A);
+    world.session.close();
+    expect(world.submit(GET_A).failure).toMatchObject({ kind: 'closed' });
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.closeSession]);
+    world.receive(dataReply(1, 8));
+    expect(read.result).toBeDefined();
+    world.reply(2, 9, 0);
+    expect(world.session.state).toBe('closed');
+    expect(world.session.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('a connection that breaks while closing is the end all the same', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    world.session.close();
+    world.close();
+    expect(world.session.state).toBe('closed');
+    expect(write.failure).toMatchObject({ kind: 'closed', wasSent: true });
+  });
+
+  test('refused credentials end the client; whoever waits is told', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    const read = world.submit(GET_A);
+    let failure: unknown;
+    world.session.addCredentials('digest', new Uint8Array(1), (told) => {
+      failure = told;
+    });
+    world.reply(-4, 0, -115);
+    expect(failure).toMatchObject({ kind: 'auth-failed' });
+    expect(read.failure).toMatchObject({ kind: 'auth-failed' });
+    expect(watcher.told).toEqual(['ended auth-failed']);
+    expect(world.stateNames).toEqual(['connected', 'auth-failed']);
+  });
+
+  test('every request is settled, whenever the client ends', () => {
+    const plays: ((world: ScriptedWorld) => void)[] = [
+      () => {},
+      (world) => world.open(),
+      (world) => {
+        world.open();
+        world.acceptSession();
+      },
+      (world) => {
+        world.connect();
+        world.close();
+      },
+    ];
+    for (const play of plays) {
+      const world = new ScriptedWorld();
+      world.session.start();
+      const early = world.submit(SET_A);
+      play(world);
+      const late = world.submit(GET_A);
+      world.session.end('closed', 'over');
+      expect([early.isSettled, late.isSettled]).toEqual([true, true]);
+      expect(world.isOpen).toBe(false);
+    }
+  });
+});
+
+describe('moving', () => {
+  test('what is in flight is answered first; what comes meanwhile goes to the other server, in the same session', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const before = world.submit(SET_A);
+    world.session.moveTo({ host: 'two', port: 2182 });
+    const after = world.submit(SET_A);
+    expect(world.takeFrames().length).toBe(1);
+    expect(world.session.state).toBe('connected');
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(before.result).toBeDefined();
+    expect(world.session.state).toBe('suspended');
+    world.open();
+    world.acceptSession();
+    expect(world.opened.at(-1)).toMatchObject({ host: 'two', port: 2182 });
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData]);
+    expect(after.isSettled).toBe(false);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+  });
+});
+
+describe('a read-only server', () => {
+  test('is told as read-only; others are asked, and one with a quorum is moved to with a new session', () => {
+    const hosts = [
+      { host: 'one', port: 2181 },
+      { host: 'two', port: 2181 },
+    ];
+    const world = new ScriptedWorld({ canBeReadOnly: true, hosts });
+    world.session.start();
+    world.open();
+    world.acceptSession(0x1, 9000, true);
+    expect(world.session.state).toBe('read-only');
+    const here = world.opened[0]?.host;
+    world.advance(100);
+    expect(world.probes.map(({ host }) => host)).toEqual([here === 'one' ? 'two' : 'one']);
+    world.session.onProbed(world.probes[0]!, true);
+    const request = new DataView(world.open().buffer);
+    expect(world.opened.at(-1)?.host).not.toBe(here);
+    expect(request.getBigInt64(20)).toBe(0n);
+    world.acceptSession(0x50);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sessionId: 0x50n, sameSession: false });
+  });
+});
+
+describe('watches', () => {
+  const ADD_RECURSIVE = { op: OpCode.addWatch, path: '/a', mode: 1 } as const;
+  const ADD_PERSISTENT = { op: OpCode.addWatch, path: '/a', mode: 0 } as const;
+
+  test('a one-shot watch is told once, before the reply that follows the event', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    world.notify(3, '/a', 9);
+    world.notify(3, '/a', 10);
+    expect(watcher.told).toEqual(['changed /a 9']);
+  });
+
+  test('exists leaves a watch for the creation of a znode that is missing', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ op: OpCode.exists, path: '/a', watch: true }, watcher);
+    world.reply(1, 8, -101);
+    world.notify(1, '/a');
+    expect(watcher.told).toEqual(['created /a']);
+  });
+
+  test('a get of a missing znode leaves no watch', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.reply(1, 8, -101);
+    world.notify(1, '/a');
+    expect(watcher.told).toEqual([]);
+    expect(world.session.watches.size).toBe(0);
+  });
+
+  test('a recursive watch hears of descendants, and of no others', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.notify(1, '/a/b/c', 9);
+    world.notify(1, '/ab', 9);
+    world.notify(2, '/a', 10);
+    expect(watcher.told).toEqual(['created /a/b/c 9', 'deleted /a 10']);
+  });
+
+  test('on a server that keeps one mode a path, one-shot watches are served by the recursive watch that stands there', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    const data = new Watcher();
+    const child = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.submit({ ...GET_A, watch: true }, data);
+    world.submit({ op: OpCode.getChildren2, path: '/a', watch: true }, child);
+    // addWatch; the question whether modes are kept apart; get and getChildren without their watch flag
+    const frames = world.takeFrames();
+    expect(frames.map(({ op }) => op)).toEqual([106, 17, 4, 12]);
+    expect(frames.slice(2).map(({ body }) => body.at(-1))).toEqual([0, 0]);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -5);
+    world.reply(3, 8, 0, new Bytes().text('').stat(8));
+    world.reply(4, 8, 0, new Bytes().int(0).stat(8));
+    world.notify(1, '/a/b');
+    world.notify(3, '/a');
+    expect(child.told).toEqual(['children /a']);
+    expect(data.told).toEqual(['changed /a']);
+    expect(recursive.told).toEqual(['created /a/b', 'changed /a']);
+  });
+
+  test('a server that keeps modes apart is asked for each watch, and a change is still told once', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    const persistent = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.submit(ADD_PERSISTENT, persistent);
+    world.takeFrames();
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.notify(1, '/a/b', 9);
+    world.notify(4, '/a', 9);
+    expect(persistent.told).toEqual(['children /a 9']);
+    expect(recursive.told).toEqual(['created /a/b 9']);
+  });
+
+  test('a plain persistent watch never replaces a recursive one on an old server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(ADD_RECURSIVE, new Watcher());
+    world.submit(ADD_PERSISTENT, new Watcher());
+    const modes = world
+      .takeFrames()
+      .filter(({ op }) => op === OpCode.addWatch)
+      .map(({ body }) => body.at(-1));
+    expect(modes).toEqual([1, 1]);
+  });
+
+  test('all watches are armed again on a new connection, and told when they are', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const [frame] = world.takeFrames();
+    expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
+    expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(8).int(0).int(0).int(0).int(0).int(1).text('/a').list));
+    expect(watcher.told).toEqual(['suspended']);
+    world.reply(-8, 9, 0);
+    expect(watcher.told).toEqual(['suspended', 'rearmed']);
+  });
+
+  test('a hundred thousand watches are armed again in requests that servers take', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    for (let i = 0; i < 100_000; i++) world.session.watches.add('data', `/some/longer/path/${i}`, new Watcher());
+    const requests = world.session.watches.rearmRequests(1);
+    expect(requests.length).toBeGreaterThan(10);
+    expect(requests.flatMap(({ dataWatches }) => dataWatches).length).toBe(100_000);
+    for (const { dataWatches } of requests) expect(dataWatches.join('').length).toBeLessThan(200_000);
+  });
+
+  test('the last listener that goes takes the watch off the server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [one, two] = [new Watcher(), new Watcher()];
+    world.submit(ADD_RECURSIVE, one);
+    world.submit(ADD_RECURSIVE, two);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.takeFrames();
+    let isDone = false;
+    world.session.removeWatch('recursive', '/a', one, () => {});
+    expect(world.takeFrames()).toEqual([]);
+    world.session.removeWatch('recursive', '/a', two, () => {
+      isDone = true;
+    });
+    const [frame] = world.takeFrames();
+    expect([frame?.op, frame?.body]).toEqual([18, new Uint8Array(new Bytes().text('/a').int(5).list)]);
+    world.reply(4, 8, 0);
+    expect(isDone).toBe(true);
+    expect(world.session.watches.size).toBe(0);
+  });
+
+  test('on an old server the whole entry goes, and what is still wanted is armed again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -5);
+    world.receive(dataReply(3, 8));
+    world.takeFrames();
+    world.session.removeWatch('recursive', '/a', recursive, () => {});
+    const frames = world.takeFrames();
+    expect(frames.map(({ xid, op }) => [xid, op])).toEqual([
+      [4, 18],
+      [-8, 101],
+    ]);
+    expect(frames[0]?.body.at(-1)).toBe(3);
+  });
+
+  test('a watch whose request was given up is taken off the server when it turns out to stand', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const added = world.submit(ADD_RECURSIVE, new Watcher());
+    world.session.cancel(added.call, 'aborted', 'not wanted');
+    world.takeFrames();
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
+    expect(world.session.watches.size).toBe(0);
+  });
+});

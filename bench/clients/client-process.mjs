@@ -2,6 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import { exited, start } from '../processes.mjs';
 
+/** A client that forgets an operation would keep everybody waiting, and the lock taken. */
+const PATIENCE_MS = 30_000;
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
 export class ClientProcess {
@@ -32,8 +34,10 @@ export class ClientProcess {
   #answer() {
     return new Promise((resolve, reject) => {
       const onExit = (code, signal) => reject(new Error(`the process of ${this.name} ended with ${signal ?? code}`));
+      const patience = setTimeout(() => reject(new Error(`${this.name}: an operation is never answered`)), PATIENCE_MS);
       this.#child.once('exit', onExit);
       this.#child.once('message', (answer) => {
+        clearTimeout(patience);
         this.#child.off('exit', onExit);
         if (answer.error === undefined) resolve(answer);
         else reject(new Error(`${this.name}: ${answer.error}`));

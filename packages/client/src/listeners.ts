@@ -1,0 +1,62 @@
+/**
+ * Functions that want to hear of something.
+ *
+ * 1. A function that is added twice is called once; it stays until each of its registrations has been disposed of.
+ * 2. Values are heard in the order in which they were told, each in a microtask: never in the middle of what the client
+ *    is doing, so that a listener may call whatever it likes.
+ * 3. A function hears what is told after it was added, and nothing more once it has been removed.
+ * 4. One that throws disturbs nobody: its error becomes an uncaught exception of the process in a microtask of its own,
+ *    as with an EventTarget.
+ *
+ * @example
+ * const listeners = new Listeners<string>();
+ * using subscription = listeners.add((word) => console.log(word));
+ * listeners.tell('hello');
+ */
+export class Listeners<T> {
+  readonly #registrations: Map<Listener<T>, Set<Disposable>> = new Map();
+
+  /** Number of different functions. */
+  get size(): number {
+    return this.#registrations.size;
+  }
+
+  /** @returns takes the function off again, unless it was added another time */
+  add(listener: Listener<T>): Disposable {
+    let registrations = this.#registrations.get(listener);
+    if (registrations === undefined) {
+      registrations = new Set();
+      this.#registrations.set(listener, registrations);
+    }
+    const registration: Disposable = { [Symbol.dispose]: () => this.#remove(listener, registration) };
+    registrations.add(registration);
+    return registration;
+  }
+
+  tell(value: T): void {
+    if (this.#registrations.size === 0) return;
+    const told = [...this.#registrations];
+    queueMicrotask(() => {
+      for (const [listener, registrations] of told) if (registrations.size > 0) call(listener, value);
+    });
+  }
+
+  #remove(listener: Listener<T>, registration: Disposable): void {
+    const registrations = this.#registrations.get(listener);
+    if (registrations?.delete(registration) === true && registrations.size === 0) {
+      this.#registrations.delete(listener);
+    }
+  }
+}
+
+export type Listener<T> = (value: T) => void;
+
+function call<T>(listener: Listener<T>, value: T): void {
+  try {
+    listener(value);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

@@ -1,0 +1,11 @@
+import { makeError, NoWatcherError, type ZooKeeperError } from './errors.ts';
+import type { WatchEnd } from './machine/watches.ts';
+import type { About } from './requester.ts';
+
+/** What somebody who waits for a watch is told when there will be no event any more. */
+export function makeEndError(reason: WatchEnd, about: About): ZooKeeperError {
+  if (reason === 'removed') return new NoWatcherError({ ...about, detail: 'the watch was removed by removeWatches' });
+  const detail =
+    reason === 'closed' ? 'the watch ends with it' : 'a server refused them; the watch ends with the client';
+  return makeError({ kind: reason, wasSent: false, server: null, detail }, about);
+}

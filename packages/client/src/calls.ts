@@ -1,0 +1,134 @@
+import { ErrorCode, OpCode, type Request } from '@meerkat/protocol';
+import type { ClientSession } from './client-session.ts';
+import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
+import { Call, type CallFailure } from './machine/call.ts';
+import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
+import type { WatchListener } from './machine/watches.ts';
+import type { About, CallOptions, ReadOptions } from './requester.ts';
+
+/** How one request is made, besides its record. */
+export interface CallPlan {
+  readonly request: Request;
+  readonly read: ReplyReader;
+  readonly about: About;
+  readonly listener: WatchListener | null;
+  /** The result when the server answers NONODE; undefined: that is an error. */
+  readonly whenMissing?: unknown;
+}
+
+/** Sends one request. The promise rejects with a ZooKeeperError. */
+export function call<T>(session: ClientSession, plan: CallPlan, options: CallOptions | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    submit(session, plan, isRepeatable(plan.request), options, resolve, reject);
+  });
+}
+
+/** Sends a read; with `read: 'linearizable'` a sync goes before it in the same round trip. */
+export function callRead<T>(
+  session: ClientSession,
+  plan: CallPlan,
+  path: string,
+  options: ReadOptions | undefined,
+): Promise<T> {
+  if (options?.read === 'linearizable') return callLinearizable(session, plan, path, options);
+  return call(session, plan, options);
+}
+
+/**
+ * A sync and a read, sent together, on one connection. When that connection breaks before both are answered they go
+ * again together: a read on one server means nothing after a sync on another.
+ */
+async function callLinearizable<T>(
+  session: ClientSession,
+  plan: CallPlan,
+  path: string,
+  options: ReadOptions,
+): Promise<T> {
+  const sync: CallPlan = {
+    request: { op: OpCode.sync, path },
+    read: readNothing,
+    about: plan.about,
+    listener: null,
+  };
+  const startedMs = session.clock.monotonicMs();
+  for (;;) {
+    const left = leftOf(options, session.clock.monotonicMs() - startedMs);
+    const synced = new Promise((resolve, reject) => submit(session, sync, false, left, resolve, reject));
+    const result = new Promise<T>((resolve, reject) => submit(session, plan, false, left, resolve, reject));
+    try {
+      await Promise.all([synced, result]);
+      return await result;
+    } catch (error) {
+      await Promise.allSettled([synced, result]);
+      if (!(error instanceof ConnectionLossError)) throw error;
+    }
+  }
+}
+
+function leftOf(options: CallOptions, passedMs: number): CallOptions {
+  if (options.timeoutMs === undefined) return options;
+  return { signal: options.signal, timeoutMs: Math.max(options.timeoutMs - passedMs, 0) };
+}
+
+/** Hands a request to the session. `resolve` and `reject` belong to one promise: that makes the only closures here. */
+export function submit(
+  session: ClientSession,
+  plan: CallPlan,
+  repeatable: boolean,
+  options: CallOptions | undefined,
+  resolve: (result: never) => void,
+  reject: (error: ZooKeeperError) => void,
+): void {
+  const onFailure = (failure: CallFailure): void => {
+    if (plan.whenMissing !== undefined && failure.kind === 'refused' && failure.code === ErrorCode.noNode) {
+      (resolve as (result: unknown) => void)(plan.whenMissing);
+    } else reject(makeError(failure, plan.about, failure.kind === 'aborted' ? options?.signal?.reason : undefined));
+  };
+  if (options === undefined || (options.signal === undefined && options.timeoutMs === undefined)) {
+    const made = new Call(plan.request, plan.read, resolve, onFailure, plan.listener, repeatable);
+    session.session.submit(made);
+    return;
+  }
+  submitLimited(session, plan, repeatable, options, resolve, onFailure);
+}
+
+/** A request that is given up when its time has passed or its signal says so. */
+function submitLimited(
+  session: ClientSession,
+  plan: CallPlan,
+  repeatable: boolean,
+  options: CallOptions,
+  resolve: (result: never) => void,
+  onFailure: (failure: CallFailure) => void,
+): void {
+  const { signal, timeoutMs } = options;
+  const release = (): void => {
+    cancelTimer?.();
+    signal?.removeEventListener('abort', onAbort);
+  };
+  const made = new Call(
+    plan.request,
+    plan.read,
+    (result) => {
+      release();
+      resolve(result);
+    },
+    (failure) => {
+      release();
+      onFailure(failure);
+    },
+    plan.listener,
+    repeatable,
+  );
+  const onAbort = (): void => session.session.cancel(made, 'aborted', 'the signal was aborted');
+  const onTimeout = (): void =>
+    session.session.cancel(made, 'timed-out', `no answer within ${Math.round(timeoutMs ?? 0)} ms`);
+  let cancelTimer: (() => void) | undefined;
+  if (signal?.aborted === true) {
+    onAbort();
+    return;
+  }
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (timeoutMs !== undefined) cancelTimer = session.clock.schedule(Math.max(timeoutMs, 0), onTimeout);
+  session.session.submit(made);
+}

@@ -1,0 +1,60 @@
+import { AddWatchMode, OpCode, type Request } from '@meerkat/protocol';
+import { call } from './calls.ts';
+import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
+import type { ClientSession } from './client-session.ts';
+import { readNothing, replyReaderOf } from './machine/replies.ts';
+import type { WatchListener } from './machine/watches.ts';
+import type { About, CallOptions, Requester, WatchHandle } from './requester.ts';
+
+/** Requests of one client: paths below its chroot, on the session that it shares. */
+export class ClientRequester implements Requester {
+  readonly session: ClientSession;
+  /** '' for none; otherwise a path without a slash at its end. */
+  readonly chroot: string;
+
+  constructor(session: ClientSession, chroot: string) {
+    this.session = session;
+    this.chroot = chroot;
+  }
+
+  absolute(path: string, operation: string): string {
+    return addChroot(this.chroot, path, operation);
+  }
+
+  /** Also `/queue/`, which the server completes to a number alone. */
+  absoluteSequential(path: string, operation: string): string {
+    return addChrootSequential(this.chroot, path, operation);
+  }
+
+  relative(path: string): string {
+    return removeChroot(this.chroot, path);
+  }
+
+  request<T>(
+    request: Request,
+    options: CallOptions | undefined,
+    about: About,
+    listener: WatchListener | null = null,
+  ): Promise<T> {
+    return call(this.session, { request, read: replyReaderOf(request), about, listener }, options);
+  }
+
+  async addWatch(
+    path: string,
+    isRecursive: boolean,
+    listener: WatchListener,
+    options: CallOptions | undefined,
+    about: About,
+  ): Promise<WatchHandle> {
+    const mode = isRecursive ? AddWatchMode.persistentRecursive : AddWatchMode.persistent;
+    await call(
+      this.session,
+      { request: { op: OpCode.addWatch, path, mode }, read: readNothing, about, listener },
+      options,
+    );
+    const kind = isRecursive ? 'recursive' : 'persistent';
+    return {
+      close: () => new Promise((resolve) => this.session.session.removeWatch(kind, path, listener, resolve)),
+    };
+  }
+}

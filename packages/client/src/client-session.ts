@@ -1,0 +1,96 @@
+import type { Clock } from './clock.ts';
+import { toBytes } from './data.ts';
+import { stallChannel, stateChannel } from './diagnostics/channels.ts';
+import { Listeners } from './listeners.ts';
+import type { FailedAttempt } from './machine/ports.ts';
+import type { Session, SessionListener } from './machine/session.ts';
+import { type ClientState, isConnectedState, isFinalState, type StateChange } from './machine/state.ts';
+import type { ConnectOptions, Settings } from './options.ts';
+import { SessionHost } from './session-host.ts';
+import { makeNodeTransport } from './transport/node-transport.ts';
+
+/** A loop that did not run for so long that the session was in danger. */
+export interface Stall {
+  /** Milliseconds. */
+  readonly stalledMs: number;
+  readonly sessionTimeoutMs: number;
+}
+
+/** The session that a client and its chrooted views share, with everybody who wants to hear of it. */
+export class ClientSession implements SessionListener {
+  readonly host: SessionHost;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  readonly stateListeners: Listeners<StateChange> = new Listeners();
+  readonly stallListeners: Listeners<Stall> = new Listeners();
+  /** What was tried in vain since there was a connection; the newest. */
+  failedAttempts: FailedAttempt[] = [];
+  /** Ends with the certainty that the session is ours; a new one begins with the next connection. */
+  #ownership = new AbortController();
+
+  constructor(settings: Settings, options: ConnectOptions) {
+    this.settings = settings;
+    this.clock = settings.clock;
+    this.host = new SessionHost(
+      {
+        hosts: settings.hosts,
+        sessionTimeoutMs: settings.sessionTimeoutMs,
+        attemptTimeoutMs: settings.attemptTimeoutMs,
+        backOff: settings.backOff,
+        canBeReadOnly: settings.canBeReadOnly,
+        session: options.session ?? null,
+        credentials: (options.auth ?? []).map(({ scheme, auth }) => ({
+          scheme,
+          auth: toBytes(auth) ?? new Uint8Array(0),
+        })),
+        sasl: options.sasl ?? null,
+        requestBytesMax: settings.requestBytesMax,
+        replyBytesMax: settings.replyBytesMax,
+      },
+      {
+        transport: options.transport ?? makeNodeTransport({ tls: options.tls }),
+        clock: settings.clock,
+        random: settings.random,
+      },
+      this,
+    );
+  }
+
+  get session(): Session {
+    return this.host.session;
+  }
+
+  get state(): ClientState {
+    return this.host.session.state;
+  }
+
+  /** Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`. */
+  get lostSignal(): AbortSignal {
+    return this.#ownership.signal;
+  }
+
+  onState(change: StateChange): void {
+    if (isConnectedState(change.state)) {
+      this.failedAttempts = [];
+      if (this.#ownership.signal.aborted) this.#ownership = new AbortController();
+    }
+    if (change.state === 'lost' || isFinalState(change.state)) {
+      this.#ownership.abort(new Error(`the session is ${change.state}: ${change.reason}`));
+    }
+    if (stateChannel.hasSubscribers) stateChannel.publish(change);
+    this.stateListeners.tell(change);
+  }
+
+  onStall(stalledMs: number): void {
+    const stall: Stall = { stalledMs, sessionTimeoutMs: this.session.sessionTimeoutMs };
+    if (stallChannel.hasSubscribers) stallChannel.publish(stall);
+    this.stallListeners.tell(stall);
+  }
+
+  onAttemptFailed(attempt: FailedAttempt): void {
+    this.failedAttempts.push(attempt);
+    if (this.failedAttempts.length > ATTEMPTS_KEPT) this.failedAttempts.shift();
+  }
+}
+
+const ATTEMPTS_KEPT = 1000;

@@ -1,0 +1,489 @@
+import { type Acl, type ClientInfo, OpCode, type Request, WatcherType } from '@meerkat/protocol';
+import { type CallPlan, call, callRead } from './calls.ts';
+import { ClientRequester } from './client-requester.ts';
+import type { ClientSession, Stall } from './client-session.ts';
+import type { Codec } from './codec/codec.ts';
+import { type Data, toBytes } from './data.ts';
+import { makeError, NoWatcherError } from './errors.ts';
+import type { HostPort, Target } from './machine/ports.ts';
+import {
+  type AclOfZnode,
+  type Children,
+  type Created,
+  type ReplyReader,
+  readAclReply,
+  readChildren,
+  readClientInfos,
+  readCount,
+  readCreated,
+  readNamesReply,
+  readNothing,
+  readNullableZnode,
+  readStatReply,
+  readZnode,
+  type Znode,
+} from './machine/replies.ts';
+import type { Stat } from './machine/stat.ts';
+import { type ClientState, isConnectedState, isFinalState, type StateChange } from './machine/state.ts';
+import type { WatchKind } from './machine/watches.ts';
+import { OneShotWatch } from './one-shot.ts';
+import type {
+  CreateOptions,
+  ReconfigOptions,
+  SessionInfo,
+  VersionOptions,
+  Watched,
+  WatchSelection,
+} from './operations.ts';
+import type { About, CallOptions, ReadOptions } from './requester.ts';
+import { iterateStates, waitForState } from './states.ts';
+import { checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
+
+/**
+ * A ZooKeeper client: one session, many requests in flight.
+ *
+ * Requests go out in the order of the calls and are answered in that order. Every method returns a promise that rejects
+ * with a ZooKeeperError; none throws. Reads that were in flight when a connection broke are sent again, writes are not:
+ * they reject with a ConnectionLossError that says whether they may have happened (`outcome`). While the connection is
+ * away (`suspended`) requests wait; once the session is `lost` they are refused at once.
+ *
+ * @example
+ * await using client = await connect('127.0.0.1:2181');
+ * await client.create('/greeting', 'hello');
+ * const { data, stat } = await client.get('/greeting');
+ */
+export class Client implements AsyncDisposable {
+  readonly #session: ClientSession;
+  readonly #requester: ClientRequester;
+  readonly #relative: (path: string) => string;
+
+  /** Made by `connect`. */
+  constructor(session: ClientSession, chroot: string) {
+    this.#session = session;
+    this.#requester = new ClientRequester(session, chroot);
+    this.#relative = (path) => this.#requester.relative(path);
+  }
+
+  /* -------------------------------------------------------------------------------------------- the session ---- */
+
+  get state(): ClientState {
+    return this.#session.state;
+  }
+
+  /** null until a server has made one, and between the loss of one and the next. */
+  get session(): SessionInfo | null {
+    const { identity, sessionTimeoutMs } = this.#session.session;
+    return identity === null ? null : { ...identity, timeoutMs: sessionTimeoutMs };
+  }
+
+  /** The server of the connection that stands. */
+  get server(): Target | null {
+    return this.#session.session.server;
+  }
+
+  /** '' for none. */
+  get chroot(): string {
+    return this.#requester.chroot;
+  }
+
+  /**
+   * Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`. Whatever depends on ownership
+   * takes the signal when it begins; after the next connection there is another.
+   */
+  get lostSignal(): AbortSignal {
+    return this.#session.lostSignal;
+  }
+
+  /**
+   * The same session, seen from a znode downwards. Closing either closes both.
+   *
+   * @example
+   * const app = client.withChroot('/apps/shop');
+   * await app.get('/config'); // reads /apps/shop/config
+   */
+  withChroot(path: string): Client {
+    const chroot = this.#requester.absolute(path, 'withChroot');
+    return new Client(this.#session, chroot === '/' ? '' : chroot);
+  }
+
+  /** Calls back at every change of state. The same listener twice is called once. */
+  onState(listener: (change: StateChange) => void): Disposable {
+    return this.#session.stateListeners.add(listener);
+  }
+
+  /** Calls back when the event loop of this process stood still for more than a third of the session timeout. */
+  onStall(listener: (stall: Stall) => void): Disposable {
+    return this.#session.stallListeners.add(listener);
+  }
+
+  /** Every change of state from now on; ends after `closed` and `auth-failed`. */
+  states(options: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<StateChange> {
+    return iterateStates(this.#session, options.signal);
+  }
+
+  /**
+   * Resolves as soon as there is a connection; at once when there is one.
+   *
+   * @example
+   * for (const job of jobs) {
+   *   await client.whenConnected(); // pauses while the connection is suspended
+   *   await run(job);
+   * }
+   */
+  whenConnected(options: CallOptions = {}): Promise<void> {
+    return waitForState(this.#session, isConnectedState, 'whenConnected', options);
+  }
+
+  /**
+   * Goes on with the same session on another server: the one named, or the next in turn. What is in flight is answered
+   * first. Resolves when the session is connected again.
+   */
+  async moveTo(server: HostPort | null = null, options: CallOptions = {}): Promise<void> {
+    const moved = waitForState(this.#session, isConnectedState, 'moveTo', options, true);
+    this.#session.session.moveTo(server);
+    this.#session.host.armTimer();
+    await moved;
+  }
+
+  /**
+   * Ends the session: what is in flight is answered, ephemeral znodes go, watches end. Without a connection the session
+   * ends on the servers when its timeout has passed.
+   *
+   * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout
+   */
+  async close(options: CallOptions = {}): Promise<void> {
+    const { session } = this.#session;
+    if (isFinalState(session.state)) return;
+    const timeoutMs = options.timeoutMs ?? session.sessionTimeoutMs;
+    const closed = waitForState(this.#session, isFinalState, 'close', { signal: options.signal, timeoutMs });
+    session.close();
+    this.#session.host.armTimer();
+    try {
+      await closed;
+    } catch {
+      session.end('closed', 'closed by the user, without an answer of the server');
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /* ------------------------------------------------------------------------------------------------- reading ---- */
+
+  /**
+   * What a znode holds, and what is known about it.
+   *
+   * @throws NoNodeError
+   * @example
+   * const { data, stat } = await client.get('/config');
+   * const { data: config } = await client.get('/config', { codec: json() });
+   * const { changed } = await client.get('/config', { watch: true });
+   * await changed;
+   */
+  get(path: string, options?: ReadOptions & { watch?: false }): Promise<Znode>;
+  get(path: string, options: ReadOptions & { watch: true }): Promise<Znode & Watched>;
+  get<T>(path: string, options: ReadOptions & { codec: Codec<T>; watch?: false }): Promise<Znode<T>>;
+  get<T>(path: string, options: ReadOptions & { codec: Codec<T>; watch: true }): Promise<Znode<T> & Watched>;
+  get<T>(path: string, options?: ReadOptions & { codec?: Codec<T>; watch?: boolean }): Promise<Znode<unknown>> {
+    const codec = options?.codec;
+    const watch = options?.watch === true ? new OneShotWatch(this.#relative) : null;
+    const read = codec === undefined ? readZnode : readNullableZnode;
+    const made = this.#read<Znode<never>>('get', OpCode.getData, path, read, watch, options);
+    if (codec === undefined && watch === null) return made;
+    return made.then(async ({ data, stat }) => ({
+      data: codec === undefined ? data : await codec.decode(data),
+      stat,
+      ...(watch === null ? {} : { changed: watch.changed }),
+    }));
+  }
+
+  /**
+   * Whether a znode is there: its Stat, or null. With a watch, also its creation is told.
+   *
+   * @example
+   * if ((await client.exists('/ready')) === null) console.log('not yet');
+   */
+  exists(path: string, options?: ReadOptions & { watch?: false }): Promise<Stat | null>;
+  exists(path: string, options: ReadOptions & { watch: true }): Promise<{ readonly stat: Stat | null } & Watched>;
+  exists(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
+    if (options?.watch !== true) return this.#read('exists', OpCode.exists, path, readStatReply, null, options, null);
+    const watch = new OneShotWatch(this.#relative);
+    return this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null).then((stat) => ({
+      stat,
+      changed: watch.changed,
+    }));
+  }
+
+  /**
+   * The names of a znode's children, in no order, and its Stat.
+   *
+   * @throws NoNodeError
+   * @example
+   * const { children } = await client.children('/members');
+   */
+  children(path: string, options?: ReadOptions & { watch?: false }): Promise<Children>;
+  children(path: string, options: ReadOptions & { watch: true }): Promise<Children & Watched>;
+  children(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
+    if (options?.watch !== true) {
+      return this.#read('children', OpCode.getChildren2, path, readChildren, null, options);
+    }
+    const watch = new OneShotWatch(this.#relative);
+    return this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options).then((result) => ({
+      ...result,
+      changed: watch.changed,
+    }));
+  }
+
+  /** How many znodes are below this one, at any depth. @throws NoNodeError */
+  descendantCount(path: string, options?: CallOptions): Promise<number> {
+    return this.#call('descendantCount', path, readCount, options, (absolute) => ({
+      op: OpCode.getAllChildrenNumber,
+      path: absolute,
+    }));
+  }
+
+  /** The paths of this session's ephemeral znodes that begin with `prefix`. */
+  async ephemerals(prefix = '/', options?: CallOptions): Promise<readonly string[]> {
+    const about = { operation: 'ephemerals', path: prefix };
+    const absolute = `${this.chroot}${prefix}`;
+    const request = { op: OpCode.getEphemerals, prefix: absolute } as const;
+    const plan: CallPlan = { request, read: readNamesReply, about, listener: null };
+    const paths = await call<readonly string[]>(this.#session, plan, options);
+    return paths.map((path) => this.#requester.relative(path));
+  }
+
+  /** Who may do what with a znode. @throws NoNodeError */
+  getAcl(path: string, options?: CallOptions): Promise<AclOfZnode> {
+    return this.#call('getAcl', path, readAclReply, options, (absolute) => ({ op: OpCode.getACL, path: absolute }));
+  }
+
+  /* ------------------------------------------------------------------------------------------------- writing ---- */
+
+  /**
+   * Creates a znode.
+   *
+   * @throws NodeExistsError; NoNodeError when the parent is missing; NoChildrenForEphemeralsError
+   * @example
+   * await client.create('/config', 'on');
+   * const { path } = await client.create('/queue/job-', job, { sequential: true }); // /queue/job-0000000007
+   * await client.create('/members/me', null, { mode: 'ephemeral' });
+   */
+  create(path: string, data?: Data, options?: CreateOptions): Promise<Created>;
+  create<T>(path: string, value: T, options: CreateOptions & { codec: Codec<T> }): Promise<Created>;
+  create<T>(path: string, data?: Data | T, options: CreateOptions & { codec?: Codec<T> } = {}): Promise<Created> {
+    const isSequential = options.sequential === true;
+    const made = this.#call<Created>(
+      'create',
+      path,
+      readCreated,
+      options,
+      (absolute, about) =>
+        makeCreate(absolute, data === undefined ? undefined : encode(options.codec, data), options, about),
+      isSequential,
+    );
+    if (this.chroot === '') return made;
+    return made.then(({ path: created, stat }) => ({ path: this.#requester.relative(created), stat }));
+  }
+
+  /**
+   * Replaces what a znode holds.
+   *
+   * @throws NoNodeError, BadVersionError
+   * @example
+   * const { stat } = await client.get('/config');
+   * await client.set('/config', 'off', { version: stat.version });
+   */
+  set(path: string, data: Data, options?: VersionOptions): Promise<Stat>;
+  set<T>(path: string, value: T, options: VersionOptions & { codec: Codec<T> }): Promise<Stat>;
+  set<T>(path: string, data: Data | T, options?: VersionOptions & { codec?: Codec<T> }): Promise<Stat> {
+    return this.#call('set', path, readStatReply, options, (absolute, about) =>
+      makeSetData(absolute, encode(options?.codec, data), options?.version, about),
+    );
+  }
+
+  /** Deletes a znode without children. @throws NoNodeError, BadVersionError, NotEmptyError */
+  delete(path: string, options?: VersionOptions): Promise<void> {
+    return this.#call('delete', path, readNothing, options, (absolute, about) =>
+      makeDelete(absolute, options?.version, about),
+    );
+  }
+
+  /** Replaces a znode's ACL. `version` is compared with `stat.aversion`. @throws NoNodeError, InvalidAclError */
+  setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat> {
+    return this.#call('setAcl', path, readStatReply, options, (absolute, about) => ({
+      op: OpCode.setACL,
+      path: absolute,
+      acl,
+      version: checkedVersion(options?.version, about),
+    }));
+  }
+
+  /* ----------------------------------------------------------------------------------------- the connection ---- */
+
+  /**
+   * Waits until the connected server has caught up with everything that was acknowledged to anybody before the call.
+   * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
+   */
+  sync(path = '/', options?: CallOptions): Promise<void> {
+    return this.#call('sync', path, readNothing, options, (absolute) => ({ op: OpCode.sync, path: absolute }));
+  }
+
+  /** A round trip to the server that nothing else waits for, in milliseconds. Rejects while there is no connection. */
+  ping(): Promise<number> {
+    const { clock, session } = this.#session;
+    const startedMs = clock.monotonicMs();
+    return new Promise((resolve, reject) => {
+      session.ping((failure) => {
+        if (failure === null) resolve(clock.monotonicMs() - startedMs);
+        else reject(makeError(failure, { operation: 'ping', path: null }));
+      });
+    });
+  }
+
+  /** As whom the server knows this connection. Needs a server of 3.7 or newer. */
+  whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
+    const plan = { request: { op: OpCode.whoAmI }, read: readClientInfos, about: WHO_AM_I, listener: null };
+    return call(this.#session, plan, options);
+  }
+
+  /**
+   * Proves to the service who this client is, now and on every later connection. A refusal ends the client
+   * (`auth-failed`).
+   *
+   * @example
+   * await client.addAuth('digest', 'ann:secret');
+   */
+  addAuth(scheme: string, auth: Data): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#session.session.addCredentials(scheme, toBytes(auth) ?? new Uint8Array(0), (failure) => {
+        if (failure === null) resolve();
+        else reject(makeError(failure, { operation: 'addAuth', path: null }));
+      });
+    });
+  }
+
+  /* -------------------------------------------------------------------------------------------- the ensemble ---- */
+
+  /** The membership of the ensemble, as text: `server.1=…` lines and `version=…`. */
+  config(options?: ReadOptions): Promise<Znode> {
+    const request = { op: OpCode.getData, path: CONFIG_PATH, watch: false } as const;
+    const about = { operation: 'config', path: CONFIG_PATH };
+    return callRead(this.#session, { request, read: readZnode, about, listener: null }, CONFIG_PATH, options);
+  }
+
+  /**
+   * Changes the membership of the ensemble. Needs `reconfigEnabled=true` and the right to write /zookeeper/config.
+   *
+   * @returns the new configuration
+   * @throws ReconfigDisabledError, ReconfigInProgressError, NewConfigNoQuorumError, BadVersionError
+   */
+  async reconfig(options: ReconfigOptions): Promise<Znode> {
+    const { joining, leaving, members, fromVersion } = options;
+    const request = {
+      op: OpCode.reconfig,
+      joiningServers: joining?.join(',') ?? null,
+      leavingServers: leaving?.join(',') ?? null,
+      newMembers: members?.join(',') ?? null,
+      currentConfigId: Number(fromVersion ?? -1n),
+    } as const;
+    const about = { operation: 'reconfig', path: CONFIG_PATH };
+    return call(this.#session, { request, read: readZnode, about, listener: null }, options);
+  }
+
+  /* ------------------------------------------------------------------------------------------------- watches ---- */
+
+  /** Whether the connected server holds such a watch of this session's connection. */
+  async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
+    try {
+      await this.#call('checkWatches', path, readNothing, options, (absolute) => ({
+        op: OpCode.checkWatches,
+        path: absolute,
+        watcherType: WATCHER_TYPES[selection],
+      }));
+      return true;
+    } catch (error) {
+      if (error instanceof NoWatcherError) return false;
+      throw error;
+    }
+  }
+
+  /** Takes all watches of a kind off a path: whoever waits for them hears that they ended. @throws NoWatcherError */
+  async removeWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<void> {
+    await this.#call('removeWatches', path, readNothing, options, (absolute) => ({
+      op: OpCode.removeWatches,
+      path: absolute,
+      watcherType: WATCHER_TYPES[selection],
+    }));
+    const absolute = this.#requester.absolute(path, 'removeWatches');
+    this.#session.session.watches.removeAll(WATCH_KINDS[selection], absolute);
+  }
+
+  /* ------------------------------------------------------------------------------------------------- inside ---- */
+
+  #call<T>(
+    operation: string,
+    path: string,
+    read: ReplyReader,
+    options: CallOptions | undefined,
+    makeRequest: (absolute: string, about: About) => Request,
+    isSequential = false,
+  ): Promise<T> {
+    const about = { operation, path };
+    let request: Request;
+    try {
+      const requester = this.#requester;
+      const absolute = isSequential
+        ? requester.absoluteSequential(path, operation)
+        : requester.absolute(path, operation);
+      request = makeRequest(absolute, about);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return call(this.#session, { request, read, about, listener: null }, options);
+  }
+
+  #read<T>(
+    operation: string,
+    op: typeof OpCode.getData | typeof OpCode.exists | typeof OpCode.getChildren2,
+    path: string,
+    read: ReplyReader,
+    watch: OneShotWatch | null,
+    options: ReadOptions | undefined,
+    whenMissing?: null,
+  ): Promise<T> {
+    let absolute: string;
+    try {
+      absolute = this.#requester.absolute(path, operation);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const request = { op, path: absolute, watch: watch !== null };
+    const plan = { request, read, about: { operation, path }, listener: watch, whenMissing };
+    return callRead(this.#session, plan, absolute, options);
+  }
+}
+
+const CONFIG_PATH = '/zookeeper/config';
+const WHO_AM_I = { operation: 'whoAmI', path: null } as const;
+
+const WATCHER_TYPES: Readonly<Record<WatchSelection, number>> = {
+  children: WatcherType.children,
+  data: WatcherType.data,
+  any: WatcherType.any,
+  persistent: WatcherType.persistent,
+  recursive: WatcherType.persistentRecursive,
+};
+
+/** Whom `removeWatches` takes off here. */
+const WATCH_KINDS: Readonly<Record<WatchSelection, readonly WatchKind[]>> = {
+  children: ['child'],
+  data: ['data', 'exist'],
+  any: ['child', 'data', 'exist', 'persistent', 'recursive'],
+  persistent: ['persistent'],
+  recursive: ['recursive'],
+};
+
+function encode<T>(codec: Codec<T> | undefined, data: Data | T): Data {
+  return codec === undefined ? (data as Data) : codec.encode(data as T);
+}

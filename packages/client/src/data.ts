@@ -1,0 +1,8 @@
+/** What a znode is given to hold: bytes, text that is sent as UTF-8, or nothing, which ZooKeeper tells from empty. */
+export type Data = string | Uint8Array | null;
+
+const ENCODER = new TextEncoder();
+
+export function toBytes(data: Data): Uint8Array | null {
+  return typeof data === 'string' ? ENCODER.encode(data) : data;
+}

@@ -1,0 +1,89 @@
+import { type Clock, SYSTEM_CLOCK, SYSTEM_RANDOM } from './clock.ts';
+import { parseConnectString } from './connect-string.ts';
+import type { Data } from './data.ts';
+import type { BackOff } from './machine/dialer.ts';
+import type { HostPort, Random, SaslExchange } from './machine/ports.ts';
+import type { SessionIdentity } from './machine/session.ts';
+import type { TlsOptions } from './transport/node-transport.ts';
+import type { Transport } from './transport/transport.ts';
+
+/** How to connect. Times are milliseconds. */
+export interface ConnectOptions {
+  /** `host:port,host:port/chroot`, or a list of servers. The port may be left out: 2181. */
+  readonly servers: string | readonly (string | HostPort)[];
+  /** All paths of this client are below this znode; it is not created. Default: none. */
+  readonly chroot?: string | undefined;
+  /** How long the service keeps the session of a client that is silent. The server moves it into its limits. Default 10,000. */
+  readonly sessionTimeoutMs?: number | undefined;
+  /** How long `connect` tries before it rejects. Default: the session timeout. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** How long one address is tried. Default: the session timeout divided by the number of servers, at least 1000. */
+  readonly attemptTimeoutMs?: number | undefined;
+  /** Pauses between attempts. Default: 100 to 2000, doubling with each round over the servers, half of it by chance. */
+  readonly backOff?: BackOff | undefined;
+  /** Gives `connect` up. */
+  readonly signal?: AbortSignal | undefined;
+  /** Credentials for each connection, the next ones included. */
+  readonly auth?: readonly { readonly scheme: string; readonly auth: Data }[] | undefined;
+  /** A SASL mechanism, for instance `digestMd5({ username, password })`. */
+  readonly sasl?: (() => SaslExchange) | undefined;
+  /** TLS, with the options of Node's `tls.connect`; a function is asked for each connection. Default: plain TCP. */
+  readonly tls?: TlsOptions | undefined;
+  /** Takes a server without a quorum too, for reads, and goes on looking for one that has it. Default false. */
+  readonly canBeReadOnly?: boolean | undefined;
+  /** A session to go on with, as `client.session` of another process gave it. */
+  readonly session?: SessionIdentity | undefined;
+  /** Longest request that the servers take: their jute.maxbuffer. Bytes. Default 1,048,575. */
+  readonly requestBytesMax?: number | undefined;
+  /** Longest reply that is believed. Bytes. Default 128 MiB. */
+  readonly replyBytesMax?: number | undefined;
+  /** Instead of sockets; `tls` is not looked at then. */
+  readonly transport?: Transport | undefined;
+  /** Instead of this machine's clock. */
+  readonly clock?: Clock | undefined;
+  /** Instead of this process's randomness. */
+  readonly random?: Random | undefined;
+}
+
+export const DEFAULT_SESSION_TIMEOUT_MS = 10_000;
+
+const DEFAULT_BACK_OFF: BackOff = { minMs: 100, maxMs: 2000 };
+const ATTEMPT_TIMEOUT_MIN_MS = 1000;
+/** jute.maxbuffer's default, 0xfffff. */
+const DEFAULT_REQUEST_BYTES_MAX = 0xfffff;
+const DEFAULT_REPLY_BYTES_MAX = 128 * 1024 * 1024;
+
+/** `ConnectOptions` with every default filled in. */
+export interface Settings {
+  readonly hosts: readonly HostPort[];
+  /** '' for none. */
+  readonly chroot: string;
+  readonly sessionTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly attemptTimeoutMs: number;
+  readonly backOff: BackOff;
+  readonly canBeReadOnly: boolean;
+  readonly requestBytesMax: number;
+  readonly replyBytesMax: number;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** @throws BadArgumentsError for servers or a chroot that cannot be */
+export function settle(options: ConnectOptions): Settings {
+  const { hosts, chroot } = parseConnectString(options.servers, options.chroot);
+  const sessionTimeoutMs = options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS;
+  return {
+    hosts,
+    chroot,
+    sessionTimeoutMs,
+    connectTimeoutMs: options.connectTimeoutMs ?? sessionTimeoutMs,
+    attemptTimeoutMs: options.attemptTimeoutMs ?? Math.max(ATTEMPT_TIMEOUT_MIN_MS, sessionTimeoutMs / hosts.length),
+    backOff: options.backOff ?? DEFAULT_BACK_OFF,
+    canBeReadOnly: options.canBeReadOnly ?? false,
+    requestBytesMax: options.requestBytesMax ?? DEFAULT_REQUEST_BYTES_MAX,
+    replyBytesMax: options.replyBytesMax ?? DEFAULT_REPLY_BYTES_MAX,
+    clock: options.clock ?? SYSTEM_CLOCK,
+    random: options.random ?? SYSTEM_RANDOM,
+  };
+}

@@ -1,0 +1,130 @@
+import type { Clock } from './clock.ts';
+import type { AttemptFailure, HostPort, Random, Target } from './machine/ports.ts';
+import { Session, type SessionEffects, type SessionListener, type SessionOptions } from './machine/session.ts';
+import type { Transport, TransportStream } from './transport/transport.ts';
+
+/** What a session runs on. The simulator gives virtual ones. */
+export interface World {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Runs a session machine on a transport and a clock: turns effects into calls, completions into events, and wakes the
+ * machine at its next deadline.
+ */
+export class SessionHost implements SessionEffects {
+  readonly session: Session;
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  #stream: TransportStream | null = null;
+  /** Raised for every stream and look-up: what an earlier one still tells is dropped. */
+  #attempt = 0;
+  #cancelTimer: (() => void) | null = null;
+  #timerAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(options: SessionOptions, world: World, listener: SessionListener) {
+    this.#transport = world.transport;
+    this.#clock = world.clock;
+    this.session = new Session(options, world.clock, world.random, this, listener);
+  }
+
+  start(): void {
+    this.session.start();
+    this.armTimer();
+  }
+
+  /** Wanted after a command that may have changed the session's deadlines. */
+  armTimer(): void {
+    const deadlineMs = this.session.nextDeadlineMs();
+    // A timer that rings too early does no harm: it is armed again then.
+    if (this.#cancelTimer !== null && this.#timerAtMs <= deadlineMs) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (deadlineMs === Number.POSITIVE_INFINITY) return;
+    this.#timerAtMs = deadlineMs;
+    const delayMs = Math.max(0, Math.ceil(deadlineMs - this.#clock.monotonicMs()));
+    this.#cancelTimer = this.#clock.schedule(delayMs, this.#onTimer);
+  }
+
+  /* ----------------------------------------------------------------------------------------------- effects ---- */
+
+  resolve({ host }: HostPort): void {
+    const attempt = ++this.#attempt;
+    const tell = (addresses: readonly string[] | null, detail: string): void => {
+      if (attempt !== this.#attempt) return;
+      this.session.onResolved(addresses, detail);
+      this.armTimer();
+    };
+    this.#transport.resolve(host).then(
+      (addresses) => tell(addresses, `${host} has no address`),
+      (error: unknown) => tell(null, error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  open(target: Target): void {
+    const attempt = ++this.#attempt;
+    this.#stream = this.#transport.connect(target, {
+      onOpen: () => {
+        if (attempt !== this.#attempt) return;
+        this.session.onOpened();
+        this.armTimer();
+      },
+      onBytes: (chunk: Uint8Array) => {
+        if (attempt !== this.#attempt) return;
+        this.session.onBytes(chunk);
+        this.armTimer();
+      },
+      onClosed: (failure: AttemptFailure | null, detail: string) => {
+        if (attempt !== this.#attempt) return;
+        this.#stream = null;
+        this.session.onStreamClosed(failure, detail);
+        this.armTimer();
+      },
+    });
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#stream === null ? true : this.#stream.write(bytes);
+  }
+
+  closeStream(): void {
+    this.#attempt++;
+    this.#stream?.destroy();
+    this.#stream = null;
+  }
+
+  flushSoon(): void {
+    this.#clock.defer(this.#flush);
+  }
+
+  probe(host: HostPort): void {
+    void this.#probe(host).then((isReadWrite) => {
+      this.session.onProbed(host, isReadWrite);
+      this.armTimer();
+    });
+  }
+
+  async #probe({ host, port }: HostPort): Promise<boolean> {
+    try {
+      for (const address of await this.#transport.resolve(host)) {
+        const answer = await this.#transport.probe({ host, port, address }, 'isro', PROBE_TIMEOUT_MS);
+        if (answer.trim() === 'rw') return true;
+      }
+    } catch {
+      // A server that cannot be asked is none to move to; the next probe asks another.
+    }
+    return false;
+  }
+
+  readonly #flush = (): void => this.session.flush();
+
+  readonly #onTimer = (): void => {
+    this.#cancelTimer = null;
+    this.session.onTick();
+    this.armTimer();
+  };
+}
+
+const PROBE_TIMEOUT_MS = 1000;

@@ -1,0 +1,89 @@
+import type { ClientSession } from './client-session.ts';
+import { makeError } from './errors.ts';
+import type { FailureKind } from './machine/call.ts';
+import { type ClientState, isFinalState, type StateChange } from './machine/state.ts';
+import type { CallOptions } from './requester.ts';
+
+/**
+ * Resolves when the session is in a state that fits; rejects when it ends in one that does not.
+ *
+ * @param onlyNext the state it is in now does not count
+ */
+export function waitForState(
+  session: ClientSession,
+  fits: (state: ClientState) => boolean,
+  operation: string,
+  options: CallOptions,
+  onlyNext = false,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { signal, timeoutMs } = options;
+    const fail = (kind: FailureKind, detail: string, cause?: unknown): void => {
+      release();
+      reject(makeError({ kind, wasSent: false, server: null, detail }, { operation, path: null }, cause));
+    };
+    const onAbort = (): void => fail('aborted', 'the signal was aborted', signal?.reason);
+    const look = (state: ClientState): void => {
+      if (fits(state)) {
+        release();
+        resolve();
+      } else if (isFinalState(state)) fail(state === 'closed' ? 'closed' : 'auth-failed', `the client is ${state}`);
+    };
+    const subscription = session.stateListeners.add((change) => look(change.state));
+    const cancelTimer =
+      timeoutMs === undefined
+        ? null
+        : session.clock.schedule(timeoutMs, () => fail('timed-out', `still ${session.state} after ${timeoutMs} ms`));
+    const release = (): void => {
+      subscription[Symbol.dispose]();
+      cancelTimer?.();
+      signal?.removeEventListener('abort', onAbort);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted === true) onAbort();
+    else if (!onlyNext || isFinalState(session.state)) look(session.state);
+  });
+}
+
+/** Every change of state from now on; ends behind the last one, and when the signal is aborted. */
+export function iterateStates(
+  session: ClientSession,
+  signal: AbortSignal | undefined,
+): AsyncIterableIterator<StateChange> {
+  const changes: StateChange[] = [];
+  let isOver = isFinalState(session.state) || signal?.aborted === true;
+  let wake: (() => void) | null = null;
+  const subscription = session.stateListeners.add((change) => {
+    changes.push(change);
+    if (isFinalState(change.state)) end();
+    wake?.();
+  });
+  const end = (): void => {
+    isOver = true;
+    subscription[Symbol.dispose]();
+    signal?.removeEventListener('abort', end);
+    wake?.();
+  };
+  signal?.addEventListener('abort', end, { once: true });
+  return {
+    async next(): Promise<IteratorResult<StateChange>> {
+      for (;;) {
+        const change = changes.shift();
+        if (change !== undefined) return { done: false, value: change };
+        if (isOver) return { done: true, value: undefined };
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        wake = null;
+      }
+    },
+    return(): Promise<IteratorResult<StateChange>> {
+      changes.length = 0;
+      end();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

@@ -3,6 +3,7 @@ import { type CallPlan, call, callRead } from './calls.ts';
 import { ClientRequester } from './client-requester.ts';
 import type { ClientSession, Stall } from './client-session.ts';
 import type { Codec } from './codec/codec.ts';
+import { decodeAt } from './codec/decode-at.ts';
 import { type Data, toBytes } from './data.ts';
 import { makeError, NoWatcherError } from './errors.ts';
 import type { HostPort, Target } from './machine/ports.ts';
@@ -187,12 +188,12 @@ export class Client implements AsyncDisposable {
   get<T>(path: string, options: ReadOptions & { codec: Codec<T>; watch: true }): Promise<Znode<T> & Watched>;
   get<T>(path: string, options?: ReadOptions & { codec?: Codec<T>; watch?: boolean }): Promise<Znode<unknown>> {
     const codec = options?.codec;
-    const watch = options?.watch === true ? new OneShotWatch(this.#relative) : null;
+    const watch = options?.watch === true ? new OneShotWatch(this.#relative, { operation: 'get', path }) : null;
     const read = codec === undefined ? readZnode : readNullableZnode;
     const made = this.#read<Znode<never>>('get', OpCode.getData, path, read, watch, options);
     if (codec === undefined && watch === null) return made;
     return made.then(async ({ data, stat }) => ({
-      data: codec === undefined ? data : await codec.decode(data),
+      data: codec === undefined ? data : await decodeAt(codec, data, path),
       stat,
       ...(watch === null ? {} : { changed: watch.changed }),
     }));
@@ -208,7 +209,7 @@ export class Client implements AsyncDisposable {
   exists(path: string, options: ReadOptions & { watch: true }): Promise<{ readonly stat: Stat | null } & Watched>;
   exists(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
     if (options?.watch !== true) return this.#read('exists', OpCode.exists, path, readStatReply, null, options, null);
-    const watch = new OneShotWatch(this.#relative);
+    const watch = new OneShotWatch(this.#relative, { operation: 'exists', path });
     return this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null).then((stat) => ({
       stat,
       changed: watch.changed,
@@ -228,7 +229,7 @@ export class Client implements AsyncDisposable {
     if (options?.watch !== true) {
       return this.#read('children', OpCode.getChildren2, path, readChildren, null, options);
     }
-    const watch = new OneShotWatch(this.#relative);
+    const watch = new OneShotWatch(this.#relative, { operation: 'children', path });
     return this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options).then((result) => ({
       ...result,
       changed: watch.changed,

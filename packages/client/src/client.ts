@@ -162,7 +162,7 @@ export class Client implements AsyncDisposable {
     try {
       await closed;
     } catch {
-      session.end('closed', 'closed by the user, without an answer of the server');
+      this.#session.host.end('closed by the user, without an answer of the server');
     }
   }
 

@@ -31,7 +31,7 @@ export async function connect(
     });
   } catch (error) {
     const attempts = session.failedAttempts;
-    session.session.end('closed', 'the first connection was given up');
+    session.host.end('the first connection was given up');
     if (error instanceof TimeoutError) throw new ConnectError(attempts, error);
     if (error instanceof AbortedError || error instanceof AuthFailedError) throw error;
     throw new ConnectError(attempts, error);

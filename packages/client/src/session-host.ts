@@ -35,6 +35,12 @@ export class SessionHost implements SessionEffects {
     this.armTimer();
   }
 
+  /** Ends at once; nothing of it keeps the process alive. */
+  end(reason: string): void {
+    this.session.end('closed', reason);
+    this.armTimer();
+  }
+
   /** Wanted after a command that may have changed the session's deadlines. */
   armTimer(): void {
     const deadlineMs = this.session.nextDeadlineMs();

@@ -302,6 +302,18 @@ export function makeError(failure: CallFailure, about: About, cause?: unknown): 
   return new TYPE_OF_KIND[failure.kind]({ ...details, outcome, detail: failure.detail });
 }
 
+/**
+ * The same failure, told of the larger operation that it ended and that may have taken effect: a request that only
+ * looked for the result of another one has failed, say.
+ */
+export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError {
+  if (error.outcome === 'unknown' || error.code === 'DECODEFAILED') return error;
+  if (error instanceof ConnectError || error instanceof TransactionError) return error;
+  const type = TYPES[error.code] as PlainErrorType;
+  const errorCode = error.errorCode ?? undefined;
+  return new type({ ...about, server: error.server, outcome: 'unknown', errorCode, cause: error.cause ?? error });
+}
+
 type ErrorType<Code extends ZooKeeperCode = ZooKeeperCode> = abstract new (
   ...details: never
 ) => ZooKeeperError & { readonly code: Code };

@@ -1,5 +1,4 @@
 import {
-  type Acl,
   type CheckRequest,
   CreateMode,
   type CreateRequest,
@@ -11,7 +10,8 @@ import {
 } from '@meerkat/protocol';
 import { type Data, toBytes } from './data.ts';
 import { BadArgumentsError } from './errors.ts';
-import type { About } from './requester.ts';
+import type { CreateOptions } from './operations.ts';
+import type { About, CallOptions, Requester } from './requester.ts';
 
 /*
  * The records of writes, for a request of its own as for a part of a transaction. Paths are absolute already. All of
@@ -19,11 +19,22 @@ import type { About } from './requester.ts';
  */
 
 /** What kind of znode is created. */
-export interface CreateShape {
-  readonly mode?: 'persistent' | 'ephemeral' | 'container' | undefined;
-  readonly sequential?: boolean | undefined;
-  readonly ttlMs?: number | undefined;
-  readonly acl?: readonly Acl[] | undefined;
+export type CreateShape = Omit<CreateOptions, keyof CallOptions>;
+
+/** A requester that also knows paths which the server completes with a number: `/queue/` is legal then. */
+export interface CreateRequester extends Requester {
+  absoluteSequential(path: string, operation: string): string;
+}
+
+export function absoluteOfCreate(
+  requester: CreateRequester,
+  path: string,
+  shape: CreateShape,
+  operation: string,
+): string {
+  return shape.sequential === true
+    ? requester.absoluteSequential(path, operation)
+    : requester.absolute(path, operation);
 }
 
 /** The op code and the flags belong together: outside of a multi the server goes by the one, inside by the other. */

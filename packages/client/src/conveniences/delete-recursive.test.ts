@@ -1,0 +1,131 @@
+import { OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { NoNodeError, NotEmptyError } from '../errors.ts';
+import { FakeService } from '../testing/fake-service.ts';
+import { VirtualSurroundings } from '../testing/virtual-surroundings.ts';
+import { type DeleteProgress, type DeleteRecursiveOptions, deleteRecursive } from './delete-recursive.ts';
+
+function setUp(chroot = '') {
+  const service = new FakeService(chroot);
+  const remove = (path: string, options: DeleteRecursiveOptions = {}) =>
+    deleteRecursive(
+      service.operations(),
+      new VirtualSurroundings(),
+      path,
+      service.absolute(path, 'deleteRecursive'),
+      options,
+    );
+  return { service, remove };
+}
+
+/** /a with 3 children of 3 children each: 13 znodes. */
+function plant(service: FakeService) {
+  service.put('/a');
+  for (const i of [1, 2, 3]) {
+    service.put(`/a/${i}`);
+    for (const j of [1, 2, 3]) service.put(`/a/${i}/${j}`);
+  }
+}
+
+describe('a recursive delete', () => {
+  test('deletes children before their parents and tells how many', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    service.put('/b');
+    const progress: DeleteProgress[] = [];
+    expect(await remove('/a', { onProgress: (told) => progress.push(told) })).toBe(13);
+    expect(service.paths).toEqual(['/b']);
+    expect(progress).toHaveLength(13);
+    expect(progress.at(0)).toEqual({ deleted: 1, found: 13 });
+    expect(progress.at(-1)).toEqual({ deleted: 13, found: 13 });
+  });
+
+  test('of a missing znode is refused', async () => {
+    await expect(setUp().remove('/a')).rejects.toBeInstanceOf(NoNodeError);
+  });
+
+  test.each(['/', '/zookeeper', '/zookeeper/config', '/zookeeper/quota'])('never deletes %s', async (path) => {
+    await expect(setUp().remove(path)).rejects.toMatchObject({ code: 'BADARGUMENTS', path });
+  });
+
+  test('never deletes the root of a chroot, nor a system znode that a chroot makes look like another', async () => {
+    await expect(setUp('/app').remove('/')).rejects.toMatchObject({ code: 'BADARGUMENTS' });
+    await expect(setUp('/zookeeper').remove('/quota')).rejects.toMatchObject({ code: 'BADARGUMENTS' });
+  });
+
+  test('also deletes children that come in between', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    let isPut = false;
+    service.meanwhile = (request) => {
+      if (request.op !== OpCode.delete || isPut) return;
+      isPut = true;
+      service.put('/a/2/late');
+    };
+    expect(await remove('/a')).toBe(14);
+    expect(service.paths).toEqual([]);
+  });
+
+  test('gives up when somebody creates children all the time', async () => {
+    const { service, remove } = setUp();
+    service.put('/a');
+    let count = 0;
+    service.meanwhile = (request) => {
+      if (request.op === OpCode.delete && request.path === '/a') service.put(`/a/${count++}`);
+    };
+    await expect(remove('/a')).rejects.toBeInstanceOf(NotEmptyError);
+    expect(count).toBe(10);
+  });
+
+  test('is content with what others delete, and does not count it', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    let isDone = false;
+    service.meanwhile = (request) => {
+      if (request.op !== OpCode.delete || isDone) return;
+      isDone = true;
+      for (const path of ['/a/1/1', '/a/1/2', '/a/1/3', '/a/1']) service.znodes.delete(path);
+    };
+    expect(await remove('/a')).toBe(9);
+    expect(service.paths).toEqual([]);
+  });
+
+  test.each(['not-sent', 'not-applied', 'reply-lost'] as const)(
+    'counts each znode once when connections are lost: %s',
+    async (fault) => {
+      const { service, remove } = setUp();
+      plant(service);
+      let deletes = 0;
+      service.fault = (request) => (request.op === OpCode.delete && ++deletes % 3 === 0 ? fault : null);
+      expect(await remove('/a')).toBe(13);
+      expect(service.paths).toEqual([]);
+    },
+  );
+
+  test('stops when it is aborted, and says that a part may be gone', async () => {
+    const { service, remove } = setUp();
+    service.put('/a');
+    for (let i = 0; i < 1000; i++) service.put(`/a/${i}`);
+    const controller = new AbortController();
+    const onProgress = ({ deleted }: DeleteProgress) => {
+      if (deleted === 10) controller.abort('enough');
+    };
+    const result = remove('/a', { signal: controller.signal, onProgress });
+    await expect(result).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown', cause: 'enough' });
+    // What was in flight has gone, the rest has not been asked for.
+    expect(service.paths.length).toBeGreaterThan(800);
+  });
+
+  test('ends with what the listener throws', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    const error = new RangeError('no');
+    await expect(
+      remove('/a', {
+        onProgress: () => {
+          throw error;
+        },
+      }),
+    ).rejects.toBe(error);
+  });
+});

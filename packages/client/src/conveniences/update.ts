@@ -1,0 +1,188 @@
+import { EMPTY_BYTES } from '@meerkat/protocol';
+import { nullableBytes } from '../codec/bytes.ts';
+import { decodeAt } from '../codec/decode-at.ts';
+import { type Data, toBytes } from '../data.ts';
+import { asDoubtful, BadVersionError, NodeExistsError, NoNodeError, ZooKeeperError } from '../errors.ts';
+import type { Znode } from '../machine/replies.ts';
+import type { Stat } from '../machine/stat.ts';
+import type { About, CallOptions, ReadOptions } from '../requester.ts';
+import { Budget, type Surroundings } from '../surroundings.ts';
+import type { CreateShape } from '../write-requests.ts';
+import { isNextVersion, isSameData } from './idempotent.ts';
+import { ATTEMPTS_MAX, isDoubtfulLoss, isLoss } from './losses.ts';
+import type { Operations } from './operations.ts';
+
+export interface UpdateOptions extends CallOptions {
+  /**
+   * Changing it twice is harmless, and so is taking somebody else's identical change for ours: goes on when the outcome
+   * of a write stays unknown. Right for switching something on; wrong for counting. Default false.
+   */
+  readonly idempotent?: boolean | undefined;
+}
+
+/** `create: true`: a missing znode is created, and the function is given null. */
+export interface UpdateOrCreateOptions extends UpdateOptions, CreateShape {
+  readonly create: true;
+  readonly sequential?: never;
+}
+
+/** A codec that takes more than it gives: text is welcome where bytes are read. */
+export interface UpdateCodec<Current extends Next, Next> {
+  decode(data: Uint8Array | null): Current | Promise<Current>;
+  encode(value: Next): Uint8Array | null;
+}
+
+/**
+ * What the function makes of the present value: the new one, or undefined to leave the znode as it is. It may be called
+ * several times, so it should do nothing else.
+ */
+export type Change<Current, Next, Missing = never> = (
+  current: Current | Missing,
+  stat: Stat | Missing,
+) => Next | undefined | Promise<Next | undefined>;
+
+/** `update` without a codec: the function is given bytes and may return text. */
+export const DATA_CODEC: UpdateCodec<Uint8Array, Data> = {
+  decode: (data) => data ?? EMPTY_BYTES,
+  encode: toBytes,
+};
+
+/**
+ * Reads, asks what shall become of it, and writes if nobody has changed it meanwhile; otherwise all over again, until it
+ * fits or the caller gives up.
+ *
+ * The change is applied once or not at all. When a lost connection leaves the outcome of a write unknown, the znode is
+ * read again. If that shows that the write was not applied, it goes on; if not, because somebody else may have written
+ * the same or something newer, it rejects with the error of the lost connection, `outcome: 'unknown'`.
+ *
+ * @returns the znode as it is now; null when it is missing and the function left it so
+ *
+ * @example
+ * await client.update('/visits', (data) => `${Number(new TextDecoder().decode(data)) + 1}`);
+ */
+export async function update<Current extends Next, Next>(
+  operations: Operations,
+  surroundings: Surroundings,
+  path: string,
+  change: Change<Current, Next, null>,
+  codec: UpdateCodec<Current, Next>,
+  options: UpdateOptions | UpdateOrCreateOptions = {},
+): Promise<Znode<Current> | null> {
+  const about = { operation: 'update', path };
+  const budget = new Budget(options, surroundings, about);
+  const shape = 'create' in options ? options : null;
+  let losses = 0;
+  for (let round = 1; ; round++) {
+    // A server that lags behind is found out by the write; from then on it is waited for.
+    const read = round === 1 ? 'local' : 'linearizable';
+    const found = await find(operations, path, { ...budget.next(), read }, shape !== null);
+    const current = found === null ? null : await decodeAt<Current>(codec, found.data, path, 'update');
+    const next = await change(current, found === null ? null : found.stat);
+    if (next === undefined) return found === null ? null : { data: current as Current, stat: found.stat };
+    const data = codec.encode(next);
+    try {
+      const stat = await write(operations, path, data, found, shape, budget.next());
+      return { data: await decodeAt<Current>(codec, data, path, 'update'), stat };
+    } catch (error) {
+      if (isRace(error, found)) {
+        const pauseMs = pauseAfter(round, surroundings.random.uint32());
+        if (pauseMs > 0) await budget.pause(pauseMs);
+        continue;
+      }
+      if (!isLoss(error) || ++losses >= ATTEMPTS_MAX) throw error;
+      if (!isDoubtfulLoss(error)) continue;
+      const present = await findAfterLoss(operations, path, budget, about);
+      const verdict = judge(found, present, data);
+      if (verdict === 'not-applied') continue;
+      if (options.idempotent !== true) throw error;
+      if (verdict === 'as-wanted' && present !== null)
+        return { data: await decodeAt<Current>(codec, data, path, 'update'), stat: present.stat };
+    }
+  }
+}
+
+type Found = Znode<Uint8Array | null>;
+
+async function find(
+  operations: Operations,
+  path: string,
+  options: ReadOptions,
+  mayBeMissing: boolean,
+): Promise<Found | null> {
+  try {
+    return await operations.get(path, { ...options, codec: nullableBytes });
+  } catch (error) {
+    if (mayBeMissing && error instanceof NoNodeError) return null;
+    throw error;
+  }
+}
+
+async function findAfterLoss(
+  operations: Operations,
+  path: string,
+  budget: Budget,
+  about: About,
+): Promise<Found | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await find(operations, path, { ...budget.next('unknown'), read: 'linearizable' }, true);
+    } catch (error) {
+      if (isLoss(error) && attempt < ATTEMPTS_MAX) continue;
+      throw error instanceof ZooKeeperError ? asDoubtful(error, about) : error;
+    }
+  }
+}
+
+async function write(
+  operations: Operations,
+  path: string,
+  data: Uint8Array | null,
+  found: Found | null,
+  shape: CreateShape | null,
+  options: CallOptions,
+): Promise<Stat> {
+  if (found !== null) return await operations.set(path, data, { ...options, version: found.stat.version });
+  const { mode, ttlMs, acl } = shape ?? {};
+  return (await operations.create(path, data, { ...options, mode, ttlMs, acl })).stat;
+}
+
+/** Somebody else was faster: the next round sees what they did. */
+function isRace(error: unknown, found: Found | null): boolean {
+  if (found === null) return error instanceof NodeExistsError;
+  return error instanceof BadVersionError || error instanceof NoNodeError;
+}
+
+/**
+ * What a linearizable read after the loss of a connection says of a write on what was found before.
+ *
+ * - not-applied: certainly not. A znode that was missing and still is counts as this: whoever deleted it meanwhile has
+ *   ended whatever was in it.
+ * - as-wanted: the next version, with our data; ours, or somebody's who wrote the same.
+ * - unknown: later versions, or another znode of that name, hide it.
+ */
+function judge(
+  found: Found | null,
+  present: Found | null,
+  data: Uint8Array | null,
+): 'not-applied' | 'as-wanted' | 'unknown' {
+  if (found === null) {
+    if (present === null) return 'not-applied';
+    if (present.stat.version !== 0) return 'unknown';
+    return isSameData(data, present.data) ? 'as-wanted' : 'not-applied';
+  }
+  if (present === null || present.stat.czxid !== found.stat.czxid) return 'unknown';
+  if (present.stat.version === found.stat.version) return 'not-applied';
+  if (!isNextVersion(found.stat.version, present.stat.version)) return 'unknown';
+  return isSameData(data, present.data) ? 'as-wanted' : 'not-applied';
+}
+
+/**
+ * Milliseconds before the next round. The first races are run at once; then chance keeps many writers apart.
+ *
+ * @param random 32 random bits
+ */
+function pauseAfter(round: number, random: number): number {
+  return round < 3 ? 0 : Math.min(2 ** round, PAUSE_MAX_MS) * (random / 2 ** 32);
+}
+
+const PAUSE_MAX_MS = 100;

@@ -13,6 +13,8 @@
  * 1. The first int of a free block is the unit of the next free one, NONE at the end. Only the page's owner writes it.
  * 2. A page with room (a free or never used block) of class c is in the doubly linked list of c; a full one in none.
  * 3. A page whose last block was freed goes to a small pool, beyond that to the garbage collector.
+ * 4. Pages are cut from slabs of 16: an ArrayBuffer of its own for each cost a million creates 5 % of their time and 20 MB.
+ *    So the memory of a page goes back to the system with the last page of its slab.
  */
 import { getInt, putInt } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
@@ -31,7 +33,8 @@ const SINGLE = EXACT_CLASSES + 5 * 8;
 const NONE = -1;
 /** Empty pages kept for the next class that needs one: 2 MiB. */
 const POOL_PAGES_MAX = 32;
-const NO_PAGE = new Uint8Array(0);
+const NO_PAGE: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+const SLAB_BYTES = 16 * PAGE_BYTES;
 
 export class ByteArena {
   readonly #pages: Uint8Array[] = [];
@@ -47,6 +50,9 @@ export class ByteArena {
   readonly #pool: Uint8Array[] = [];
   readonly #unusedIndices: number[] = [];
   #pageBytes = 0;
+  /** The slab from which the next page is cut, and how many bytes of it are in pages. */
+  #slab: ArrayBuffer = NO_PAGE.buffer;
+  #slabUsed: number = SLAB_BYTES;
 
   /** Bytes of all pages in use. */
   get pageBytes(): number {
@@ -59,7 +65,7 @@ export class ByteArena {
     if (sizeClass === SINGLE) return (this.#addPage(SINGLE, new Uint8Array(bytes)) << PAGE_SHIFT) >>> 0;
     let page = this.#roomy[sizeClass]!;
     if (page === NONE) {
-      page = this.#addPage(sizeClass, this.#pool.pop() ?? new Uint8Array(PAGE_BYTES));
+      page = this.#addPage(sizeClass, this.#pool.pop() ?? this.#cutPage());
       this.#linkRoomy(page, sizeClass);
     }
     const units = unitsOf(sizeClass);
@@ -122,6 +128,16 @@ export class ByteArena {
     this.#live[index] = 0;
     this.#pageBytes += page.length;
     return index;
+  }
+
+  #cutPage(): Uint8Array {
+    if (this.#slabUsed === SLAB_BYTES) {
+      this.#slab = new ArrayBuffer(SLAB_BYTES);
+      this.#slabUsed = 0;
+    }
+    const page = new Uint8Array(this.#slab, this.#slabUsed, PAGE_BYTES);
+    this.#slabUsed += PAGE_BYTES;
+    return page;
   }
 
   #dropPage(index: number): void {

@@ -14,6 +14,7 @@ export {
   writeMultiError,
   writeMultiHeader,
 } from './records/multi.ts';
+export { PlainCreate } from './records/plain-create.ts';
 export {
   AddWatchMode,
   type AddWatchRequest,

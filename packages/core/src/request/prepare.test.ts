@@ -50,7 +50,7 @@ class Bench {
     const { database } = new Bench();
     const q = { type: OpCode.create, path: '/q', data: null, acl: OPEN_ACL, isEphemeral: false, parentCversion: 1 };
     database.apply({ sessionId: 7n, cxid: 0, zxid: 1 as Zxid, time: 1 }, q as Txn, SILENT_EVENTS);
-    database.tree.state.setSequence(database.tree.find('/q'), count);
+    database.tree.state.countCreated(database.tree.find('/q'), count, 0);
     return new Bench(0, database);
   }
 

@@ -1,4 +1,4 @@
-import { OpCode, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { OpCode, readTxnEntry, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
 import type { TraceEvent } from '../ports.ts';
@@ -71,8 +71,9 @@ function read(log: Uint8Array, disk: MemoryDisk = new MemoryDisk()): Reading {
     { disk, trace: { emit: (event) => void trace.push(event) } },
     { logDirectory: TEST_DIRECTORY, files, after: ZXID_ZERO },
     {
-      onTxn: ({ header }) => {
-        lastZxid = header.zxid;
+      onTxn: (payload) => {
+        lastZxid = readTxnEntry(payload)!.header.zxid;
+        return true;
       },
       onLogRead: () => {},
       onLogFault: (error) => {

@@ -30,6 +30,9 @@ export const END_OF_ENTRY = 0x42;
 /** A length beyond this is damage: the largest txns (the end of a session with many ephemerals) are far below. */
 export const PAYLOAD_BYTES_MAX: number = 64 * 1024 * 1024;
 
+/** A payload begins with the header of a txn. */
+export const ENTRY_PAYLOAD_BYTES_MIN = 32;
+
 const LOG_MAGIC = 0x5a4b4c47;
 const LOG_VERSION = 2;
 /** Offset of the zxid in a payload, behind session id and cxid. */

@@ -8,14 +8,13 @@
  * gives the same database: txns say what becomes of a znode, not what changes (DESIGN §5), and what a fuzzy snapshot has
  * already may be applied again.
  */
-import { DIGEST_VERSION, epochOf, formatZxid, type TxnEntry, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { epochOf, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
 import { Database } from '../tree/database.ts';
-import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import { EpochFiles } from './epoch-files.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
-import type { SnapshotDigest } from './snapshot-load.ts';
+import { Replay } from './replay.ts';
 import { type LoadedSnapshot, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
 import { TxnLogReader } from './txn-log-reader.ts';
@@ -44,7 +43,6 @@ export class Recovery {
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logEntries: readonly DirectoryEntry[] = [];
   #txns = 0;
-  #verifier: DigestVerifier | null = null;
 
   constructor(ports: Pick<Ports, 'disk' | 'clock' | 'trace'>, options: CoreOptions, events: RecoveryEvents) {
     this.#ports = ports;
@@ -175,26 +173,22 @@ export class Recovery {
   #replay(logs: readonly ZxidFile[], { database, zxid, digest }: LoadedSnapshot): void {
     const { disk, trace } = this.#ports;
     const { logDirectory, digestEnabled } = this.#options;
-    this.#verifier = digestEnabled && digest !== null ? new DigestVerifier(database, digest, this.#ports) : null;
+    const replay = new Replay(database, digestEnabled ? digest : null, trace);
     // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
     const reader = new TxnLogReader(
       { disk, trace },
       { logDirectory, files: logs.slice(Math.max(first, 0)), after: zxid },
       {
-        onTxn: (entry) => this.#apply(database, entry),
-        onLogRead: () => this.#settleEpochs(database, { zxid, isNew: false }),
+        onTxn: (payload) => replay.apply(payload),
+        onLogRead: () => {
+          this.#txns = replay.txns;
+          this.#settleEpochs(database, { zxid, isNew: false });
+        },
         onLogFault: (error) => this.#fail(error),
       },
     );
     reader.start();
-  }
-
-  /** What a txn finds already there or already gone, the fuzzy snapshot had: its result is of no interest. */
-  #apply(database: Database, entry: TxnEntry): void {
-    database.apply(entry.header, entry.txn, SILENT_EVENTS);
-    this.#txns++;
-    this.#verifier?.onApplied(entry);
   }
 
   /**
@@ -238,42 +232,5 @@ export class Recovery {
   #fail(error: Error): void {
     for (const directory of this.#held) this.#ports.disk.release(directory);
     this.#events.onRecoveryFailed(error);
-  }
-}
-
-/**
- * Compares the tree with the digests in the log, from where the replayed tree is exact: the zxid at which the snapshot's
- * body was complete. A difference is told once and again after it has gone; it stops nothing (as in Apache's server).
- */
-class DigestVerifier {
-  readonly #database: Database;
-  readonly #digest: SnapshotDigest;
-  readonly #ports: Pick<Ports, 'trace'>;
-  #differs = false;
-
-  constructor(database: Database, digest: SnapshotDigest, ports: Pick<Ports, 'trace'>) {
-    this.#database = database;
-    this.#digest = digest;
-    this.#ports = ports;
-  }
-
-  onApplied({ header: { zxid }, digest }: TxnEntry): void {
-    const start = this.#digest;
-    if (zxid < start.zxid) return;
-    if (zxid === start.zxid && start.version === DIGEST_VERSION) this.#compare(zxid, start.treeDigest);
-    if (digest !== null && digest.version === DIGEST_VERSION) this.#compare(zxid, digest.treeDigest);
-  }
-
-  #compare(zxid: Zxid, expected: bigint): void {
-    const sum = this.#database.tree.digestSum();
-    const differs = !sum.isValue(expected);
-    if (differs && !this.#differs) {
-      this.#ports.trace.emit({ kind: 'digest-mismatch', zxid, expected, actual: sum.toBigInt() });
-      this.#ports.trace.emit({
-        kind: 'warning',
-        message: `after txn 0x${formatZxid(zxid)} the tree differs from what the log says; compare this server with others`,
-      });
-    }
-    this.#differs = differs;
   }
 }

@@ -15,17 +15,7 @@
  *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
  */
-import {
-  counterOf,
-  epochOf,
-  formatZxid,
-  getInt,
-  isZxid,
-  JuteReader,
-  readTxnEntry,
-  type TxnEntry,
-  type Zxid,
-} from '@meerkat/protocol';
+import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, type Zxid } from '@meerkat/protocol';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 import type { ZxidFile } from './file-names.ts';
@@ -34,6 +24,7 @@ import {
   END_OF_ENTRY,
   ENTRY_FRAME_BYTES,
   ENTRY_HEAD_BYTES,
+  ENTRY_PAYLOAD_BYTES_MIN,
   entryZxidAt,
   faultOfLogHeader,
   isCutLogHeader,
@@ -51,8 +42,13 @@ export interface TxnLogReaderOptions {
 }
 
 export interface TxnLogReaderEvents {
-  /** One entry, in order. Its byte fields are views that hold until the next one. */
-  onTxn(entry: TxnEntry): void;
+  /**
+   * One entry, in order: its payload is between the reader's position and its end, and may be looked at until this
+   * returns.
+   *
+   * @returns false when the payload is no txn that this version knows; then a fault follows
+   */
+  onTxn(payload: JuteReader): boolean;
   /** Everything has been delivered; a torn tail has been cut and the cut is durable. */
   onLogRead(): void;
   /** The log cannot be trusted: which file, where, why and what to do. Nothing follows. */
@@ -252,33 +248,33 @@ export class TxnLogReader {
 
   #deliver(bytes: Uint8Array, at: number, length: number): boolean {
     const zxid = entryZxidAt(bytes, at);
-    if (zxid <= this.#options.after && isZxid(zxid)) return true;
+    if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(at);
+    if (zxid <= this.#options.after) return true;
     const position = this.#bytesAt + at;
-    const payloadAt = at + ENTRY_HEAD_BYTES;
-    this.#jute.reset(bytes, payloadAt, payloadAt + length);
-    const entry = readTxnEntry(this.#jute);
-    if (entry === null) {
-      this.#fault(position, 'an entry has the right checksum but is not a txn that this version knows');
+    if (zxid <= this.#lastZxid) {
+      this.#fault(position, `zxid 0x${formatZxid(zxid)} follows 0x${formatZxid(this.#lastZxid)}: the order is broken`);
       return false;
     }
-    const next = entry.header.zxid;
-    if (next <= this.#lastZxid) {
-      this.#fault(position, `zxid 0x${formatZxid(next)} follows 0x${formatZxid(this.#lastZxid)}: the order is broken`);
+    if (this.#isMissingBefore(zxid)) {
+      this.#fault(position, `the next txn is zxid 0x${formatZxid(zxid)}, ${this.#gapText()}`);
       return false;
     }
-    if (this.#isMissingBefore(next)) {
-      this.#fault(position, `the next txn is zxid 0x${formatZxid(next)}, ${this.#gapText()}`);
-      return false;
-    }
-    if (epochOf(next) !== epochOf(this.#lastZxid) && counterOf(next) !== 1) {
+    if (epochOf(zxid) !== epochOf(this.#lastZxid) && counterOf(zxid) !== 1) {
       this.#ports.trace.emit({
         kind: 'warning',
-        message: `${this.#path}: epoch ${epochOf(next)} begins with zxid 0x${formatZxid(next)} instead of counter 1`,
+        message: `${this.#path}: epoch ${epochOf(zxid)} begins with zxid 0x${formatZxid(zxid)} instead of counter 1`,
       });
     }
-    this.#lastZxid = next;
-    this.#events.onTxn(entry);
+    const payloadAt = at + ENTRY_HEAD_BYTES;
+    this.#jute.reset(bytes, payloadAt, payloadAt + length);
+    if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
+    this.#lastZxid = zxid;
     return true;
+  }
+
+  #faultOfUnknown(at: number): false {
+    this.#fault(this.#bytesAt + at, 'an entry has the right checksum but is not a txn that this version knows');
+    return false;
   }
 
   #isMissingBefore(zxid: Zxid): boolean {

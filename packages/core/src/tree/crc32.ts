@@ -36,6 +36,58 @@ export function crc32(seed: number, bytes: Uint8Array, start: number, end: numbe
   return ~c >>> 0;
 }
 
+/** Continues a CRC over source[start, end), and copies these bytes to target[at …) on the way. */
+export function crc32OfCopy(
+  seed: number,
+  source: Uint8Array,
+  start: number,
+  end: number,
+  target: Uint8Array,
+  at: number,
+): number {
+  const t = TABLE;
+  let c = ~seed;
+  let i = start;
+  let j = at;
+  const slicedEnd = end - 7;
+  while (i < slicedEnd) {
+    const b0 = source[i]!;
+    const b1 = source[i + 1]!;
+    const b2 = source[i + 2]!;
+    const b3 = source[i + 3]!;
+    const b4 = source[i + 4]!;
+    const b5 = source[i + 5]!;
+    const b6 = source[i + 6]!;
+    const b7 = source[i + 7]!;
+    target[j] = b0;
+    target[j + 1] = b1;
+    target[j + 2] = b2;
+    target[j + 3] = b3;
+    target[j + 4] = b4;
+    target[j + 5] = b5;
+    target[j + 6] = b6;
+    target[j + 7] = b7;
+    c ^= b0 | (b1 << 8) | (b2 << 16) | (b3 << 24);
+    c =
+      t[0x700 | (c & 0xff)]! ^
+      t[0x600 | ((c >>> 8) & 0xff)]! ^
+      t[0x500 | ((c >>> 16) & 0xff)]! ^
+      t[0x400 | (c >>> 24)]! ^
+      t[0x300 | b4]! ^
+      t[0x200 | b5]! ^
+      t[0x100 | b6]! ^
+      t[b7]!;
+    i += 8;
+    j += 8;
+  }
+  while (i < end) {
+    const byte = source[i++]!;
+    target[j++] = byte;
+    c = t[(c ^ byte) & 0xff]! ^ (c >>> 8);
+  }
+  return ~c >>> 0;
+}
+
 /**
  * What changes in the CRC of a message when one of its bytes changes: 256 numbers, indexed by the exclusive or of the
  * old and the new byte, to be xored to the old CRC.

@@ -11,6 +11,7 @@ import {
   getLongBig,
   type JuteWriter,
   type PersistedStat,
+  type PlainCreate,
   STAT_BYTES,
   StatOffset,
   type Txn,
@@ -92,10 +93,21 @@ export class DataTree {
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
     this.quotas.onTxn(header.time);
     const result = this.#applier.apply(header, txn, events, digest);
-    const { zxid } = header;
+    this.#onApplied(header.zxid);
+    return result;
+  }
+
+  /** The same for a create of the log that is found to be plain, without any events. @returns false when it must be decoded */
+  replayCreate(create: PlainCreate): boolean {
+    if (!this.#applier.replayCreate(create)) return false;
+    this.quotas.onTxn(create.time);
+    this.#onApplied(create.zxid);
+    return true;
+  }
+
+  #onApplied(zxid: Zxid): void {
     if (zxid > this.lastZxid) this.lastZxid = zxid;
     if (zxid % DIGEST_INTERVAL === 0 && this.state.digestEnabled) this.#keepDigest(zxid);
-    return result;
   }
 
   /* ------------------------------------------------------------------------------------------- whole tree ---- */

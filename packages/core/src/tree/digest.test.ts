@@ -2,7 +2,17 @@ import { crc32 as zlibCrc32 } from 'node:zlib';
 import type { PersistedStat } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32, DigestSum, digestAfterAversion, digestAfterCversion, digestAfterPzxid, znodeDigest } from './digest.ts';
+import { crc32OfCopy } from './crc32.ts';
+import {
+  crc32,
+  DigestSum,
+  digestAfterAversion,
+  digestAfterCversion,
+  digestAfterPzxid,
+  digestOfCreated,
+  pathCrc,
+  znodeDigest,
+} from './digest.ts';
 
 const ZERO: PersistedStat = {
   czxid: 0,
@@ -25,6 +35,17 @@ describe('crc32', () => {
       }),
     );
   });
+
+  it('is the same of bytes that are copied on the way', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 500, size: 'max' }), fc.nat(0xffffffff), fc.nat(9), (bytes, seed, at) => {
+        const copy = new Uint8Array(bytes.length + 20);
+        expect(crc32OfCopy(seed, bytes, 0, bytes.length, copy, at)).toBe(zlibCrc32(bytes, seed));
+        expect(copy.subarray(at, at + bytes.length)).toEqual(bytes);
+        expect(copy.subarray(at + bytes.length).every((byte) => byte === 0)).toBe(true);
+      }),
+    );
+  });
 });
 
 describe('the digest of a znode', () => {
@@ -44,6 +65,19 @@ describe('the digest of a znode', () => {
         expect(digestAfterPzxid(digest({ pzxid: oldZxid }), oldZxid, newZxid)).toBe(digest({ pzxid: newZxid }));
         expect(digestAfterCversion(digest({ cversion: oldInt }), oldInt, newInt)).toBe(digest({ cversion: newInt }));
         expect(digestAfterAversion(digest({ aversion: oldInt }), oldInt, newInt)).toBe(digest({ aversion: newInt }));
+      }),
+    );
+  });
+});
+
+describe('the digest of a znode that was just created', () => {
+  it('needs no more than the CRC of path and data, the zxid and the time', () => {
+    const long = fc.nat(Number.MAX_SAFE_INTEGER);
+    fc.assert(
+      fc.property(long, long, fc.uint8Array(), (zxid, time, data) => {
+        const crc = crc32(pathCrc('/created'), data, 0, data.length);
+        const stat = { ...ZERO, czxid: zxid, mzxid: zxid, pzxid: zxid, ctime: time, mtime: time };
+        expect(digestOfCreated(crc, zxid, time)).toBe(znodeDigest('/created', data, stat));
       }),
     );
   });

@@ -10,7 +10,7 @@
  * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
  * (DigestCalculator, server-semantics §14).
  */
-import { type PersistedStat, putInt, putLong, putLongBig } from '@meerkat/protocol';
+import { getInt, type PersistedStat, putInt, putLong, putLongBig } from '@meerkat/protocol';
 import { crc32, makeChangeTable } from './crc32.ts';
 
 export { crc32 } from './crc32.ts';
@@ -58,7 +58,14 @@ export function znodeDigest(path: string, data: Uint8Array | null, stat: Persist
 
 /** False for the znodes that count as 0. */
 export function isDigested(path: string): boolean {
-  return !path.startsWith('/zookeeper/');
+  return !path.startsWith(SYSTEM_PREFIX);
+}
+
+/** The same of a path in ASCII, bytes[start, end). */
+export function isDigestedBytes(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < SYSTEM_PREFIX.length) return true;
+  for (let i = 0; i < SYSTEM_PREFIX.length; i++) if (bytes[start + i] !== SYSTEM_PREFIX.charCodeAt(i)) return true;
+  return false;
 }
 
 /** CRC-32 of a path's bytes; the root has none. */
@@ -73,6 +80,24 @@ export function pathCrc(path: string): number {
     bytes[i] = code;
   }
   return crc32(0, bytes, 0, length);
+}
+
+/**
+ * Digest of a persistent znode as its create leaves it: three fields of its stat are the zxid, two the time, all others
+ * zero. So the 60 bytes need not be written and gone through: CRC is linear, each byte that is not zero has its share.
+ *
+ * @param crc that of path and data
+ */
+export function digestOfCreated(crc: number, zxid: number, time: number): number {
+  return (
+    (EMPTY_STAT_CRC ^
+      changeOfInt(SEED, swapBytes(crc)) ^
+      changeOfInt(CREATED_ZXID_HIGH, Math.floor(zxid / 2 ** 32)) ^
+      changeOfInt(CREATED_ZXID_LOW, zxid >>> 0) ^
+      changeOfInt(CREATED_TIME_HIGH, Math.floor(time / 2 ** 32)) ^
+      changeOfInt(CREATED_TIME_LOW, time >>> 0)) >>>
+    0
+  );
 }
 
 /** A znode's digest after its pzxid has changed and nothing else: no byte of path or data is looked at. */
@@ -129,6 +154,11 @@ export class DigestSum {
     return HALVES[0]! >>> 0 === this.low && HALVES[1]! >>> 0 === this.high;
   }
 
+  /** True when the long at bytes[at] has this value. */
+  standsAt(bytes: Uint8Array, at: number): boolean {
+    return getInt(bytes, at) >>> 0 === this.high && getInt(bytes, at + 4) >>> 0 === this.low;
+  }
+
   /** As Apache shows and stores it: a signed long. */
   toBigInt(): bigint {
     HALVES[0] = this.low;
@@ -137,6 +167,7 @@ export class DigestSum {
   }
 }
 
+const SYSTEM_PREFIX = '/zookeeper/';
 const HALVES = new Int32Array(2);
 const WHOLE = new BigInt64Array(HALVES.buffer);
 
@@ -151,15 +182,30 @@ const PZXID_LOW: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid + 4);
 const CVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.cversion);
 const AVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.aversion);
 
-/** Tables for the four bytes of the int at `offset` of the fixed part. */
-function changeTablesAt(offset: number): ChangeTables {
-  const behind = DIGESTED_STAT_BYTES - 1 - offset;
-  return [
-    makeChangeTable(behind),
-    makeChangeTable(behind - 1),
-    makeChangeTable(behind - 2),
-    makeChangeTable(behind - 3),
-  ];
+/** The CRC so far is held with its lowest byte first; it meets the first four bytes of what follows. */
+const SEED: ChangeTables = changeTablesAt(0);
+const EMPTY_STAT_CRC: number = crc32(0, STAT, 0, DIGESTED_STAT_BYTES);
+const { czxid, mzxid, pzxid, ctime, mtime } = DigestedStatOffset;
+const CREATED_ZXID_HIGH: ChangeTables = changeTablesAt(czxid, mzxid, pzxid);
+const CREATED_ZXID_LOW: ChangeTables = changeTablesAt(czxid + 4, mzxid + 4, pzxid + 4);
+const CREATED_TIME_HIGH: ChangeTables = changeTablesAt(ctime, mtime);
+const CREATED_TIME_LOW: ChangeTables = changeTablesAt(ctime + 4, mtime + 4);
+
+/** Tables for the four bytes of an int that stands at each of `offsets` of the fixed part. */
+function changeTablesAt(...offsets: readonly number[]): ChangeTables {
+  const tableOf = (byte: number): Int32Array => {
+    const sum = new Int32Array(256);
+    for (const offset of offsets) {
+      const table = makeChangeTable(DIGESTED_STAT_BYTES - 1 - offset - byte);
+      for (let i = 0; i < 256; i++) sum[i]! ^= table[i]!;
+    }
+    return sum;
+  };
+  return [tableOf(0), tableOf(1), tableOf(2), tableOf(3)];
+}
+
+function swapBytes(value: number): number {
+  return (value >>> 24) | ((value >>> 8) & 0xff00) | ((value << 8) & 0xff0000) | (value << 24);
 }
 
 function changeOfInt(tables: ChangeTables, change: number): number {

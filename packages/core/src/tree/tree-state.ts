@@ -4,8 +4,10 @@
  */
 import {
   getInt,
+  getLong,
   getLongBig,
   type PersistedStat,
+  type PlainCreate,
   putInt,
   putLong,
   putLongBig,
@@ -20,6 +22,7 @@ import {
   digestAfterAversion,
   digestAfterCversion,
   digestAfterPzxid,
+  digestOfCreated,
   UNKNOWN_DIGEST,
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
@@ -123,6 +126,20 @@ export class TreeState {
     return this.#place(this.table.addBytes(path.bytes, path.start, path.end, kind, data), parent, aclId);
   }
 
+  /** Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there. */
+  addPlain(create: PlainCreate, hash: number, parent: ZnodeNumber): void {
+    const table = this.table;
+    const crc = table.addPlain(create, hash);
+    const z = table.last;
+    table.link(parent, z);
+    table.setAcl(z, OPEN_ACL_ID);
+    this.#dataSize += create.pathEnd - create.pathStart + Math.max(create.dataLength, 0);
+    if (!this.digestEnabled) return;
+    const digest = digestOfCreated(crc, create.zxid, create.time);
+    this.digestSum.add(digest);
+    table.setDigest(z, digest);
+  }
+
   #place(z: ZnodeNumber, parent: ZnodeNumber, aclId: number): ZnodeNumber {
     const table = this.table;
     table.link(parent, z);
@@ -211,11 +228,19 @@ export class TreeState {
     this.table.setStatLong(z, StatOffset.pzxid, zxid);
   }
 
-  setSequence(z: ZnodeNumber, sequence: number): void {
+  /** What a create changes at its parent: the number of children ever created, and the pzxid unless that is higher. */
+  countCreated(z: ZnodeNumber, sequence: number, zxid: number): void {
+    const table = this.table;
+    const page = table.pageOf(z);
+    const pzxidAt = table.statStartOf(z) + StatOffset.pzxid;
+    const oldPzxid = getLong(page, pzxidAt);
+    const pzxid = Math.max(oldPzxid, zxid);
     if (this.#isDigested(z)) {
-      this.#setDigest(z, digestAfterCversion(this.table.digestOf(z), this.table.sequenceOf(z), sequence));
+      const digest = digestAfterCversion(table.digestOf(z), table.sequenceOf(z), sequence);
+      this.#setDigest(z, digestAfterPzxid(digest, oldPzxid, pzxid));
     }
-    this.table.setSequence(z, sequence);
+    putLong(page, pzxidAt, pzxid);
+    table.setSequence(z, sequence);
   }
 
   /**

@@ -20,6 +20,7 @@ import {
   type MultiSubTxn,
   type MultiTxn,
   OpCode,
+  type PlainCreate,
   type SetDataTxn,
   STAT_BYTES,
   type Txn,
@@ -27,7 +28,8 @@ import {
 } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import { isDigestedBytes, type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import { hashOfBytes } from './path-index.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
@@ -76,6 +78,23 @@ export class TxnApplier {
       case OpCode.createSession:
         return APPLIED;
     }
+  }
+
+  /**
+   * Applies a create from its payload, in about a quarter of the time that decoding and applying it take; nobody is told.
+   *
+   * @returns false when there is more to it than making a znode below an existing one: then nothing has been done
+   */
+  replayCreate(create: PlainCreate): boolean {
+    const state = this.#state;
+    const { bytes, pathStart, pathEnd } = create;
+    if (this.#quotas.size > 0 || !isDigestedBytes(bytes, pathStart, pathEnd)) return false;
+    const parent = state.findParentBytes(bytes, pathStart, pathEnd);
+    const hash = hashOfBytes(bytes, pathStart, pathEnd);
+    if (parent === NO_ZNODE || state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
+    this.#raiseSequence(parent, create.parentCversion, create.zxid);
+    state.addPlain(create, hash, parent);
+    return true;
   }
 
   #create(header: TxnHeader, txn: AnyCreateTxn, events: TreeEvents, digest: number): ApplyResult {
@@ -186,8 +205,7 @@ export class TxnApplier {
     const wanted = sequence === -1 ? Math.min(current + 1, SEQUENCE_MAX) : sequence >>> 0;
     if (wanted < current || (wanted === current && wanted !== SEQUENCE_MAX)) return;
     // A counter that is at its end stays there, and creates go on.
-    this.#state.setSequence(parent, wanted);
-    this.#state.raisePzxid(parent, zxid);
+    this.#state.countCreated(parent, wanted, zxid);
   }
 
   #kindOf(txn: AnyCreateTxn): ZnodeKind {

@@ -17,11 +17,12 @@
  * `next` is 0. A new child comes last. Numbers start at 1 (0 = none); a freed one is used again, and until then its
  * `next` links the list of free numbers.
  */
-import { getInt, getLong, putInt, putLong, STAT_BYTES, StatOffset } from '@meerkat/protocol';
+import { getInt, getLong, type PlainCreate, putInt, putLong, STAT_BYTES, StatOffset } from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
-import { isDigested } from './digest.ts';
+import { crc32OfCopy } from './crc32.ts';
+import { isDigested, isDigestedBytes } from './digest.ts';
 import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
-import type { ZnodeKind } from './znode-kind.ts';
+import { ZnodeKind } from './znode-kind.ts';
 
 /** A znode's number in the table; 0 = none, 1 = the root. Valid until the znode is deleted. */
 export type ZnodeNumber = number;
@@ -61,10 +62,16 @@ export class ZnodeTable implements PathSource {
   #hash: number = hashOf('');
   #freeHead: ZnodeNumber = NO_ZNODE;
   #end = 1;
+  #last: ZnodeNumber = NO_ZNODE;
 
   /** One more than the highest number ever used. */
   get end(): number {
     return this.#end;
+  }
+
+  /** The znode that `addPlain` made last. */
+  get last(): ZnodeNumber {
+    return this.#last;
   }
 
   /** Number of znodes. */
@@ -87,7 +94,12 @@ export class ZnodeTable implements PathSource {
 
   /** The same for a path in ASCII of at least two bytes. */
   findBytes(bytes: Uint8Array, start: number, end: number): ZnodeNumber {
-    return this.#index.getBytes(hashOfBytes(bytes, start, end), bytes, start, end);
+    return this.findBytesByHash(hashOfBytes(bytes, start, end), bytes, start, end);
+  }
+
+  /** The same for who has the `hashOfBytes` already. */
+  findBytesByHash(hash: number, bytes: Uint8Array, start: number, end: number): ZnodeNumber {
+    return this.#index.getBytes(hash, bytes, start, end);
   }
 
   /**
@@ -117,6 +129,48 @@ export class ZnodeTable implements PathSource {
     return this.#add(hashOfBytes(bytes, start, end), bytes, start, end, flags | kind, data);
   }
 
+  /**
+   * Makes the znode of a create whose path has the hash `hash`, with the stat that the create gives it.
+   *
+   * Path, length and data stand in a row in its payload as they do in a block.
+   *
+   * @returns CRC-32 of path and data, for the digest; the znode is `last`
+   */
+  addPlain(create: PlainCreate, hash: number): number {
+    const { bytes, pathStart, pathEnd, dataEnd, zxidAt, timeAt } = create;
+    const pathBytes = pathEnd - pathStart;
+    const dataLength = Math.max(create.dataLength, 0);
+    const z = this.#newNumber();
+    const reference = this.arena.allocate(blockBytes(pathBytes, dataLength));
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const path = at + INFO_BYTES;
+    const length = path + pathBytes;
+    const stat = length + LENGTH_BYTES + dataLength;
+    putInt(page, at, (pathBytes << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
+    putInt(page, length, create.dataLength);
+    const pathCrc = crc32OfCopy(0, bytes, pathStart, pathEnd, page, path);
+    const crc = crc32OfCopy(pathCrc, bytes, pathEnd + LENGTH_BYTES, dataEnd, page, length + LENGTH_BYTES);
+    for (let i = 0; i < 8; i++) {
+      const byte = bytes[zxidAt + i]!;
+      page[stat + StatOffset.czxid + i] = byte;
+      page[stat + StatOffset.mzxid + i] = byte;
+      page[stat + StatOffset.pzxid + i] = byte;
+    }
+    for (let i = 0; i < 8; i++) {
+      const byte = bytes[timeAt + i]!;
+      page[stat + StatOffset.ctime + i] = byte;
+      page[stat + StatOffset.mtime + i] = byte;
+    }
+    for (let i = StatOffset.version; i < StatOffset.dataLength; i++) page[stat + i] = 0;
+    putInt(page, stat + StatOffset.dataLength, dataLength);
+    putInt(page, stat + StatOffset.numChildren, 0);
+    this.#setRow(z, reference);
+    this.#index.add(hash, z);
+    this.#last = z;
+    return crc;
+  }
+
   #add(
     hash: number,
     bytes: Uint8Array,
@@ -125,13 +179,7 @@ export class ZnodeTable implements PathSource {
     flags: number,
     data: Uint8Array | null,
   ): ZnodeNumber {
-    let z = this.#freeHead;
-    if (z !== NO_ZNODE) {
-      this.#freeHead = this.nextSiblingOf(z);
-    } else {
-      z = this.#end++;
-      if (z >> CHUNK_SHIFT >= this.#ints.length) this.#ints.push(new Int32Array(CHUNK_ZNODES << FIELDS_SHIFT));
-    }
+    const z = this.#newNumber();
     const pathBytes = end - start;
     const reference = this.arena.allocate(blockBytes(pathBytes, data === null ? 0 : data.length));
     const page = this.arena.page(reference);
@@ -139,12 +187,26 @@ export class ZnodeTable implements PathSource {
     putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
     copyBytes(bytes, start, end, page, at + INFO_BYTES);
     fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
+    this.#setRow(z, reference);
+    this.#index.add(hash, z);
+    return z;
+  }
+
+  #newNumber(): ZnodeNumber {
+    const z = this.#freeHead;
+    if (z === NO_ZNODE) {
+      if (this.#end >> CHUNK_SHIFT >= this.#ints.length) this.#ints.push(new Int32Array(CHUNK_ZNODES << FIELDS_SHIFT));
+      return this.#end++;
+    }
+    this.#freeHead = this.nextSiblingOf(z);
+    return z;
+  }
+
+  #setRow(z: ZnodeNumber, reference: number): void {
     const ints = this.#ints[z >> CHUNK_SHIFT]!;
     const row = (z & CHUNK_MASK) << FIELDS_SHIFT;
     ints[row + BLOCK] = reference;
     for (let field = row + PARENT; field <= row + DIGEST; field++) ints[field] = 0;
-    this.#index.add(hash, z);
-    return z;
   }
 
   /** Forgets a znode that has been unlinked from its parent. */
@@ -269,7 +331,7 @@ export class ZnodeTable implements PathSource {
       this.#setInt(z, PREVIOUS, last);
       this.#setInt(first, PREVIOUS, z);
     }
-    this.#setNumChildren(parent, this.childCountOf(parent) + 1);
+    this.#changeNumChildren(parent, 1);
   }
 
   /** Takes `z` out of its parent's children and counts it no more. */
@@ -282,7 +344,7 @@ export class ZnodeTable implements PathSource {
     else this.#setInt(previous, NEXT, next);
     if (next !== NO_ZNODE) this.#setInt(next, PREVIOUS, previous);
     else if (z !== first) this.#setInt(first, PREVIOUS, previous);
-    this.#setNumChildren(parent, this.childCountOf(parent) - 1);
+    this.#changeNumChildren(parent, -1);
   }
 
   aclOf(z: ZnodeNumber): number {
@@ -309,7 +371,7 @@ export class ZnodeTable implements PathSource {
 
   setSequence(z: ZnodeNumber, sequence: number): void {
     this.#setInt(z, SEQUENCE, sequence);
-    this.#setNumChildren(z, this.childCountOf(z));
+    this.#changeNumChildren(z, 0);
   }
 
   /* ------------------------------------------------------------------------------------------------ block ---- */
@@ -390,9 +452,10 @@ export class ZnodeTable implements PathSource {
   }
 
   /** numChildren, and cversion as clients see it, which wraps like a Java int. */
-  #setNumChildren(z: ZnodeNumber, count: number): void {
+  #changeNumChildren(z: ZnodeNumber, change: number): void {
     const page = this.pageOf(z);
     const stat = this.statStartOf(z);
+    const count = getInt(page, stat + StatOffset.numChildren) + change;
     putInt(page, stat + StatOffset.numChildren, count);
     putInt(page, stat + StatOffset.cversion, ((this.#int(z, SEQUENCE) << 1) - count) | 0);
   }
@@ -434,12 +497,3 @@ function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: 
   for (let i = 0; i < STAT_BYTES; i++) page[start + i] = stat[i]!;
   putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
 }
-
-/** See `isDigested`; 11 bytes are enough to tell. */
-function isDigestedBytes(bytes: Uint8Array, start: number, end: number): boolean {
-  if (end - start < SYSTEM_PREFIX.length) return true;
-  for (let i = 0; i < SYSTEM_PREFIX.length; i++) if (bytes[start + i] !== SYSTEM_PREFIX.charCodeAt(i)) return true;
-  return false;
-}
-
-const SYSTEM_PREFIX = '/zookeeper/';

@@ -25,13 +25,42 @@ export const READ_ACL: readonly Acl[] = Object.freeze([
 const NO_ACL: readonly Acl[] = Object.freeze([]);
 const ACL_BYTES_MIN = 12;
 /** int 1, int 31, "world", "anyone": the list that nearly every create carries. */
-const OPEN_ACL_BYTES = [
-  0, 0, 0, 1, 0, 0, 0, 31, 0, 0, 0, 5, 0x77, 0x6f, 0x72, 0x6c, 0x64, 0, 0, 0, 6, 0x61, 0x6e, 0x79, 0x6f, 0x6e, 0x65,
-];
+const OPEN_ACL_BYTES: Uint8Array = Uint8Array.of(
+  0,
+  0,
+  0,
+  1,
+  0,
+  0,
+  0,
+  31,
+  0,
+  0,
+  0,
+  5,
+  0x77,
+  0x6f,
+  0x72,
+  0x6c,
+  0x64,
+  0,
+  0,
+  0,
+  6,
+  0x61,
+  0x6e,
+  0x79,
+  0x6f,
+  0x6e,
+  0x65,
+);
+
+/** Bytes of the encoded OPEN_ACL. */
+export const OPEN_ACL_LENGTH: number = OPEN_ACL_BYTES.length;
 
 export function readAclList(reader: JuteReader): readonly Acl[] {
-  if (isOpenAcl(reader)) {
-    reader.position += OPEN_ACL_BYTES.length;
+  if (reader.remaining >= OPEN_ACL_LENGTH && isOpenAclAt(reader.bytes, reader.position)) {
+    reader.position += OPEN_ACL_LENGTH;
     return OPEN_ACL;
   }
   const count = reader.vectorLength(ACL_BYTES_MIN);
@@ -55,12 +84,9 @@ export function writeAclList(writer: JuteWriter, list: readonly Acl[]): void {
   }
 }
 
-function isOpenAcl(reader: JuteReader): boolean {
-  const length = OPEN_ACL_BYTES.length;
-  const start = reader.position;
-  if (start + length > reader.end) return false;
-  const bytes = reader.bytes;
-  for (let i = 0; i < length; i++) if (bytes[start + i] !== OPEN_ACL_BYTES[i]) return false;
+/** True when OPEN_ACL is what stands at `at`. */
+export function isOpenAclAt(bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < OPEN_ACL_LENGTH; i++) if (bytes[at + i] !== OPEN_ACL_BYTES[i]) return false;
   return true;
 }
 

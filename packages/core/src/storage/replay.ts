@@ -1,0 +1,108 @@
+/**
+ * The log's txns on their way into a database that a snapshot has begun.
+ *
+ *     payload ─┬─ a plain create? ─► applied from its bytes ─┬─► its digest compared ─► next
+ *              └─ anything else ──► decoded ──► applied ─────┘
+ */
+import {
+  DIGEST_VERSION,
+  formatZxid,
+  getInt,
+  getLongBig,
+  type JuteReader,
+  PlainCreate,
+  readTxnEntry,
+  type TxnDigest,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Trace } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import { SILENT_EVENTS } from '../tree/tree-events.ts';
+import type { SnapshotDigest } from './snapshot-load.ts';
+
+export class Replay {
+  readonly #database: Database;
+  readonly #verifier: DigestVerifier | null;
+  readonly #create: PlainCreate = new PlainCreate();
+  #txns = 0;
+
+  /** @param digest of the snapshot; null leaves the digests in the log unread */
+  constructor(database: Database, digest: SnapshotDigest | null, trace: Trace) {
+    this.#database = database;
+    this.#verifier = digest === null ? null : new DigestVerifier(database, digest, trace);
+  }
+
+  /** Txns applied. */
+  get txns(): number {
+    return this.#txns;
+  }
+
+  /**
+   * Applies the txn that stands between the reader's position and its end. What it finds already there or already gone,
+   * the fuzzy snapshot had: its result is of no interest.
+   *
+   * @returns false when it is no txn
+   */
+  apply(payload: JuteReader): boolean {
+    const create = this.#create;
+    if (create.read(payload.bytes, payload.position, payload.end) && this.#database.tree.replayCreate(create)) {
+      this.#verifier?.onCreated(create);
+    } else {
+      const entry = readTxnEntry(payload);
+      if (entry === null) return false;
+      this.#database.apply(entry.header, entry.txn, SILENT_EVENTS);
+      this.#verifier?.onApplied(entry.header.zxid, entry.digest);
+    }
+    this.#txns++;
+    return true;
+  }
+}
+
+/**
+ * Compares the tree with the digests in the log, from where the replayed tree is exact: the zxid at which the snapshot's
+ * body was complete. A difference is told once and again after it has gone; it stops nothing (as in Apache's server).
+ */
+class DigestVerifier {
+  readonly #database: Database;
+  readonly #start: SnapshotDigest;
+  readonly #trace: Trace;
+  #differs = false;
+
+  constructor(database: Database, start: SnapshotDigest, trace: Trace) {
+    this.#database = database;
+    this.#start = start;
+    this.#trace = trace;
+  }
+
+  onApplied(zxid: Zxid, digest: TxnDigest | null): void {
+    const start = this.#start;
+    if (zxid < start.zxid) return;
+    if (zxid === start.zxid && start.version === DIGEST_VERSION) this.#compare(zxid, start.treeDigest);
+    if (digest !== null && digest.version === DIGEST_VERSION) this.#compare(zxid, digest.treeDigest);
+  }
+
+  /** The same; a digest that is as it should be is not made a bigint. */
+  onCreated({ zxid, bytes, digestAt }: PlainCreate): void {
+    if (digestAt >= 0) {
+      const version = getInt(bytes, digestAt);
+      const isRight = version === DIGEST_VERSION && this.#database.tree.digestSum().standsAt(bytes, digestAt + 4);
+      if (isRight && !this.#differs && zxid !== this.#start.zxid) return;
+      this.onApplied(zxid, { version, treeDigest: getLongBig(bytes, digestAt + 4) });
+    } else {
+      this.onApplied(zxid, null);
+    }
+  }
+
+  #compare(zxid: Zxid, expected: bigint): void {
+    const sum = this.#database.tree.digestSum();
+    const differs = !sum.isValue(expected);
+    if (differs && !this.#differs) {
+      this.#trace.emit({ kind: 'digest-mismatch', zxid, expected, actual: sum.toBigInt() });
+      this.#trace.emit({
+        kind: 'warning',
+        message: `after txn 0x${formatZxid(zxid)} the tree differs from what the log says; compare this server with others`,
+      });
+    }
+    this.#differs = differs;
+  }
+}

@@ -1,0 +1,76 @@
+import { getInt, getLong } from '../jute/writer.ts';
+import { OpCode } from '../op-code.ts';
+import { isZxid, ZXID_ZERO, type Zxid } from '../zxid.ts';
+import { isOpenAclAt, OPEN_ACL_LENGTH } from './data.ts';
+
+/**
+ * The create of a persistent znode that is open to everybody, found in its payload without making anything of it.
+ *
+ *     long clientId │ int cxid │ long zxid │ long time │ int type 1 or 15
+ *     int length │ path │ int length (−1 = null) │ data │ OPEN_ACL │ boolean ephemeral 0 │ int parentCversion │ TxnDigest?
+ *
+ * A log that is long to replay consists of such txns. Decoded one by one into strings, lists and objects they take as
+ * long again as it takes to apply them. One object is used for all of them: its numbers are offsets into `bytes`.
+ */
+export class PlainCreate {
+  bytes: Uint8Array = new Uint8Array(0);
+  zxid: Zxid = ZXID_ZERO;
+  /** Wall-clock milliseconds. */
+  time = 0;
+  /** The path, in ASCII and at least two bytes long. */
+  pathStart = 0;
+  pathEnd = 0;
+  /** Where zxid and time stand, eight bytes each. */
+  zxidAt = 0;
+  timeAt = 0;
+  /** −1 of null. The data begin four bytes behind the path. */
+  dataLength = 0;
+  dataEnd = 0;
+  parentCversion = 0;
+  /** Where the TxnDigest stands, −1 when there is none. */
+  digestAt = -1;
+
+  /** @returns false when bytes[start, end) is no payload of this kind, be it another one or none at all */
+  read(bytes: Uint8Array, start: number, end: number): boolean {
+    const pathStart = start + HEADER_BYTES + 4;
+    if (pathStart > end) return false;
+    const type = getInt(bytes, start + TYPE_OFFSET);
+    if (type !== OpCode.create && type !== OpCode.create2) return false;
+    const zxid = getLong(bytes, start + ZXID_OFFSET);
+    const time = getLong(bytes, start + TIME_OFFSET);
+    if (!isZxid(zxid) || !Number.isSafeInteger(time)) return false;
+
+    const pathEnd = pathStart + getInt(bytes, pathStart - 4);
+    if (pathEnd < pathStart + 2 || pathEnd + 4 > end || !isAscii(bytes, pathStart, pathEnd)) return false;
+    const dataLength = getInt(bytes, pathEnd);
+    const dataEnd = pathEnd + 4 + Math.max(dataLength, 0);
+    const ephemeralAt = dataEnd + OPEN_ACL_LENGTH;
+    const recordEnd = ephemeralAt + 5;
+    if (dataLength < -1 || recordEnd > end || !isOpenAclAt(bytes, dataEnd) || bytes[ephemeralAt] !== 0) return false;
+
+    this.bytes = bytes;
+    this.zxid = zxid;
+    this.time = time;
+    this.zxidAt = start + ZXID_OFFSET;
+    this.timeAt = start + TIME_OFFSET;
+    this.pathStart = pathStart;
+    this.pathEnd = pathEnd;
+    this.dataLength = dataLength;
+    this.dataEnd = dataEnd;
+    this.parentCversion = getInt(bytes, ephemeralAt + 1);
+    this.digestAt = end - recordEnd >= TXN_DIGEST_BYTES ? recordEnd : -1;
+    return true;
+  }
+}
+
+const HEADER_BYTES = 32;
+const ZXID_OFFSET = 12;
+const TIME_OFFSET = 20;
+const TYPE_OFFSET = 28;
+const TXN_DIGEST_BYTES = 12;
+
+function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
+  let seen = 0;
+  for (let i = start; i < end; i++) seen |= bytes[i]!;
+  return seen < 0x80;
+}

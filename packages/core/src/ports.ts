@@ -125,8 +125,12 @@ export interface DiskFile {
   readonly path: string;
   /** Size in bytes, as it will be once the effects asked for so far have taken place. */
   readonly size: number;
-  /** Reads up to `length` bytes; fewer only at the end of the file. The bytes are the receiver's. */
-  read(position: number, length: number, done: DiskDone<Uint8Array>): void;
+  /**
+   * Reads up to `length` bytes; fewer only at the end of the file. The bytes are the receiver's.
+   *
+   * @param room where they may be put instead of in new memory, which need not happen; it belongs to the file until `done`
+   */
+  read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void;
   /** Writes all bytes. They belong to the file until `done`. */
   write(position: number, bytes: Uint8Array, done: DiskDone): void;
   /** Makes everything written so far durable (fdatasync). */

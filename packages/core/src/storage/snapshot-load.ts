@@ -8,6 +8,7 @@ import type { Disk, DiskError, DiskFile } from '../ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
+import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 import { faultOfSnapshotHeader, isSeal, SEAL_BYTES, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
 
 /** What the tree's digest was when the snapshot's body was complete. */
@@ -33,10 +34,12 @@ export class SnapshotLoad {
   readonly #path: string;
   readonly #reader: SnapshotReader;
   readonly #done: (result: SnapshotLoaded) => void;
+  readonly #buffers: SliceBuffers = new SliceBuffers(SLICE_BYTES);
   #checksum: number = ADLER_START;
   #hasHeader = false;
   #rest: Uint8Array = new Uint8Array(0);
   #readAt = 0;
+  #readsInFlight = 0;
   #isDone = false;
 
   /** @param done told once, with a later event; after a fault the database is of no use */
@@ -50,25 +53,35 @@ export class SnapshotLoad {
   start(): void {
     this.#disk.open(this.#path, { readOnly: true }, (error, file) => {
       if (error !== null) return this.#finish(null, error.message);
-      this.#requestRead(file);
+      this.#readAhead(file);
     });
+  }
+
+  #readAhead(file: DiskFile): void {
+    do this.#requestRead(file);
+    while (this.#readsInFlight < READS_AHEAD && this.#readAt < file.size);
   }
 
   #requestRead(file: DiskFile): void {
     const position = this.#readAt;
     this.#readAt = Math.min(position + SLICE_BYTES, file.size);
-    file.read(position, this.#readAt - position, (error, bytes) => this.#onRead(file, error, bytes));
+    this.#readsInFlight++;
+    const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
+      this.#readsInFlight--;
+      this.#onRead(file, position, error, bytes);
+    };
+    file.read(position, this.#readAt - position, onRead, this.#buffers.room());
   }
 
-  #onRead(file: DiskFile, error: DiskError | null, bytes: Uint8Array): void {
+  #onRead(file: DiskFile, position: number, error: DiskError | null, bytes: Uint8Array): void {
     if (this.#isDone) return;
     if (error !== null) {
       this.#finish(file, error.message);
       return;
     }
-    const isMore = this.#readAt < file.size && bytes.length > 0;
-    if (isMore) this.#requestRead(file);
-    const joined = join(this.#rest, bytes);
+    const isMore = position + bytes.length < file.size && bytes.length > 0;
+    const joined = this.#buffers.join(this.#rest, bytes);
+    if (isMore && this.#readAt < file.size) this.#readAhead(file);
     if (!this.#hasHeader) {
       if (joined.length < SNAPSHOT_HEADER_BYTES) {
         this.#finish(file, 'it is cut short');
@@ -160,12 +173,4 @@ export class SnapshotLoad {
  */
 function hasDigestPart(bytes: number): boolean {
   return bytes > LAST_ZXID_BYTES + SEAL_BYTES;
-}
-
-function join(rest: Uint8Array, bytes: Uint8Array): Uint8Array {
-  if (rest.length === 0) return bytes;
-  const joined = new Uint8Array(rest.length + bytes.length);
-  joined.set(rest);
-  joined.set(bytes, rest.length);
-  return joined;
 }

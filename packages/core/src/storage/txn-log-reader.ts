@@ -32,6 +32,7 @@ import {
   PAYLOAD_BYTES_MAX,
 } from './log-format.ts';
 import { LogTailCollector, lengthWithoutZeros } from './log-tail.ts';
+import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
 export interface TxnLogReaderOptions {
   readonly logDirectory: string;
@@ -66,6 +67,7 @@ export class TxnLogReader {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #options: TxnLogReaderOptions;
   readonly #events: TxnLogReaderEvents;
+  readonly #buffers: SliceBuffers = new SliceBuffers(SLICE_BYTES);
   readonly #jute: JuteReader = new JuteReader(undefined, PAYLOAD_BYTES_MAX);
 
   #fileIndex = -1;
@@ -75,6 +77,7 @@ export class TxnLogReader {
   #hasHeader = false;
   /** Position of the next read. */
   #readAt = 0;
+  #readsInFlight = 0;
   /** Bytes not parsed yet, and where they stand in the file. */
   #bytes: Uint8Array = new Uint8Array(0);
   #bytesAt = 0;
@@ -121,39 +124,53 @@ export class TxnLogReader {
       this.#tail = null;
       this.#isProbed = false;
       this.#readAt = 0;
-      this.#requestRead(SLICE_BYTES);
+      this.#readsInFlight = 0;
+      this.#readAhead();
     });
   }
 
-  #requestRead(length: number): void {
+  #readAhead(): void {
+    // The first read also of an empty file: its completion is the event that the file is judged with.
+    do this.#requestRead(SLICE_BYTES, this.#buffers.room());
+    while (this.#readsInFlight < READS_AHEAD && this.#readAt < this.#size);
+  }
+
+  /** @param room see `DiskFile.read`; null for bytes that are kept */
+  #requestRead(length: number, room: Uint8Array | null): void {
     const file = this.#file!;
     const position = this.#readAt;
     this.#readAt = Math.min(position + length, this.#size);
-    file.read(position, this.#readAt - position, (error, bytes) => {
+    this.#readsInFlight++;
+    const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
       if (this.#file !== file) return;
-      if (error !== null) return this.#diskFault(error);
-      this.#onBytes(position, bytes);
-    });
+      this.#readsInFlight--;
+      if (error !== null) this.#diskFault(error);
+      else this.#onBytes(position, bytes);
+    };
+    if (room === null) file.read(position, this.#readAt - position, onRead);
+    else file.read(position, this.#readAt - position, onRead, room);
   }
 
   #onBytes(position: number, bytes: Uint8Array): void {
     if (bytes.length === 0) this.#readAt = this.#size = position;
-    const isMore = this.#readAt < this.#size;
+    const isMore = position + bytes.length < this.#size;
     if (this.#tail !== null) {
       this.#onTailBytes(this.#tail, bytes, isMore);
       return;
     }
-    // The next read is on its way while these bytes are parsed.
-    if (isMore) this.#requestRead(SLICE_BYTES);
-    this.#join(position, bytes);
+    if (this.#bytes.length === 0) this.#bytesAt = position;
+    this.#bytes = this.#buffers.join(this.#bytes, bytes);
+    // The next reads are on their way while these bytes are parsed.
+    if (this.#readAt < this.#size) this.#readAhead();
     if (this.#parse(isMore) && !isMore) this.#onFileRead();
   }
 
   #onTailBytes(tail: LogTailCollector, bytes: Uint8Array, isMore: boolean): void {
     tail.add(bytes);
     if (!isMore) this.#onFileRead();
+    else if (this.#readsInFlight > 0) return;
     else if (tail.length === 0 && !this.#isProbed) this.#probeRest();
-    else this.#requestRead(TAIL_SLICE_BYTES);
+    else this.#requestRead(TAIL_SLICE_BYTES, null);
   }
 
   /**
@@ -177,26 +194,12 @@ export class TxnLogReader {
       if (lengthWithoutZeros(bytes) > 0) isClear = false;
       if (--missing > 0) return;
       if (isClear) this.#onFileRead();
-      else this.#requestRead(TAIL_SLICE_BYTES);
+      else this.#requestRead(TAIL_SLICE_BYTES, null);
     };
     for (let position = this.#readAt; position < this.#size; position += PROBE_DISTANCE_BYTES) {
       missing++;
       file.read(position, Math.min(PROBE_BYTES, this.#size - position), onProbe);
     }
-  }
-
-  /** Puts what was left of the last slice in front of this one. */
-  #join(position: number, bytes: Uint8Array): void {
-    const rest = this.#bytes;
-    if (rest.length === 0) {
-      this.#bytes = bytes;
-      this.#bytesAt = position;
-      return;
-    }
-    const joined = new Uint8Array(rest.length + bytes.length);
-    joined.set(rest);
-    joined.set(bytes, rest.length);
-    this.#bytes = joined;
   }
 
   /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
@@ -293,6 +296,7 @@ export class TxnLogReader {
   /** From `at` on there is no valid entry any more; what is there is collected to the end of the file. */
   #enterTail(at: number): true {
     const tail = new LogTailCollector(this.#bytesAt + at);
+    // The collector keeps what it gets; the buffers are not used again before the next file.
     tail.add(this.#bytes.subarray(at));
     this.#bytes = new Uint8Array(0);
     this.#tail = tail;

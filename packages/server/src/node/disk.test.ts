@@ -97,6 +97,19 @@ describe('a file', () => {
     expect(await completion<Uint8Array>((done) => file.read(10_000_000, 5, done))).toHaveLength(0);
   });
 
+  test('reads are told in order, and fill the room that they are given', async () => {
+    const file = await create('read');
+    await completion<void>((done) => file.write(0, bytes('abcdefgh'), done));
+    const room = new Uint8Array(3);
+    const told: string[] = [];
+    const note = (_error: DiskError | null, content: Uint8Array) => told.push(Buffer.from(content).toString());
+    file.read(0, 3, note, room);
+    file.read(3, 3, note);
+    const last = await completion<Uint8Array>((done) => file.read(6, 3, done));
+    expect([...told, Buffer.from(last).toString()]).toEqual(['abc', 'def', 'gh']);
+    expect(Buffer.from(room).toString()).toBe('abc');
+  });
+
   test('a lone small write and its sync are done at the end of the turn, once syncs are known to be quick', async () => {
     const file = await create('log');
     disk.pace.onSynced(0.1, false);

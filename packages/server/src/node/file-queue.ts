@@ -13,7 +13,12 @@ export interface FileQueueHost {
 }
 
 type Effect =
-  | { readonly kind: 'read'; readonly position: number; readonly length: number; readonly done: DiskDone<Uint8Array> }
+  | {
+      readonly kind: 'read';
+      readonly position: number;
+      readonly bytes: Uint8Array;
+      readonly done: DiskDone<Uint8Array>;
+    }
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Uint8Array; readonly done: DiskDone }
   | { readonly kind: 'sync'; readonly done: DiskDone }
   | { readonly kind: 'resize'; readonly size: number; readonly attempted: string; readonly done: DiskDone }
@@ -46,8 +51,9 @@ export class FileQueue implements DiskFile {
     this.size = size;
   }
 
-  read(position: number, length: number, done: DiskDone<Uint8Array>): void {
-    this.#add({ kind: 'read', position, length, done });
+  read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void {
+    const bytes = room === undefined ? new Uint8Array(Math.max(0, length)) : room.subarray(0, length);
+    this.#add({ kind: 'read', position, bytes, done });
   }
 
   write(position: number, bytes: Uint8Array, done: DiskDone): void {
@@ -127,7 +133,7 @@ export class FileQueue implements DiskFile {
     }
     switch (effect.kind) {
       case 'read':
-        this.#read(effect.position, new Uint8Array(Math.max(0, effect.length)), 0);
+        this.#read(effect.position, effect.bytes, 0);
         return;
       case 'write':
         // Copying a little into the kernel's cache takes less than the way to the thread pool; the sync is what waits.
@@ -174,9 +180,12 @@ export class FileQueue implements DiskFile {
   /** The first effect has taken place, or failed: tells it and starts the next one. */
   #complete(error: DiskError | null, bytes: Uint8Array = NO_BYTES): void {
     const effect = this.#effects.shift();
+    // Whoever has asked for another read already looks at these bytes meanwhile.
+    const isReadingOn = effect?.kind === 'read' && this.#effects[0]?.kind === 'read' && this.#syncFailure === null;
+    if (isReadingOn) this.start();
     if (effect?.kind === 'read') this.#host.deliver(effect.done, error, bytes);
     else if (effect !== undefined && effect.kind !== 'close') this.#host.deliver(effect.done, error, undefined);
-    this.start();
+    if (!isReadingOn) this.start();
   }
 
   #read(position: number, bytes: Uint8Array, filled: number): void {

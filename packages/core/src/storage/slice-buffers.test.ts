@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
+
+const SLICE_BYTES = 100;
+
+describe('the buffers of slices', () => {
+  it('put a rest in front of its slice without moving the slice', () => {
+    const buffers = new SliceBuffers(SLICE_BYTES);
+    const first = buffers.room().fill(1);
+    const second = buffers.room().fill(2).subarray(0, 50);
+    const joined = buffers.join(first.subarray(97), second);
+    expect(Array.from(joined.subarray(0, 5))).toEqual([1, 1, 1, 2, 2]);
+    expect(joined).toHaveLength(53);
+    expect(joined.buffer).toBe(second.buffer);
+  });
+
+  it('leave a slice alone until as many others as may be read ahead have been asked for', () => {
+    const buffers = new SliceBuffers(SLICE_BYTES);
+    const first = buffers.room().fill(1);
+    for (let i = 0; i < READS_AHEAD; i++) buffers.room().fill(2);
+    expect(first.every((byte) => byte === 1)).toBe(true);
+    expect(buffers.room().buffer).toBe(first.buffer);
+  });
+
+  it('join in new memory what is too long, or does not lie in them', () => {
+    const buffers = new SliceBuffers(SLICE_BYTES);
+    const rest = new Uint8Array(70_000).fill(1);
+    const slice = buffers.room().fill(2);
+    const joined = buffers.join(rest, slice);
+    expect(joined).toHaveLength(70_100);
+    expect([joined[0], joined[69_999], joined[70_000], joined[70_099]]).toEqual([1, 1, 2, 2]);
+    expect(Array.from(buffers.join(Uint8Array.of(1), Uint8Array.of(2)))).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,47 @@
+/**
+ * Memory for reading a file in slices, three buffers in turn: one slice is looked at, one is being read, and one is asked
+ * for, so that the disk does not wait for the loop.
+ *
+ *     ┌──────────────────────┬────────────────────────────┐
+ *     │ room for a rest      │ slice                      │
+ *     └──────────────────────┴────────────────────────────┘
+ *               ◄── rest of the slice before, put right in front
+ *
+ * New memory for each slice, and a third for it and the rest together, took 0.2 s of the restart from a log of a million
+ * creates: the kernel clears every page of it, and the garbage collector is called for.
+ */
+export class SliceBuffers {
+  readonly #buffers: readonly Uint8Array[];
+  #next = 0;
+
+  constructor(sliceBytes: number) {
+    this.#buffers = Array.from({ length: READS_AHEAD + 1 }, () => new Uint8Array(REST_BYTES_MAX + sliceBytes));
+  }
+
+  /** Where the next slice may be read to. What was there READS_AHEAD slices before that is overwritten. */
+  room(): Uint8Array {
+    const buffer = this.#buffers[this.#next]!;
+    this.#next = (this.#next + 1) % this.#buffers.length;
+    return buffer.subarray(REST_BYTES_MAX);
+  }
+
+  /** The rest of the slice before and the slice in one piece; `rest` may then be overwritten. */
+  join(rest: Uint8Array, slice: Uint8Array): Uint8Array {
+    if (rest.length === 0) return slice;
+    const start = REST_BYTES_MAX - rest.length;
+    if (start >= 0 && this.#buffers.some(({ buffer }) => buffer === slice.buffer)) {
+      const joined = new Uint8Array(slice.buffer, start, rest.length + slice.length);
+      joined.set(rest);
+      return joined;
+    }
+    const joined = new Uint8Array(rest.length + slice.length);
+    joined.set(rest);
+    joined.set(slice, rest.length);
+    return joined;
+  }
+}
+
+/** Reads that are asked for before the slice before them has been looked at. */
+export const READS_AHEAD = 2;
+/** A rest that is longer, part of an exceptionally large record, is joined in memory of its own. */
+const REST_BYTES_MAX = 64 * 1024;

@@ -1,4 +1,5 @@
 import { ErrorCode, OpCode, type Request } from '@meerkat/protocol';
+import { onAbort } from './abort.ts';
 import type { ClientSession } from './client-session.ts';
 import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
 import { Call, type CallFailure } from './machine/call.ts';
@@ -104,7 +105,7 @@ function submitLimited(
   const { signal, timeoutMs } = options;
   const release = (): void => {
     cancelTimer?.();
-    signal?.removeEventListener('abort', onAbort);
+    releaseSignal?.();
   };
   const made = new Call(
     plan.request,
@@ -120,15 +121,16 @@ function submitLimited(
     plan.listener,
     repeatable,
   );
-  const onAbort = (): void => session.session.cancel(made, 'aborted', 'the signal was aborted');
+  const giveUp = (): void => session.session.cancel(made, 'aborted', 'the signal was aborted');
   const onTimeout = (): void =>
     session.session.cancel(made, 'timed-out', `no answer within ${Math.round(timeoutMs ?? 0)} ms`);
   let cancelTimer: (() => void) | undefined;
+  let releaseSignal: (() => void) | undefined;
   if (signal?.aborted === true) {
-    onAbort();
+    giveUp();
     return;
   }
-  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal !== undefined) releaseSignal = onAbort(signal, giveUp);
   if (timeoutMs !== undefined) cancelTimer = session.clock.schedule(Math.max(timeoutMs, 0), onTimeout);
   session.session.submit(made);
 }

@@ -45,10 +45,11 @@ export class SessionHost implements SessionEffects {
   armTimer(): void {
     const deadlineMs = this.session.nextDeadlineMs();
     // A timer that rings too early does no harm: it is armed again then.
-    if (this.#cancelTimer !== null && this.#timerAtMs <= deadlineMs) return;
+    const isNever = deadlineMs === Number.POSITIVE_INFINITY;
+    if (this.#cancelTimer !== null && this.#timerAtMs <= deadlineMs && !isNever) return;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    if (deadlineMs === Number.POSITIVE_INFINITY) return;
+    if (isNever) return;
     this.#timerAtMs = deadlineMs;
     const delayMs = Math.max(0, Math.ceil(deadlineMs - this.#clock.monotonicMs()));
     this.#cancelTimer = this.#clock.schedule(delayMs, this.#onTimer);

@@ -1,3 +1,4 @@
+import { onAbort } from './abort.ts';
 import type { ClientSession } from './client-session.ts';
 import { makeError } from './errors.ts';
 import type { FailureKind } from './machine/call.ts';
@@ -22,7 +23,7 @@ export function waitForState(
       release();
       reject(makeError({ kind, wasSent: false, server: null, detail }, { operation, path: null }, cause));
     };
-    const onAbort = (): void => fail('aborted', 'the signal was aborted', signal?.reason);
+    const giveUp = (): void => fail('aborted', 'the signal was aborted', signal?.reason);
     const look = (state: ClientState): void => {
       if (fits(state)) {
         release();
@@ -37,10 +38,10 @@ export function waitForState(
     const release = (): void => {
       subscription[Symbol.dispose]();
       cancelTimer?.();
-      signal?.removeEventListener('abort', onAbort);
+      releaseSignal?.();
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted === true) onAbort();
+    const releaseSignal = signal === undefined || signal.aborted ? null : onAbort(signal, giveUp);
+    if (signal?.aborted === true) giveUp();
     else if (!onlyNext || isFinalState(session.state)) look(session.state);
   });
 }
@@ -61,10 +62,10 @@ export function iterateStates(
   const end = (): void => {
     isOver = true;
     subscription[Symbol.dispose]();
-    signal?.removeEventListener('abort', end);
+    releaseSignal?.();
     wake?.();
   };
-  signal?.addEventListener('abort', end, { once: true });
+  const releaseSignal = signal === undefined || isOver ? null : onAbort(signal, end);
   return {
     async next(): Promise<IteratorResult<StateChange>> {
       for (;;) {

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { onAbort } from './abort.ts';
+
+test('one signal tells everybody who has not left, once, in their order, through one listener of its own', () => {
+  const controller = new AbortController();
+  let listeners = 0;
+  const { addEventListener, removeEventListener } = controller.signal;
+  controller.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+    listeners++;
+    addEventListener.apply(controller.signal, args);
+  };
+  controller.signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+    listeners--;
+    removeEventListener.apply(controller.signal, args);
+  };
+  const told: number[] = [];
+  const releases = Array.from({ length: 20 }, (_, i) => onAbort(controller.signal, () => told.push(i)));
+  expect(listeners).toBe(1);
+  releases.slice(3).forEach((release) => {
+    release();
+  });
+  controller.abort();
+  expect(told).toEqual([0, 1, 2]);
+});
+
+test('a signal that nobody waits for any more has no listener, and gets one again', () => {
+  const controller = new AbortController();
+  const told: string[] = [];
+  onAbort(controller.signal, () => told.push('gone'))();
+  onAbort(controller.signal, () => told.push('here'));
+  controller.abort();
+  expect(told).toEqual(['here']);
+});

@@ -1,128 +1,94 @@
 import { lookup } from 'node:dns/promises';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import type { AttemptFailure, Target } from '../machine/ports.ts';
+import type { Target } from '../machine/ports.ts';
+import { SocketStream } from './socket-stream.ts';
 import type { Transport, TransportEvents, TransportStream } from './transport.ts';
 
-/** Options of Node's `tls.connect`; a function is asked anew for each connection, so that certificates may change. */
-export type TlsOptions = ConnectionOptions | (() => ConnectionOptions);
+/**
+ * What TLS needs to know: the options of Node's `tls.connect`, without those that say where to connect to.
+ *
+ * The certificate of the server is checked against the host as the connect string names it, whatever address that
+ * stands for; `servername` names another.
+ */
+export type TlsConnectionOptions = Omit<ConnectionOptions, 'host' | 'port' | 'path' | 'socket' | 'lookup' | 'timeout'>;
 
-/** Sockets of Node.js, with TLS if asked. */
-export function makeNodeTransport(options: { readonly tls?: TlsOptions | undefined } = {}): Transport {
-  return new NodeTransport(options.tls);
+/** A function is asked anew for each connection, so that certificates may change while the client lives. */
+export type TlsOptions = TlsConnectionOptions | (() => TlsConnectionOptions);
+
+export interface NodeTransportOptions {
+  /** Default: plain TCP. */
+  readonly tls?: TlsOptions | undefined;
+}
+
+/**
+ * Sockets of Node.js, with TLS if asked.
+ *
+ * @example
+ * const transport = makeNodeTransport({ tls: () => ({ ca: readFileSync('/etc/zookeeper/ca.pem') }) });
+ */
+export function makeNodeTransport(options: NodeTransportOptions = {}): Transport {
+  return new NodeTransport(options.tls ?? null);
 }
 
 class NodeTransport implements Transport {
-  readonly #tls: TlsOptions | undefined;
+  readonly #tls: TlsOptions | null;
 
-  constructor(tls: TlsOptions | undefined) {
+  constructor(tls: TlsOptions | null) {
     this.#tls = tls;
   }
 
   async resolve(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host];
-    const found = await lookup(host, { all: true, verbatim: true });
+    const found = await lookup(host, { all: true });
+    // The system lists an address once for each kind of socket.
     return [...new Set(found.map(({ address }) => address))];
   }
 
   connect(target: Target, events: TransportEvents): TransportStream {
-    const tls = typeof this.#tls === 'function' ? this.#tls() : this.#tls;
-    return new NodeStream(open(target, tls), tls !== undefined, events);
+    return new SocketStream((onread) => this.#open(target, onread), this.#tls !== null, events);
   }
 
   probe(target: Target, word: string, timeoutMs: number): Promise<string> {
-    const tls = typeof this.#tls === 'function' ? this.#tls() : this.#tls;
     return new Promise((resolve, reject) => {
-      const socket = open(target, tls);
-      const chunks: Buffer[] = [];
-      const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-      socket.once(tls === undefined ? 'connect' : 'secureConnect', () => socket.write(word));
-      socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-      socket.once('error', reject);
-      socket.once('close', () => {
-        clearTimeout(timer);
-        resolve(Buffer.concat(chunks).toString('latin1'));
+      let answer = '';
+      const stream = this.connect(target, {
+        onOpen: () => void stream.write(new TextEncoder().encode(word)),
+        onBytes: (chunk) => {
+          // Only letters are expected; a byte is a character, so that none is cut in two.
+          for (const byte of chunk) answer += String.fromCharCode(byte);
+        },
+        onClosed: (failure, detail) => {
+          clearTimeout(timer);
+          if (failure === null) resolve(answer);
+          else reject(new Error(`${word} was not answered: ${detail}`));
+        },
       });
+      const timer = setTimeout(() => {
+        stream.destroy();
+        reject(new Error(`${word} was not answered within ${timeoutMs} ms`));
+      }, timeoutMs);
     });
+  }
+
+  /** @throws Error when certificates or keys cannot be read or used */
+  #open({ host, port, address }: Target, onread: OnReadOpts): Socket {
+    const tls = typeof this.#tls === 'function' ? this.#tls() : this.#tls;
+    const socket =
+      tls === null
+        ? connectTcp({ host: address, port, onread })
+        : connectTls({
+            // An address is no name that a server could be asked for (RFC 6066 §3).
+            ...(isIP(host) === 0 ? { servername: host } : {}),
+            ...tls,
+            ...{ host: address, port, onread, path: undefined, socket: undefined },
+          });
+    // Small requests must not wait for each other (Nagle), and the kernel is to notice a peer that vanished.
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    return socket;
   }
 }
 
-/** Small requests must not wait for each other (Nagle), and a peer that vanished is to be noticed by the kernel too. */
-function open({ host, port, address }: Target, tls: ConnectionOptions | undefined): Socket {
-  const socket =
-    tls === undefined
-      ? connectTcp({ host: address, port })
-      : // The certificate is checked against the name in the connect string, whatever address it stands for.
-        connectTls({ ...(isIP(host) === 0 ? { servername: host } : {}), ...tls, host: address, port });
-  socket.setNoDelay(true);
-  socket.setKeepAlive(true, KEEP_ALIVE_MS);
-  return socket;
-}
-
-class NodeStream implements TransportStream {
-  readonly #socket: Socket;
-  readonly #isTls: boolean;
-  readonly #events: TransportEvents;
-  #isOpen = false;
-  #isConnected = false;
-  #error: NodeJS.ErrnoException | null = null;
-
-  constructor(socket: Socket, isTls: boolean, events: TransportEvents) {
-    this.#socket = socket;
-    this.#isTls = isTls;
-    this.#events = events;
-    socket.once('connect', () => {
-      this.#isConnected = true;
-      if (!isTls) this.#onOpen();
-    });
-    if (isTls) socket.once('secureConnect', this.#onOpen);
-    // A plain array of bytes, so that the machine sees one kind of object everywhere.
-    socket.on('data', (chunk: Buffer) => events.onBytes(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length)));
-    socket.once('error', (error) => {
-      this.#error = error;
-    });
-    socket.once('close', this.#onClosed);
-  }
-
-  write(bytes: Uint8Array): boolean {
-    if (this.#socket.destroyed) return true;
-    this.#socket.write(bytes);
-    // The kernel is offered the bytes at once; what it did not take is still needed.
-    return this.#socket.writableLength === 0;
-  }
-
-  destroy(): void {
-    this.#socket.off('close', this.#onClosed);
-    this.#socket.removeAllListeners('data');
-    this.#socket.removeAllListeners('secureConnect');
-    this.#socket.removeAllListeners('connect');
-    this.#socket.destroy();
-  }
-
-  readonly #onOpen = (): void => {
-    this.#isOpen = true;
-    this.#events.onOpen();
-  };
-
-  readonly #onClosed = (): void => {
-    const error = this.#error;
-    if (error === null) {
-      const isUnfinished = this.#isTls && !this.#isOpen;
-      this.#events.onClosed(isUnfinished ? 'tls' : null, 'closed by the server');
-    } else this.#events.onClosed(this.#classify(error), error.message);
-  };
-
-  #classify(error: NodeJS.ErrnoException): AttemptFailure {
-    switch (error.code) {
-      case 'ECONNREFUSED':
-        return 'refused';
-      case 'ETIMEDOUT':
-        return 'timed-out';
-      default:
-        // What goes wrong between the TCP connection and the end of the TLS handshake is the handshake.
-        return this.#isTls && this.#isConnected && !this.#isOpen ? 'tls' : 'unreachable';
-    }
-  }
-}
-
+/** Silence after which the kernel asks the other side. The session's own pings come sooner, while it has a server. */
 const KEEP_ALIVE_MS = 30_000;

@@ -1,0 +1,115 @@
+import type { OnReadOpts, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { AttemptFailure } from '../machine/ports.ts';
+import type { TransportEvents, TransportStream } from './transport.ts';
+
+/**
+ * A socket as a stream of the transport.
+ *
+ *     opening ──connect──► TLS handshake ──secureConnect──► open ──► over
+ *        │                      │                                     ▲
+ *        └──────────────────────┴── error, end, destroy ──────────────┘
+ *
+ * Exactly one of the ways to `over` is told, unless it is `destroy`.
+ */
+export class SocketStream implements TransportStream {
+  readonly #isTls: boolean;
+  readonly #events: TransportEvents;
+  /** null when the socket could not even be made. */
+  #socket: Socket | null = null;
+  #isConnected = false;
+  #isOpen = false;
+  #isOver = false;
+  /** The client's part of the handshake was over before the server had looked at its certificate. */
+  #isTrustOpen = false;
+
+  /** @param open makes the socket; what it throws is told as an event */
+  constructor(open: (onread: OnReadOpts) => Socket, isTls: boolean, events: TransportEvents) {
+    this.#isTls = isTls;
+    this.#events = events;
+    try {
+      // One buffer for all reads: Node would make a new one of 64 KiB for each, and cut it to size.
+      this.#socket = open({ buffer: new Uint8Array(READ_BYTES), callback: this.#onRead });
+    } catch (error) {
+      const failure = isTls ? 'tls' : 'unreachable';
+      setImmediate(() => this.#end(failure, error instanceof Error ? error.message : String(error)));
+      return;
+    }
+    this.#listen(this.#socket);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    const socket = this.#socket;
+    if (socket === null || this.#isOver) return true;
+    socket.write(bytes);
+    // The kernel is offered the bytes at once; what it did not take, or TLS has not encrypted, is still needed.
+    return socket.writableLength === 0;
+  }
+
+  destroy(): void {
+    this.#isOver = true;
+    this.#socket?.destroy();
+  }
+
+  #listen(socket: Socket): void {
+    socket.once('connect', () => {
+      this.#isConnected = true;
+      if (!this.#isTls) this.#onOpen();
+    });
+    if (this.#isTls) socket.once('secureConnect', this.#onOpen);
+    // It stays for the life of the socket: what happens to one that is given up interests nobody, but must be heard.
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#end(this.#classify(error), this.#describe(error)));
+    // The other side has closed. Node would send what is still queued before it tells so, and it may never leave.
+    socket.once('end', this.#onEnd);
+    socket.once('close', this.#onEnd);
+  }
+
+  readonly #onOpen = (): void => {
+    if (this.#isOver) return;
+    this.#isOpen = true;
+    this.#isTrustOpen = this.#socket instanceof TLSSocket && this.#socket.getProtocol() === 'TLSv1.3';
+    this.#events.onOpen();
+  };
+
+  readonly #onRead = (count: number, buffer: Uint8Array): boolean => {
+    this.#isTrustOpen = false;
+    // Never a Buffer: the machine sees one kind of object, whatever the transport.
+    if (!this.#isOver) this.#events.onBytes(new Uint8Array(buffer.buffer, buffer.byteOffset, count));
+    return true;
+  };
+
+  readonly #onEnd = (): void => {
+    if (this.#isTls && !this.#isOpen) this.#end('tls', 'the server closed the connection in the TLS handshake');
+    else this.#end(null, `the server closed the connection${this.#suspicion()}`);
+  };
+
+  #end(failure: AttemptFailure | null, detail: string): void {
+    if (this.#isOver) return;
+    this.destroy();
+    this.#events.onClosed(failure, detail);
+  }
+
+  #classify(error: NodeJS.ErrnoException): AttemptFailure {
+    const code = error.code ?? '';
+    // What goes wrong between the TCP connection and the end of the TLS handshake is the handshake. An alert may come
+    // later: in TLS 1.3 the client is done before the server has looked at its certificate.
+    if (this.#isTls && this.#isConnected && (!this.#isOpen || TLS_ERROR.test(code))) return 'tls';
+    if (code === 'ECONNREFUSED') return 'refused';
+    return code === 'ETIMEDOUT' ? 'timed-out' : 'unreachable';
+  }
+
+  #describe(error: NodeJS.ErrnoException): string {
+    return error.message + (error.code === 'ECONNRESET' ? this.#suspicion() : '');
+  }
+
+  /** A refused certificate may look like a server that just closes: the alert is lost when the connection is reset. */
+  #suspicion(): string {
+    if (!this.#isTrustOpen) return '';
+    return ' right after the TLS handshake: it may have refused the certificate of this client, or miss one';
+  }
+}
+
+/** OpenSSL's errors, its alerts among them, and those that it hands on as a protocol error of the system. */
+const TLS_ERROR = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
+
+const READ_BYTES = 64 * 1024;

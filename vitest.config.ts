@@ -12,15 +12,20 @@ export default defineConfig({
         test: {
           name: 'sources',
           include: ['packages/*/src/**/*.test.ts'],
-          exclude: ['packages/cli/**'],
+          exclude: ['packages/cli/**', 'packages/testing/src/process.test.ts'],
         },
       },
       {
-        // These start the built command, so it is built first.
+        // These start what has been built, so it is built first.
         extends: true,
         test: {
           name: 'processes',
-          include: ['packages/cli/src/**/*.test.ts', 'interop/**/*.test.ts'],
+          include: [
+            'packages/cli/src/**/*.test.ts',
+            'packages/testing/src/process.test.ts',
+            'interop/**/*.test.ts',
+            'examples/**/*.test.ts',
+          ],
           globalSetup: './interop/build.ts',
         },
       },

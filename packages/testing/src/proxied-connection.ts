@@ -6,7 +6,8 @@ export type Direction = 'toServer' | 'toClient';
 
 export interface CutOptions {
   /**
-   * How both ends see it: `'reset'`, the default, as a broken connection (RST); `'end'` as one that was closed (FIN).
+   * How both ends see it: `'reset'`, the default, as a broken connection (RST); `'end'` as one that was closed (FIN). An
+   * end in Node.js that finds the last bytes and the reset together takes it for an end.
    */
   readonly how?: 'reset' | 'end';
 }
@@ -120,9 +121,8 @@ export class ProxiedConnection {
    * @throws Error when it closes before, or has closed already
    */
   cutAfter(rule: CutRule): Promise<void> {
+    checkCutRule(rule);
     const { direction, bytes } = rule;
-    if (!Number.isInteger(bytes) || bytes < 0)
-      throw new RangeError(`a cut is after 0 or more whole bytes, not ${bytes}`);
     const flow = this.#flows[direction];
     const startBytes = flow.passedBytes;
     const cut = new Promise<void>((resolve, reject) => {
@@ -158,6 +158,11 @@ export class ProxiedConnection {
         : `broken by ${name}: ${error.code}`;
     });
   }
+}
+
+/** @throws RangeError when no connection can be cut there */
+export function checkCutRule({ bytes }: CutRule): void {
+  if (!Number.isInteger(bytes) || bytes < 0) throw new RangeError(`a cut is after 0 or more whole bytes, not ${bytes}`);
 }
 
 /** Closes a connection so that the other side sees its end, whether it reads or not. */

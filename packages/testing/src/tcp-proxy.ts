@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { type CutOptions, type CutRule, type Direction, ProxiedConnection } from './proxied-connection.ts';
+import {
+  type CutOptions,
+  type CutRule,
+  checkCutRule,
+  type Direction,
+  ProxiedConnection,
+} from './proxied-connection.ts';
 import { whilePortIsTaken } from './taken-port.ts';
 import { formatTarget, parseTarget, type TargetAddress } from './target-address.ts';
 
@@ -164,6 +170,8 @@ export class TcpProxy implements AsyncDisposable {
    * @throws Error when it closes before, or the proxy is stopped
    */
   cutAfter(rule: CutRule): Promise<void> {
+    this.#checkNotStopped();
+    checkCutRule(rule);
     const cut = new Promise<void>((resolve, reject) => this.#awaitedCuts.push({ rule, resolve, reject }));
     // Whoever does not wait for the cut need not hear that it did not come.
     cut.catch(() => {});

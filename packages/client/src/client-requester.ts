@@ -1,10 +1,10 @@
 import { AddWatchMode, OpCode, type Request } from '@meerkat/protocol';
-import { call } from './calls.ts';
+import { call, callRead } from './calls.ts';
 import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
 import type { ClientSession } from './client-session.ts';
-import { readNothing, replyReaderOf } from './machine/replies.ts';
+import { isRepeatable, readNothing, replyReaderOf } from './machine/replies.ts';
 import type { WatchListener } from './machine/watches.ts';
-import type { About, CallOptions, Requester, WatchHandle } from './requester.ts';
+import type { About, CallOptions, ReadOptions, Requester, WatchHandle } from './requester.ts';
 
 /** Requests of one client: paths below its chroot, on the session that it shares. */
 export class ClientRequester implements Requester {
@@ -32,11 +32,13 @@ export class ClientRequester implements Requester {
 
   request<T>(
     request: Request,
-    options: CallOptions | undefined,
+    options: ReadOptions | undefined,
     about: About,
     listener: WatchListener | null = null,
   ): Promise<T> {
-    return call(this.session, { request, read: replyReaderOf(request), about, listener }, options);
+    const plan = { request, read: replyReaderOf(request), about, listener };
+    if (!isRepeatable(request)) return call(this.session, plan, options);
+    return callRead(this.session, plan, 'path' in request ? request.path : '/', options);
   }
 
   async addWatch(

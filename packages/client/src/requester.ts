@@ -40,11 +40,11 @@ export interface Requester {
   /** Takes the chroot off. */
   relative(path: string): string;
   /**
-   * Sends a request with absolute paths.
+   * Sends a request with absolute paths; a read may ask to be linearizable.
    *
    * @returns what `readReply` makes of the reply; rejects with a ZooKeeperError
    */
-  request<T>(request: Request, options: CallOptions | undefined, about: About, listener?: WatchListener): Promise<T>;
+  request<T>(request: Request, options: ReadOptions | undefined, about: About, listener?: WatchListener): Promise<T>;
   /** Arms a persistent watch at an absolute path. */
   addWatch(
     path: string,

@@ -1,3 +1,4 @@
+import { onAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
 import { AbortedError, type Outcome, TimeoutError } from './errors.ts';
 import type { Random } from './machine/ports.ts';
@@ -48,9 +49,9 @@ export class Budget {
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {
       const leftMs = this.#endMs === null ? delayMs : this.#endMs - this.#surroundings.clock.monotonicMs();
-      const end = () => {
+      const end = (): void => {
         cancel();
-        signal?.removeEventListener('abort', end);
+        release();
         try {
           this.next(outcome);
           resolve();
@@ -58,9 +59,10 @@ export class Budget {
           reject(error);
         }
       };
+      const isAborted = signal?.aborted === true;
+      const release = signal === undefined || isAborted ? () => {} : onAbort(signal, end);
       const cancel = this.#surroundings.clock.schedule(Math.max(0, Math.min(delayMs, leftMs)), end);
-      if (signal?.aborted === true) end();
-      else signal?.addEventListener('abort', end);
+      if (isAborted) end();
     });
   }
 }

@@ -8,7 +8,7 @@
 //   --server     the server that the clients talk to: meerkat, or apache
 //   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
-//                "one write in flight", "start", "many znodes"; for instance --only '^reads|start'
+//                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
 //   --pairs      slices of each engine per workload (4)
 //   --meerkat    another program in Meerkat's place, with {cfg} for the path of its zoo.cfg
 //
@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util';
 import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { measureClients } from './measure/clients.mjs';
+import { measureEmbedded } from './measure/embedded.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
 import { measureStart } from './measure/start.mjs';
@@ -91,6 +92,7 @@ async function main() {
 
   await measureUnderLoad(engines, add);
   if (only.test('start')) add(await measureStart(engines, directory, amounts));
+  if (only.test('embedded')) add(await measureEmbedded());
   if (only.test('many znodes')) add(await measureManyZnodes(engines, directory, amounts, progress));
   console.log(`${formatTable(rows, 'Apache ZooKeeper')}\n\n${describeRun(apache)}`);
 }

@@ -58,7 +58,7 @@ export class SocketStream implements TransportStream {
     });
     if (this.#isTls) socket.once('secureConnect', this.#onOpen);
     // It stays for the life of the socket: what happens to one that is given up interests nobody, but must be heard.
-    socket.on('error', (error: NodeJS.ErrnoException) => this.#end(this.#classify(error), this.#describe(error)));
+    socket.on('error', (error: SocketError) => this.#end(this.#classify(error), this.#describe(error)));
     // The other side has closed. Node would send what is still queued before it tells so, and it may never leave.
     socket.once('end', this.#onEnd);
     socket.once('close', this.#onEnd);
@@ -89,7 +89,7 @@ export class SocketStream implements TransportStream {
     this.#events.onClosed(failure, detail);
   }
 
-  #classify(error: NodeJS.ErrnoException): AttemptFailure {
+  #classify(error: SocketError): AttemptFailure {
     const code = error.code ?? '';
     // What goes wrong between the TCP connection and the end of the TLS handshake is the handshake. An alert may come
     // later: in TLS 1.3 the client is done before the server has looked at its certificate.
@@ -98,7 +98,9 @@ export class SocketStream implements TransportStream {
     return code === 'ETIMEDOUT' ? 'timed-out' : 'unreachable';
   }
 
-  #describe(error: NodeJS.ErrnoException): string {
+  #describe(error: SocketError): string {
+    // OpenSSL's messages name places in its source; what happened is in a field of its own.
+    if (error.library !== undefined && error.reason !== undefined) return `${error.library}: ${error.reason}`;
     return error.message + (error.code === 'ECONNRESET' ? this.#suspicion() : '');
   }
 
@@ -107,6 +109,12 @@ export class SocketStream implements TransportStream {
     if (!this.#isTrustOpen) return '';
     return ' right after the TLS handshake: it may have refused the certificate of this client, or miss one';
   }
+}
+
+interface SocketError extends NodeJS.ErrnoException {
+  /** Of OpenSSL's errors: "SSL routines" and "sslv3 alert bad certificate", for instance. */
+  readonly library?: string;
+  readonly reason?: string;
 }
 
 /** OpenSSL's errors, its alerts among them, and those that it hands on as a protocol error of the system. */

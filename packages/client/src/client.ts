@@ -2,8 +2,26 @@ import { type Acl, type ClientInfo, OpCode, type Request, WatcherType } from '@m
 import { type CallPlan, call, callRead } from './calls.ts';
 import { ClientRequester } from './client-requester.ts';
 import type { ClientSession, Stall } from './client-session.ts';
+import { bytes } from './codec/bytes.ts';
 import type { Codec } from './codec/codec.ts';
 import { decodeAt } from './codec/decode-at.ts';
+import { createProtected } from './conveniences/create-protected.ts';
+import { type DeleteRecursiveOptions, deleteRecursive } from './conveniences/delete-recursive.ts';
+import {
+  type CreateParentsOptions,
+  createParents,
+  type EnsurePathOptions,
+  ensurePath,
+} from './conveniences/ensure-path.ts';
+import { deleteIdempotent, type ExpectedVersionOptions, setIdempotent } from './conveniences/idempotent.ts';
+import {
+  type Change,
+  DATA_CODEC,
+  type UpdateCodec,
+  type UpdateOptions,
+  type UpdateOrCreateOptions,
+  update,
+} from './conveniences/update.ts';
 import { type Data, toBytes } from './data.ts';
 import { makeError, NoWatcherError } from './errors.ts';
 import type { HostPort, Target } from './machine/ports.ts';
@@ -27,6 +45,8 @@ import {
 import type { Stat } from './machine/stat.ts';
 import { type ClientState, isConnectedState, isFinalState, type StateChange } from './machine/state.ts';
 import type { WatchKind } from './machine/watches.ts';
+import { MultiRead } from './multi-read.ts';
+import { Observation, type ObserveOptions } from './observe.ts';
 import { OneShotWatch } from './one-shot.ts';
 import type {
   CreateOptions,
@@ -37,7 +57,12 @@ import type {
   WatchSelection,
 } from './operations.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
+import { type RetryOptions, type RetryPolicy, withRetry } from './retry.ts';
 import { iterateStates, waitForState } from './states.ts';
+import type { Surroundings } from './surroundings.ts';
+import { Transaction } from './transaction.ts';
+import { makeWatchPorts } from './watch-ports.ts';
+import { type WatchOptions, WatchStream } from './watch-stream.ts';
 import { checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
 
 /**
@@ -320,6 +345,134 @@ export class Client implements AsyncDisposable {
     }));
   }
 
+  /* ----------------------------------------------------------------------------- writing, with more certainty ---- */
+
+  /**
+   * Creates a znode, and its parents where they are missing.
+   *
+   * @throws NodeExistsError
+   * @example
+   * await client.createParents('/services/search/instances/a', 'host1:8080', { mode: 'ephemeral' });
+   */
+  createParents(path: string, data?: Data, options?: CreateParentsOptions): Promise<Created> {
+    return createParents(this.#requester, this.#surroundings, path, data, options);
+  }
+
+  /**
+   * Makes sure that a znode and all its ancestors exist, the chroot's included. Existing ones are left as they are.
+   *
+   * @example
+   * await client.ensurePath('/services/search/instances');
+   */
+  ensurePath(path: string, options?: EnsurePathOptions): Promise<void> {
+    return ensurePath(this.#requester, this.#surroundings, path, options);
+  }
+
+  /**
+   * Creates a znode that is found again when the reply to its creation is lost: it resolves with exactly one znode, or
+   * rejects. The name gets a mark, `_c_<uuid>-`, as in Curator's protection mode; `withoutProtection` takes it off.
+   *
+   * @example
+   * const { path } = await client.createProtected('/locks/lock-', '', { mode: 'ephemeral', sequential: true });
+   */
+  createProtected(path: string, data?: Data, options?: CreateOptions): Promise<Created> {
+    return createProtected(this, this.#surroundings, path, data, options);
+  }
+
+  /**
+   * Sets data on a known version, and goes through lost connections: a repetition that finds its own effect counts as
+   * done.
+   *
+   * @throws BadVersionError when somebody else was there before; NoNodeError
+   * @example
+   * await client.setIdempotent('/config', 'on', { version: stat.version });
+   */
+  setIdempotent(path: string, data: Data, options: ExpectedVersionOptions): Promise<Stat> {
+    return setIdempotent(this, this.#surroundings, path, data, options);
+  }
+
+  /**
+   * Deletes a known version, and goes through lost connections: a repetition that finds the znode gone counts as done.
+   *
+   * @throws BadVersionError, NoNodeError, NotEmptyError
+   * @example
+   * await client.deleteIdempotent('/task-7', { version: stat.version });
+   */
+  deleteIdempotent(path: string, options: ExpectedVersionOptions): Promise<void> {
+    return deleteIdempotent(this, this.#surroundings, path, options);
+  }
+
+  /**
+   * Reads, asks what shall become of it, and writes if nobody has changed it meanwhile; otherwise all over again. The
+   * function may be called several times; undefined leaves the znode as it is.
+   *
+   * @returns the znode as it is now; with `create: true` null when it is missing and the function left it so
+   * @throws NoNodeError unless `create: true`; ConnectionLossError when it cannot be told whether the change was applied
+   * @example
+   * await client.update('/visits', (data) => `${Number(new TextDecoder().decode(data)) + 1}`);
+   * await client.update('/config', (config) => ({ ...config, debug: true }), { codec: json<Config>() });
+   */
+  update(path: string, change: Change<Uint8Array, Data>, options?: UpdateOptions): Promise<Znode>;
+  update(path: string, change: Change<Uint8Array, Data, null>, options: UpdateOrCreateOptions): Promise<Znode | null>;
+  update<T>(path: string, change: Change<T, T>, options: UpdateOptions & { codec: Codec<T> }): Promise<Znode<T>>;
+  update<T>(
+    path: string,
+    change: Change<T, T, null>,
+    options: UpdateOrCreateOptions & { codec: Codec<T> },
+  ): Promise<Znode<T> | null>;
+  update<T>(
+    path: string,
+    change: Change<T, T, null> | Change<Uint8Array, Data, null>,
+    options: (UpdateOptions | UpdateOrCreateOptions) & { codec?: Codec<T> } = {},
+  ): Promise<unknown> {
+    // The overloads keep the codec and the function of one type; here they are of any.
+    const codec = (options.codec ?? DATA_CODEC) as UpdateCodec<unknown, unknown>;
+    return update(this, this.#surroundings, path, change as Change<unknown, unknown, null>, codec, options);
+  }
+
+  /**
+   * Deletes a znode with everything below it, children before parents. It is not one change: others see it going on.
+   *
+   * @returns the number of znodes that it deleted
+   * @throws NoNodeError
+   * @example
+   * const count = await client.deleteRecursive('/jobs/old', { signal: AbortSignal.timeout(60_000) });
+   */
+  deleteRecursive(path: string, options?: DeleteRecursiveOptions): Promise<number> {
+    return deleteRecursive(this, this.#surroundings, path, `${this.chroot}${path}`, options);
+  }
+
+  /**
+   * Several writes that all happen or none, with a typed result for each.
+   *
+   * @example
+   * const [, created] = await client.transaction().check('/leader', { version: 3 }).create('/jobs/7', 'x').commit();
+   */
+  transaction(): Transaction {
+    return new Transaction(this.#requester);
+  }
+
+  /**
+   * Several reads in one request, each of which succeeds or fails by itself. Needs a server of 3.6 or newer.
+   *
+   * @example
+   * const [config, members] = await client.multiRead().get('/config').children('/members').run();
+   */
+  multiRead(): MultiRead {
+    return new MultiRead(this.#requester);
+  }
+
+  /**
+   * Tries something until it succeeds, as long as repeating it is safe and may help.
+   *
+   * @param attempt gets its number, from 1
+   * @example
+   * await client.retry(retry.exponential({ attemptsMax: 5 }), () => client.set('/config', 'on', { version: 3 }));
+   */
+  retry<T>(policy: RetryPolicy, attempt: (number: number) => Promise<T>, options?: RetryOptions): Promise<T> {
+    return withRetry(policy, attempt, this.#surroundings, options);
+  }
+
   /* ----------------------------------------------------------------------------------------- the connection ---- */
 
   /**
@@ -394,6 +547,32 @@ export class Client implements AsyncDisposable {
 
   /* ------------------------------------------------------------------------------------------------- watches ---- */
 
+  /**
+   * The changes of a znode, or of everything below it too. The watch outlives connections and sessions; where changes may
+   * have been missed there is a `gap`. Leaving the loop removes it.
+   *
+   * @example
+   * for await (const event of client.watch('/services', { recursive: true })) {
+   *   if (event.type === 'gap') await reloadEverything();
+   *   else console.log(`${event.path} was ${event.type}`);
+   * }
+   */
+  watch(path: string, options?: WatchOptions): WatchStream {
+    return new WatchStream(makeWatchPorts(this.#requester), path, options);
+  }
+
+  /**
+   * The value of a znode now, and then each change.
+   *
+   * @example
+   * for await (const { exists, data } of client.observe('/config', json<Config>())) if (exists) apply(data);
+   */
+  observe(path: string): Observation<Uint8Array>;
+  observe<T>(path: string, codec: Codec<T>, options?: ObserveOptions): Observation<T>;
+  observe<T>(path: string, codec: Codec<T> | Codec<Uint8Array> = bytes, options?: ObserveOptions): unknown {
+    return new Observation(makeWatchPorts(this.#requester), path, codec as Codec<T>, options);
+  }
+
   /** Whether the connected server holds such a watch of this session's connection. */
   async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
     try {
@@ -421,6 +600,10 @@ export class Client implements AsyncDisposable {
   }
 
   /* ------------------------------------------------------------------------------------------------- inside ---- */
+
+  get #surroundings(): Surroundings {
+    return this.#session.settings;
+  }
 
   #call<T>(
     operation: string,

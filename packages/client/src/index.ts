@@ -1,9 +1,22 @@
 export { type Acl, type ClientInfo, Perm } from '@meerkat/protocol';
+export * from './acl.ts';
 export { Client } from './client.ts';
 export type { Stall } from './client-session.ts';
 export type { Clock } from './clock.ts';
-export type { Codec } from './codec/codec.ts';
+export { bytes, nullableBytes } from './codec/bytes.ts';
+export type { Codec, CodecValue } from './codec/codec.ts';
+export { DecodeError } from './codec/decode-error.ts';
+export { type GzipOptions, gzip } from './codec/gzip.ts';
+export { json } from './codec/json.ts';
+export { SchemaError, type SchemaIssue, type SchemaResult, type StandardSchema } from './codec/standard-schema.ts';
+export { text } from './codec/text.ts';
 export { connect } from './connect.ts';
+export { parseConnectString } from './connect-string.ts';
+export { withoutProtection } from './conveniences/create-protected.ts';
+export type { DeleteProgress, DeleteRecursiveOptions } from './conveniences/delete-recursive.ts';
+export type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ensure-path.ts';
+export type { ExpectedVersionOptions } from './conveniences/idempotent.ts';
+export type { Change, UpdateOptions, UpdateOrCreateOptions } from './conveniences/update.ts';
 export type { Data } from './data.ts';
 export * from './errors.ts';
 export type { BackOff } from './machine/dialer.ts';
@@ -13,6 +26,8 @@ export type { SessionIdentity } from './machine/session.ts';
 export { Stat } from './machine/stat.ts';
 export type { ClientState, StateChange } from './machine/state.ts';
 export type { WatchEvent, WatchEventType } from './machine/watches.ts';
+export type { MultiRead, ReadResult, ReadResults, ReadValue } from './multi-read.ts';
+export type { Observation, Observed, ObserveOptions } from './observe.ts';
 export type {
   CreateOptions,
   ReconfigOptions,
@@ -24,5 +39,22 @@ export type {
 } from './operations.ts';
 export type { ConnectOptions } from './options.ts';
 export type { CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
-export { makeNodeTransport, type TlsOptions } from './transport/node-transport.ts';
+export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
+export { type DigestMd5Options, type DigestMd5Options, digestMd5, digestMd5 } from './sasl/digest-md5.ts';
+export type {
+  CreatedInTransaction,
+  Done,
+  ExpectedVersion,
+  Transaction,
+  TransactionResult,
+} from './transaction.ts';
+export {
+  makeNodeTransport,
+  type NodeTransportOptions,
+  type TlsConnectionOptions,
+  type TlsOptions,
+} from './transport/node-transport.ts';
 export type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
+export type { WatchStreamEvent } from './watch-buffer.ts';
+export type { WatchMode } from './watch-source.ts';
+export type { WatchOptions, WatchStream } from './watch-stream.ts';

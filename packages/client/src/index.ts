@@ -40,7 +40,7 @@ export type {
 export type { ConnectOptions } from './options.ts';
 export type { CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
 export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
-export { type DigestMd5Options, type DigestMd5Options, digestMd5, digestMd5 } from './sasl/digest-md5.ts';
+export { type DigestMd5Options, digestMd5 } from './sasl/digest-md5.ts';
 export type {
   CreatedInTransaction,
   Done,

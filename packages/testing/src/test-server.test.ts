@@ -233,6 +233,20 @@ describe('stop, kill and restart', () => {
     }
   });
 
+  test.each(STORAGES)('a restart waits for a kill that nobody has waited for, %s', async (_where, options) => {
+    const server = await start(options);
+    const client = await connect(server);
+    for (let i = 0; i < 10; i++) {
+      const writer = i === 0 ? client : await connect(server);
+      const created = create(writer, `/${i}`).catch(() => {});
+      void server.kill();
+      await server.restart();
+      await created;
+    }
+    void server.kill();
+    await server.dispose();
+  });
+
   test('a kill that loses what was not synced keeps what was acknowledged', async () => {
     const server = await start();
     const client = await connect(server);

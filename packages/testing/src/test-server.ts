@@ -74,6 +74,8 @@ export class TestServer implements AsyncDisposable {
   readonly #place: DataPlace;
   #port: number;
   #state: State = { kind: 'stopped' };
+  /** Resolves once nothing takes place any more of the server that was killed last. */
+  #killed: Promise<void> = Promise.resolve();
   #failed: Promise<ServerError> = new Promise(() => {});
   /** Somebody has been told of the failure, or has asked to be. */
   #isFailureTold = false;
@@ -219,10 +221,10 @@ export class TestServer implements AsyncDisposable {
     if (this.#state.kind === 'running') {
       const { server } = this.#state;
       // Nothing of it moves from here on.
-      const killed = server.kill();
+      this.#killed = server.kill();
       this.#onEnded(server);
-      await killed;
     }
+    await this.#killed;
     if (options.losesUnsynced === true) this.#place.loseUnsynced();
   }
 
@@ -235,6 +237,7 @@ export class TestServer implements AsyncDisposable {
     // Of a server that has failed, only that nothing of it takes place any more is waited for.
     if (this.#state.kind === 'failed') await this.#state.server.stop();
     else await this.stop();
+    await this.#killed;
     await whilePortIsTaken(() => this.#start());
   }
 
@@ -244,6 +247,7 @@ export class TestServer implements AsyncDisposable {
     try {
       if (this.#state.kind === 'failed' && !this.#isFailureTold) throw this.#state.failure;
       if (this.#state.kind === 'running') await this.stop();
+      await this.#killed;
     } finally {
       this.#state = { kind: 'disposed' };
       await this.#place.remove();

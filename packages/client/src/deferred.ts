@@ -1,12 +1,12 @@
 /** A promise, and what settles it. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
+  readonly resolve: (value: T | PromiseLike<T>) => void;
   readonly reject: (error: unknown) => void;
 }
 
 export function makeDeferred<T>(): Deferred<T> {
-  let resolve: (value: T) => void = nothing;
+  let resolve: (value: T | PromiseLike<T>) => void = nothing;
   let reject: (error: unknown) => void = nothing;
   const promise = new Promise<T>((fulfil, refuse) => {
     resolve = fulfil;

@@ -1,0 +1,59 @@
+import { type Deferred, makeDeferred } from './deferred.ts';
+import { ZooKeeperError } from './errors.ts';
+import type { WatchPorts } from './watch-ports.ts';
+
+/** Waits after a failure that passes, for whatever reads again and again as long as the client lives. */
+export class Patience {
+  readonly #ports: Pick<WatchPorts, 'whenConnected' | 'clock'>;
+  readonly #end = new AbortController();
+  readonly #ended: Deferred<void> = makeDeferred();
+
+  constructor(ports: Pick<WatchPorts, 'whenConnected' | 'clock'>) {
+    this.#ports = ports;
+  }
+
+  /** Gives waiting up: whoever waits goes on. */
+  end(): void {
+    this.#end.abort();
+    this.#ended.resolve();
+  }
+
+  /**
+   * Resolves when trying again makes sense: with a connection after one was lost, after a pause when a server had too
+   * much to do. Rejects with the failure when it does not pass by itself, or with the end of the client.
+   *
+   * @returns true when it was the connection
+   */
+  async after(failure: unknown): Promise<boolean> {
+    if (!(failure instanceof ZooKeeperError)) throw failure;
+    const isConnection = CONNECTION_CODES.has(failure.code);
+    if (isConnection) await this.#connection();
+    else if (failure.isRetryable) await this.#pause();
+    else throw failure;
+    return isConnection;
+  }
+
+  async #connection(): Promise<void> {
+    try {
+      await this.#ports.whenConnected({ signal: this.#end.signal });
+    } catch (error) {
+      if (!this.#end.signal.aborted) throw error;
+    }
+  }
+
+  #pause(): Promise<void> {
+    const passed = makeDeferred<void>();
+    const cancel = this.#ports.clock.schedule(PAUSE_MS, passed.resolve);
+    return Promise.race([passed.promise, this.#ended.promise]).finally(cancel);
+  }
+}
+
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  'CONNECTIONLOSS',
+  'SESSIONLOST',
+  'SESSIONEXPIRED',
+  'SESSIONMOVED',
+  'UNKNOWNSESSION',
+]);
+
+const PAUSE_MS = 500;

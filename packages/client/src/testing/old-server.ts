@@ -1,0 +1,97 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/*
+ * What a ZooKeeper 3.5 does differently (client-visible, from its UnimplementedRequestProcessor and Watcher events):
+ * operations that came later are answered with UNIMPLEMENTED, then the connection is closed; events carry no zxid.
+ */
+
+/** Stands before a newer server and makes it look like one of 3.5. */
+export class OldServer implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets: Set<Socket> = new Set();
+  /** Operations that were refused, oldest first. */
+  readonly refused: number[] = [];
+
+  /** @param port of the newer server, on 127.0.0.1 */
+  static async start(port: number): Promise<OldServer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new OldServer(server, port);
+  }
+
+  private constructor(server: Server, port: number) {
+    this.#server = server;
+    server.on('connection', (client) => this.#onConnection(client, connect(port, '127.0.0.1')));
+  }
+
+  get connectString(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('the server does not listen');
+    return `127.0.0.1:${address.port}`;
+  }
+
+  /** Breaks all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #onConnection(client: Socket, server: Socket): void {
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    let isFirst = true;
+    onFrames(client, (frame) => {
+      const op = isFirst ? 0 : frame.readInt32BE(8);
+      isFirst = false;
+      if (LATER_OPS.has(op)) {
+        this.refused.push(op);
+        client.end(refusal(frame.readInt32BE(4)));
+      } else if (!client.writableEnded) server.write(frame);
+    });
+    onFrames(server, (frame) => {
+      if (frame.readInt32BE(4) === NOTIFICATION) frame.writeBigInt64BE(-1n, 8);
+      if (!client.writableEnded) client.write(frame);
+    });
+  }
+}
+
+/** multiRead, getEphemerals, getAllChildrenNumber, setWatches2, addWatch, whoAmI. */
+const LATER_OPS: ReadonlySet<number> = new Set([22, 103, 104, 105, 106, 107]);
+const NOTIFICATION = -1;
+const UNIMPLEMENTED = -6;
+
+/** A frame with a ReplyHeader alone. */
+function refusal(xid: number): Buffer {
+  const frame = Buffer.alloc(20);
+  frame.writeInt32BE(16, 0);
+  frame.writeInt32BE(xid, 4);
+  frame.writeInt32BE(UNIMPLEMENTED, 16);
+  return frame;
+}
+
+/** Calls back with each frame, its length included. */
+function onFrames(socket: Socket, onFrame: (frame: Buffer) => void): void {
+  let bytes = Buffer.alloc(0);
+  socket.on('data', (chunk) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 4 && bytes.length >= 4 + bytes.readInt32BE(0)) {
+      const end = 4 + bytes.readInt32BE(0);
+      const frame = Buffer.from(bytes.subarray(0, end));
+      bytes = bytes.subarray(end);
+      onFrame(frame);
+    }
+  });
+}

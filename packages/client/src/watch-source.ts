@@ -1,0 +1,130 @@
+import { withAddWatch } from './add-watch-support.ts';
+import { type Deferred, makeQuietDeferred } from './deferred.ts';
+import { AbortedError, UnimplementedError } from './errors.ts';
+import type { WatchEnd, WatchEvent, WatchListener } from './machine/watches.ts';
+import { type RelativePath, relativeEvent } from './one-shot.ts';
+import { OneShotTree } from './one-shot-tree.ts';
+import type { About, WatchHandle } from './requester.ts';
+import { makeEndError } from './watch-end.ts';
+import type { WatchPorts } from './watch-ports.ts';
+
+/** How changes are heard of: by one watch that stays on the server, or by one-shot watches that are armed again. */
+export type WatchMode = 'persistent' | 'one-shot';
+
+/** Why changes may have gone unheard: there was no connection, or the session is another one besides. */
+export type GapReason = 'reconnected' | 'new-session';
+
+/** Hears of the changes of a znode or a subtree. Must not throw. */
+export interface WatchSink {
+  onEvent(event: WatchEvent): void;
+  /** The watch is armed again; what happened since the connection was lost may not have been told. */
+  onGap(reason: GapReason): void;
+  /** Nothing follows. */
+  onEnd(error: Error): void;
+}
+
+/**
+ * A watch that stays until it is closed: a persistent one where the service has such watches (3.6 and newer), one-shot
+ * watches that are armed again where it does not. Tells its sink nothing once `close` was called.
+ */
+export class WatchSource {
+  /** Armed. Rejects when that is not possible, or `close` came first; nobody has to catch that. */
+  readonly ready: Promise<void>;
+  readonly #ports: WatchPorts;
+  readonly #isRecursive: boolean;
+  readonly #sink: WatchSink;
+  readonly #about: About;
+  readonly #relative: RelativePath;
+  readonly #ready: Deferred<void> = makeQuietDeferred();
+  /** Gives up arming. */
+  readonly #arming = new AbortController();
+  #mode: WatchMode | null = null;
+  #isOver = false;
+  #handle: WatchHandle | null = null;
+  #tree: OneShotTree | null = null;
+
+  /**
+   * @param path as the user wrote it
+   * @param sink hears events with paths relative to the chroot
+   */
+  constructor(ports: WatchPorts, path: string, isRecursive: boolean, sink: WatchSink, about: About) {
+    this.#ports = ports;
+    this.#isRecursive = isRecursive;
+    this.#sink = sink;
+    this.#about = about;
+    this.#relative = (absolute) => ports.relative(absolute);
+    this.ready = this.#ready.promise;
+    void this.#arm(path);
+  }
+
+  /** null until it is ready. */
+  get mode(): WatchMode | null {
+    return this.#mode;
+  }
+
+  /** Ends it with an error. */
+  fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#stop(error);
+    this.#sink.onEnd(error);
+  }
+
+  /** Resolves when the server has forgotten the watch, or there is no connection to it. Never rejects. */
+  async close(): Promise<void> {
+    if (!this.#isOver) {
+      this.#stop(new AbortedError({ ...this.#about, detail: 'the watch was ended before it was armed' }));
+    }
+    await this.#handle?.close();
+  }
+
+  async #arm(path: string): Promise<void> {
+    const ports = this.#ports;
+    try {
+      const absolute = ports.absolute(path, this.#about.operation);
+      const isPersistent = await withAddWatch(ports.session, () => this.#addWatch(absolute));
+      if (!isPersistent && !this.#isOver) {
+        this.#tree = new OneShotTree(ports, absolute, this.#isRecursive, this.#listener, this.#about);
+        await this.#tree.armed;
+      }
+      this.#mode = isPersistent ? 'persistent' : 'one-shot';
+      if (this.#isOver) await this.#handle?.close();
+      else this.#ready.resolve();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  /** @returns false when the service knows no persistent watches */
+  async #addWatch(path: string): Promise<boolean> {
+    const options = { signal: this.#arming.signal };
+    try {
+      this.#handle = await this.#ports.addWatch(path, this.#isRecursive, this.#listener, options, this.#about);
+      return true;
+    } catch (error) {
+      if (error instanceof UnimplementedError) return false;
+      throw error;
+    }
+  }
+
+  #stop(error: Error): void {
+    this.#isOver = true;
+    this.#arming.abort();
+    this.#tree?.close();
+    this.#ready.reject(error);
+  }
+
+  /** Of the persistent watch, and of the one-shot watches in its place. */
+  readonly #listener: WatchListener & WatchSink = {
+    onWatchEvent: (event) => {
+      if (!this.#isOver) this.#sink.onEvent(relativeEvent(this.#relative, event));
+    },
+    onWatchSuspended() {},
+    onWatchRearmed: (sameSession) => this.#listener.onGap(sameSession ? 'reconnected' : 'new-session'),
+    onWatchEnded: (reason: WatchEnd) => this.fail(makeEndError(reason, this.#about)),
+    onEvent: (event) => this.#listener.onWatchEvent(event),
+    onGap: (reason) => {
+      if (!this.#isOver) this.#sink.onGap(reason);
+    },
+    onEnd: (error) => this.fail(error),
+  };
+}

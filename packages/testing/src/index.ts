@@ -1,4 +1,5 @@
-export type { Logger, LogLevel } from '@meerkat/server';
+export type { CoreOptions, ServerView, Trace, TraceEvent } from '@meerkat/core';
+export type { Logger, LogLevel, ServerOptions } from '@meerkat/server';
 export { ServerError, TextLogger } from '@meerkat/server';
 export type { CutOptions, CutRule, Direction, ProxiedConnection } from './proxied-connection.ts';
 export { type RefuseOptions, TcpProxy, type TcpProxyOptions } from './tcp-proxy.ts';

@@ -30,6 +30,11 @@ const PEERS = {
     packages: 'libzookeeper-st2 python3',
     isInstalled: () => runs('/usr/bin/python3', ['-c', 'import ctypes; ctypes.CDLL("libzookeeper_st.so.2")']),
   },
+  openssl: {
+    name: 'openssl, to make certificates',
+    packages: 'openssl',
+    isInstalled: () => runs('openssl', ['version']),
+  },
   kazoo: {
     name: 'the Python client kazoo',
     packages: 'python3-kazoo',

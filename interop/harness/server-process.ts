@@ -14,6 +14,18 @@ export interface ServerOptions {
   readonly config?: Readonly<Record<string, string | number | boolean>>;
   /** Where the data is; left out, a temporary directory that `dispose` deletes. */
   readonly directory?: string;
+  /** TLS on a port of its own, `securePort`. */
+  readonly tls?: TlsStores;
+  /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). Apache's server only. */
+  readonly saslUsers?: Readonly<Record<string, string>>;
+}
+
+/** Files in PEM, as Apache's key stores of this type are: the key before its certificate. */
+export interface TlsStores {
+  readonly keyStorePath: string;
+  readonly trustStorePath: string;
+  /** Whether clients have to show a certificate. Default `need`, as Apache has it. */
+  readonly clientAuth?: 'none' | 'want' | 'need';
 }
 
 /** `super:test` with the password of the tests: the digest of server-semantics §8. */
@@ -21,6 +33,9 @@ export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
 const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
+
+/** Debian's jar names what it needs, but for two parts of Netty. */
+const CLASS_PATH = ['zookeeper', 'netty-codec', 'netty-resolver'].map((jar) => `/usr/share/java/${jar}.jar`).join(':');
 
 /** The servers that a test runs against. */
 export const SERVER_KINDS: readonly ServerKind[] = ['apache', 'meerkat'];
@@ -39,9 +54,10 @@ const STOP_MS = 30_000;
 export class ServerProcess {
   readonly directory: string;
   readonly #isOwnDirectory: boolean;
-  readonly #config: Readonly<Record<string, string | number | boolean>>;
+  readonly #options: ServerOptions;
   #kind: ServerKind;
   #port = 0;
+  #securePort = 0;
   #child: ChildProcess | null = null;
   #output = '';
 
@@ -60,7 +76,7 @@ export class ServerProcess {
     this.#kind = kind;
     this.#isOwnDirectory = options.directory === undefined;
     this.directory = options.directory ?? mkdtempSync(join(tmpdir(), `interop-${kind}-`));
-    this.#config = options.config ?? {};
+    this.#options = options;
   }
 
   get kind(): ServerKind {
@@ -69,6 +85,11 @@ export class ServerProcess {
 
   get port(): number {
     return this.#port;
+  }
+
+  /** The port with TLS; 0 without. */
+  get securePort(): number {
+    return this.#securePort;
   }
 
   get dataDirectory(): string {
@@ -119,6 +140,7 @@ export class ServerProcess {
   async #startOnFreePort(): Promise<void> {
     for (let tries = 1; ; tries++) {
       this.#port = await freePort();
+      if (this.#options.tls !== undefined) this.#securePort = await freePort();
       const fault = await this.#startOnce();
       if (fault === null) return;
       // Between the probe and the start somebody else may have taken the port.
@@ -132,7 +154,7 @@ export class ServerProcess {
   async #startOnce(): Promise<string | null> {
     const configPath = join(this.directory, 'zoo.cfg');
     writeFileSync(configPath, this.#configText());
-    const [command, args] = commandLine(this.#kind, configPath);
+    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers());
     const child = spawn(command, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
@@ -153,7 +175,8 @@ export class ServerProcess {
     while (fault === null) {
       // Apache's server forgets a connection that comes while it starts; another one is answered.
       const answer = await fourLetterWord(this.#port, 'srvr', PROBE_MS).catch(() => '');
-      if (answer.includes('Mode:')) return null;
+      // The secure port comes last.
+      if (answer.includes('Mode:') && (this.#securePort === 0 || (await isListening(this.#securePort)))) return null;
       if (Date.now() > deadline) fault = `no answer to srvr within ${READY_MS} ms`;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
@@ -174,11 +197,39 @@ export class ServerProcess {
       '4lw.commands.whitelist': '*',
       extendedTypesEnabled: true,
       'DigestAuthenticationProvider.superDigest': SUPER_DIGEST,
-      ...this.#config,
+      ...this.#tlsConfig(),
+      ...this.#options.config,
     };
     return Object.entries(config)
       .map(([key, value]) => `${key}=${value}\n`)
       .join('');
+  }
+
+  #tlsConfig(): Record<string, string | number> {
+    const { tls } = this.#options;
+    if (tls === undefined) return {};
+    return {
+      secureClientPort: this.#securePort,
+      secureClientPortAddress: '127.0.0.1',
+      // Apache's other one refuses TLS.
+      serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
+      'ssl.keyStore.location': tls.keyStorePath,
+      'ssl.keyStore.type': 'PEM',
+      'ssl.trustStore.location': tls.trustStorePath,
+      'ssl.trustStore.type': 'PEM',
+      'ssl.clientAuth': tls.clientAuth ?? 'need',
+    };
+  }
+
+  /** @returns the path of the JAAS file, null without SASL */
+  #writeSaslUsers(): string | null {
+    const { saslUsers } = this.#options;
+    if (saslUsers === undefined) return null;
+    const users = Object.entries(saslUsers).map(([name, password]) => `  user_${name}="${password}"`);
+    const path = join(this.directory, 'jaas.conf');
+    const module = 'org.apache.zookeeper.server.auth.DigestLoginModule required';
+    writeFileSync(path, `Server {\n  ${module}\n${users.join('\n')};\n};\n`);
+    return path;
   }
 
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
@@ -193,17 +244,36 @@ export class ServerProcess {
   }
 }
 
-function commandLine(kind: ServerKind, configPath: string): [string, string[]] {
+function commandLine(kind: ServerKind, configPath: string, jaasPath: string | null): [string, string[]] {
   if (kind === 'meerkat') return [process.execPath, [MEERKAT, 'server', configPath]];
+  const sasl =
+    jaasPath === null
+      ? []
+      : [
+          `-Djava.security.auth.login.config=${jaasPath}`,
+          '-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
+        ];
   const java = [
     // Short runs: the first compiler only, and a small heap so that several servers fit on a small machine.
     ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m'],
     // Apache does not read prefix-less properties from zoo.cfg.
     `-Dznode.container.checkIntervalMs=${CONTAINER_CHECK_MS}`,
-    ...['-cp', '/usr/share/java/zookeeper.jar'],
+    ...sasl,
+    ...['-cp', CLASS_PATH],
     ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
   ];
   return ['java', java];
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
 }
 
 /** Sends four letters, returns all that comes until the server closes. */

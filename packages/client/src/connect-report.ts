@@ -61,7 +61,7 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, { readonly meaning: stri
   'not-serving': {
     meaning: 'the server closed the connection without an answer',
     advice:
-      'Closed without an answer: the server has no quorum, is still starting, or allows no more connections from here.',
+      'Closed without an answer: the server has no quorum, is still starting, allows no more connections from here, or speaks TLS only on this port.',
   },
   sasl: {
     meaning: 'SASL authentication failed',

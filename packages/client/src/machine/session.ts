@@ -1,22 +1,14 @@
-import { OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
+import { type ConnectRequest, OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import { Connection, type Settle } from './connection.ts';
+import { Contact } from './contact.ts';
 import { Credentials } from './credentials.ts';
-import { type BackOff, Dialer } from './dialer.ts';
+import type { BackOff } from './dialer.ts';
 import { Fifo } from './fifo.ts';
 import { FrameAssembler } from './frame-assembler.ts';
-import { type AcceptedSession, Handshake } from './handshake.ts';
+import type { AcceptedSession } from './handshake.ts';
 import { Outbox } from './outbox.ts';
-import {
-  type AttemptFailure,
-  type FailedAttempt,
-  formatServer,
-  type HostPort,
-  type MonotonicClock,
-  type Random,
-  type SaslExchange,
-  type Target,
-} from './ports.ts';
+import type { AttemptFailure, FailedAttempt, HostPort, MonotonicClock, Random, SaslExchange, Target } from './ports.ts';
 import { readNothing } from './replies.ts';
 import { type ClientState, isConnectedState, type StateChange } from './state.ts';
 import { Timing } from './timing.ts';
@@ -95,7 +87,7 @@ export class Session {
   readonly #clock: MonotonicClock;
   readonly #effects: SessionEffects;
   readonly #listener: SessionListener;
-  readonly #dialer: Dialer;
+  readonly #contact: Contact;
   readonly #timing: Timing;
   readonly #outbox: Outbox;
   readonly #assembler: FrameAssembler;
@@ -104,8 +96,7 @@ export class Session {
   #waiting: Fifo<Call> = new Fifo();
   #state: ClientState = 'connecting';
   #hasEnded = false;
-  /** At most one of the two. Neither: dialling, or ended. */
-  #handshake: Handshake | null = null;
+  /** null while `#contact` searches, and at the end. */
   #connection: Connection | null = null;
   /** What the server gave; the wish of the options until then. */
   #sessionTimeoutMs: number;
@@ -116,9 +107,6 @@ export class Session {
   #isSameSession = true;
   /** Larger than that of any reply so far: a server that has not seen it yet is not connected to. */
   #lastZxid = 0;
-  /** This attempt only asks whether the session is gone; see `#onClosedBeforeAnswer`. */
-  #isInquiry = false;
-  #server: Target | null = null;
   #isClosing = false;
   /** Once the requests in flight are answered the connection moves to another server. */
   #isMoving = false;
@@ -147,15 +135,24 @@ export class Session {
       this.#sessionId = options.session.id;
       this.#password = options.session.password;
     }
-    this.#dialer = new Dialer(
-      options.hosts,
+    this.#contact = new Contact(
+      options,
+      clock,
       random,
+      this.#outbox,
       {
         resolve: (host) => effects.resolve(host),
         open: (target) => effects.open(target),
+        closeStream: () => this.#closeStream(),
+      },
+      {
+        connectRequest: (isInquiry) => this.#makeConnectRequest(isInquiry),
+        wantsInquiry: () => this.#state === 'lost' && this.#isConfirmed && this.#lastZxid > 0,
+        onAccepted: (session) => this.#onAccepted(session),
+        onRefused: (isInquiry) => this.#onRefused(isInquiry),
+        onSaslRefused: (code) => this.end('auth-failed', `${this.#contact.serverName} refused SASL (code ${code})`),
         onAttemptFailed: (attempt) => listener.onAttemptFailed(attempt),
       },
-      { backOff: options.backOff, attemptMs: options.attemptTimeoutMs },
     );
   }
 
@@ -175,7 +172,7 @@ export class Session {
 
   /** The server of the connection that stands. */
   get server(): Target | null {
-    return this.#connection === null ? null : this.#server;
+    return this.#connection === null ? null : this.#contact.server;
   }
 
   /** Requests that have been sent and not been answered. */
@@ -190,7 +187,7 @@ export class Session {
   /* ---------------------------------------------------------------------------------------------- commands ---- */
 
   start(): void {
-    this.#dial(true);
+    this.#contact.begin(true);
   }
 
   /** Sends a request, or lets it wait for a connection. */
@@ -239,14 +236,12 @@ export class Session {
   /** Goes on with the same session on another server (null: the next in turn), once what is in flight is answered. */
   moveTo(host: HostPort | null): void {
     if (this.#hasEnded || this.#isClosing) return;
-    this.#dialer.prefer(host);
-    if (this.#connection !== null) {
+    this.#contact.prefer(host);
+    if (this.#connection === null) this.#contact.begin(true);
+    else {
       this.#isMoving = true;
       if (this.#connection.inFlightCount === 0) this.#drop(MOVING);
-      return;
     }
-    this.#abandonAttempt();
-    this.#dial(true);
   }
 
   /** Ends the session in good order: after what is in flight. `onState` tells `closed` when it is done. */
@@ -267,8 +262,7 @@ export class Session {
   end(state: 'closed' | 'auth-failed', reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#dialer.stop();
-    this.#effects.closeStream();
+    this.#contact.stop();
     this.#endConnection(state, reason);
     this.#rejectWaiting(state, reason);
     this.#setState(state, reason);
@@ -278,27 +272,12 @@ export class Session {
   /* ------------------------------------------------------------------------------------------------ events ---- */
 
   onResolved(addresses: readonly string[] | null, detail: string): void {
-    this.#dialer.onResolved(this.#clock.monotonicMs(), addresses, detail);
-    this.#dialIfDue();
+    this.#contact.onResolved(addresses, detail);
   }
 
   onOpened(): void {
-    this.#server = this.#dialer.target;
     this.#timing.onConnecting(this.#clock.monotonicMs());
-    const sessionId = this.#isConfirmed ? this.#sessionId : 0n;
-    this.#handshake = new Handshake(
-      this.#outbox,
-      {
-        protocolVersion: 0,
-        lastZxidSeen: this.#isInquiry ? 0 : this.#lastZxid,
-        timeoutMs: this.#options.sessionTimeoutMs,
-        sessionId,
-        password: sessionId === 0n ? NO_PASSWORD : this.#password,
-        readOnly: this.#options.canBeReadOnly,
-        hasReadOnlyByte: true,
-      },
-      this.#options.sasl,
-    );
+    this.#contact.onOpened();
   }
 
   onBytes(chunk: Uint8Array): void {
@@ -306,14 +285,13 @@ export class Session {
     const badLength = this.#assembler.onBytes(chunk);
     if (badLength === null) return;
     if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
-    else this.#failAttempt('not-zookeeper', describeStranger(chunk));
+    else this.#contact.fail('not-zookeeper', describeStranger(chunk));
   }
 
   /** The stream is gone, or could not be opened. `failure` null: closed by the server in good order. */
   onStreamClosed(failure: AttemptFailure | null, detail: string): void {
     if (this.#connection !== null) this.#disconnect(detail);
-    else if (this.#handshake === null) this.#failAttempt(failure ?? 'unreachable', detail);
-    else this.#onClosedBeforeAnswer(this.#handshake, failure, detail);
+    else this.#contact.onStreamClosed(failure, detail);
   }
 
   onProbed(host: HostPort, isReadWrite: boolean): void {
@@ -329,7 +307,7 @@ export class Session {
   nextDeadlineMs(): number {
     if (this.#hasEnded) return Number.POSITIVE_INFINITY;
     const lostAtMs = this.#canBeLost() ? this.#timing.lostAtMs : Number.POSITIVE_INFINITY;
-    if (this.#connection === null) return Math.min(this.#dialer.deadlineMs, lostAtMs);
+    if (this.#connection === null) return Math.min(this.#contact.deadlineMs, lostAtMs);
     const probeAtMs = this.#state === 'read-only' ? this.#timing.probeAtMs : Number.POSITIVE_INFINITY;
     return Math.min(this.#timing.pingAtMs, this.#timing.silentAtMs, lostAtMs, probeAtMs);
   }
@@ -347,7 +325,7 @@ export class Session {
       const silentMs = Math.round(nowMs - this.#timing.provenAtMs);
       this.#lose('session-lost', `no answer for ${silentMs} ms, the session timeout is ${this.#sessionTimeoutMs} ms`);
     }
-    if (this.#connection === null) this.#dialIfDue();
+    if (this.#connection === null) this.#contact.onTick();
     else if (nowMs >= this.#timing.silentAtMs) {
       this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
     } else {
@@ -358,111 +336,52 @@ export class Session {
 
   /* ------------------------------------------------------------------------------------------ making contact ---- */
 
-  /** @param isPrompt without a pause before the first attempt */
-  #dial(isPrompt: boolean): void {
-    this.#dialer.begin(this.#clock.monotonicMs(), isPrompt);
-    this.#dialIfDue();
-  }
-
-  /** A pause of zero is over at once. */
-  #dialIfDue(): void {
-    if (this.#hasEnded || !this.#dialer.onTick(this.#clock.monotonicMs())) return;
-    const what = this.#handshake === null ? 'no connection' : 'no answer to the connect request';
-    this.#failAttempt('timed-out', `${what} within ${this.#options.attemptTimeoutMs} ms`);
-  }
-
-  #abandonAttempt(): void {
-    this.#effects.closeStream();
-    this.#assembler.reset();
-    this.#outbox.clear();
-    this.#handshake = null;
-  }
-
-  #failAttempt(failure: AttemptFailure, detail: string): void {
-    this.#isInquiry = false;
-    this.#abandonAttempt();
-    this.#dialer.fail(this.#clock.monotonicMs(), failure, detail);
-    this.#dialIfDue();
-  }
-
-  /**
-   * A server closes the connection without a word when it has no quorum, is full, or has not seen the zxid that this
-   * session has seen. The last may be for ever: the data may have been restored from an old copy. So, once the session
-   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session.
-   */
-  #onClosedBeforeAnswer(handshake: Handshake, failure: AttemptFailure | null, detail: string): void {
-    if (handshake.isInSasl) {
-      this.#failAttempt('sasl', `the connection was closed in the middle of the exchange: ${detail}`);
-    } else if (failure === 'tls') this.#failAttempt('tls', detail);
-    else if (this.#state === 'lost' && !this.#isInquiry && this.#isConfirmed && this.#lastZxid > 0) {
-      this.#abandonAttempt();
-      this.#isInquiry = true;
-      this.#dialer.tryAgain(this.#clock.monotonicMs());
-    } else this.#failAttempt('not-serving', `closed before it answered: ${detail}`);
+  #makeConnectRequest(isInquiry: boolean): ConnectRequest {
+    const isNew = !this.#isConfirmed;
+    return {
+      protocolVersion: 0,
+      lastZxidSeen: isInquiry ? 0 : this.#lastZxid,
+      timeoutMs: this.#options.sessionTimeoutMs,
+      sessionId: isNew ? 0n : this.#sessionId,
+      password: isNew ? NO_PASSWORD : this.#password,
+      readOnly: this.#options.canBeReadOnly,
+      hasReadOnlyByte: true,
+    };
   }
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {
     if (this.#connection !== null) this.#connection.onFrame(bytes, start, end);
-    else if (this.#handshake !== null) this.#onHandshakeFrame(this.#handshake, bytes, start, end);
+    else this.#contact.onFrame(bytes, start, end);
   }
 
-  #onHandshakeFrame(handshake: Handshake, bytes: Uint8Array, start: number, end: number): void {
-    const step = handshake.onFrame(bytes, start, end);
-    switch (step.kind) {
-      case 'continues':
-        return;
-      case 'accepted':
-        if (this.#isInquiry) this.#failAttempt('not-serving', 'it is behind what this session has seen');
-        else this.#onReady(step.session);
-        return;
-      case 'refused':
-        this.#onSessionRefused();
-        return;
-      case 'sasl-refused':
-        this.end('auth-failed', `${this.#describeServer()} refused SASL (code ${step.code})`);
-        return;
-      case 'sasl-failed':
-        this.#failAttempt('sasl', step.detail);
-        return;
-      case 'not-zookeeper':
-        this.#failAttempt('not-zookeeper', step.detail);
-    }
-  }
-
-  /** The server does not know the session any more. If nobody asked for one, it makes none at all. */
-  #onSessionRefused(): void {
-    if (!this.#isConfirmed) {
-      this.#failAttempt('not-serving', 'it refused to make a session');
-      return;
-    }
+  /** The server does not know the session any more. @returns false when nobody asked for one */
+  #onRefused(isInquiry: boolean): boolean {
+    if (!this.#isConfirmed) return false;
     // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
-    if (this.#isInquiry) this.#lastZxid = 0;
-    this.#isInquiry = false;
+    if (isInquiry) this.#lastZxid = 0;
     this.#isConfirmed = false;
     this.#sessionId = 0n;
     this.#password = NO_PASSWORD;
-    this.#abandonAttempt();
-    if (this.#state !== 'lost')
-      this.#lose('session-expired', `${this.#describeServer()} says that the session has expired`);
-    if (!this.#hasEnded) this.#dial(true);
+    const reason = `${this.#contact.serverName} says that the session has expired`;
+    if (this.#state !== 'lost') this.#lose('session-expired', reason);
+    if (!this.#hasEnded) this.#contact.begin(true);
+    return true;
   }
 
   /** The handshake is over: credentials, watches, then everything that waited. */
-  #onReady(session: AcceptedSession): void {
+  #onAccepted(session: AcceptedSession): void {
     this.#isSameSession = this.#sessionId === 0n ? this.#state === 'connecting' : this.#sessionId === session.sessionId;
     this.#sessionId = session.sessionId;
     this.#password = session.password;
     this.#sessionTimeoutMs = session.timeoutMs;
     if (!session.isReadOnly) this.#isConfirmed = true;
     this.#timing.onReady(this.#clock.monotonicMs(), session.timeoutMs);
-    this.#dialer.succeed();
-    this.#handshake = null;
     const connection = new Connection(
       {
         outbox: this.#outbox,
         timing: this.#timing,
         watches: this.watches,
-        serverName: this.#describeServer(),
+        serverName: this.#contact.serverName,
         requestBytesMax: this.#options.requestBytesMax,
         replyBytesMax: this.#options.replyBytesMax,
       },
@@ -470,7 +389,7 @@ export class Session {
         onZxidSeen: (zxid) => {
           this.#lastZxid = zxid;
         },
-        onCredentialsRefused: () => this.end('auth-failed', `${this.#describeServer()} refused the credentials`),
+        onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
         onRearmed: () => this.watches.onRearmed(this.#isSameSession),
         onBadReply: (what) => this.#onBadReply(what),
         onIdle: () => {
@@ -479,7 +398,7 @@ export class Session {
       },
     );
     this.#connection = connection;
-    this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#describeServer()}`);
+    this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#contact.serverName}`);
     for (const credentials of this.#credentials) connection.sendCredentials(credentials);
     connection.rearmWatches(this.#lastZxid);
     this.#sendWaiting(connection);
@@ -502,8 +421,15 @@ export class Session {
   }
 
   #drop(reason: string): void {
-    this.#effects.closeStream();
+    this.#closeStream();
     this.#disconnect(reason);
+  }
+
+  /** What was on its way either way is gone with the stream. */
+  #closeStream(): void {
+    this.#effects.closeStream();
+    this.#assembler.reset();
+    this.#outbox.clear();
   }
 
   /** The stream is gone. */
@@ -516,14 +442,11 @@ export class Session {
     this.#endConnection('connection-lost', reason);
     this.#setState('suspended', reason);
     this.watches.onDisconnected();
-    this.#dial(isPrompt);
+    this.#contact.begin(isPrompt);
   }
 
   /** What was in flight and may be sent again waits, before what waits already. */
   #endConnection(kind: FailureKind, reason: string): void {
-    this.#assembler.reset();
-    this.#outbox.clear();
-    this.#handshake = null;
     this.#isMoving = false;
     const connection = this.#connection;
     if (connection === null) return;
@@ -548,7 +471,7 @@ export class Session {
 
   #probeNext(nowMs: number): void {
     this.#timing.onProbe(nowMs);
-    const here = this.#server;
+    const here = this.#contact.server;
     const others = this.#options.hosts.filter(({ host, port }) => host !== here?.host || port !== here.port);
     const next = others[this.#probes++ % Math.max(others.length, 1)];
     if (next !== undefined) this.#effects.probe(next);
@@ -583,7 +506,7 @@ export class Session {
   }
 
   #failure(kind: FailureKind, wasSent: boolean, detail: string): CallFailure {
-    return { kind, wasSent, server: this.#server === null ? null : this.#describeServer(), detail };
+    return { kind, wasSent, server: this.#contact.server === null ? null : this.#contact.serverName, detail };
   }
 
   #setState(state: ClientState, reason: string): void {
@@ -598,12 +521,8 @@ export class Session {
       reason,
       sessionId: this.#sessionId,
       sameSession: !isConnected || this.#isSameSession,
-      server: isConnected ? this.#server : null,
+      server: isConnected ? this.#contact.server : null,
     });
-  }
-
-  #describeServer(): string {
-    return this.#server === null ? 'the server' : formatServer(this.#server);
   }
 }
 

@@ -1,0 +1,199 @@
+import type { ConnectRequest } from '@meerkat/protocol';
+import { type BackOff, Dialer } from './dialer.ts';
+import { type AcceptedSession, Handshake } from './handshake.ts';
+import type { Outbox } from './outbox.ts';
+import {
+  type AttemptFailure,
+  type FailedAttempt,
+  formatServer,
+  type HostPort,
+  type MonotonicClock,
+  type Random,
+  type SaslExchange,
+  type Target,
+} from './ports.ts';
+
+export interface ContactEffects {
+  /** Looks a host name up; `onResolved` follows. */
+  resolve(host: HostPort): void;
+  /** Connects; `onOpened` and `onStreamClosed` follow. */
+  open(target: Target): void;
+  /** Closes the stream, or gives up opening it. No event of it follows. */
+  closeStream(): void;
+}
+
+/** How the search for a server ends, and what happens on the way. */
+export interface ContactEvents {
+  /** The first frame of a new connection. `isInquiry`: only to learn whether the session is known. */
+  connectRequest(isInquiry: boolean): ConnectRequest;
+  /** True while a server that says nothing is to be asked whether it knows the session at all. */
+  wantsInquiry(): boolean;
+  onAccepted(session: AcceptedSession): void;
+  /** The server does not know the session that it was asked for. False: it was asked for none. */
+  onRefused(isInquiry: boolean): boolean;
+  onSaslRefused(code: number): void;
+  onAttemptFailed(attempt: FailedAttempt): void;
+}
+
+export interface ContactOptions {
+  readonly hosts: readonly HostPort[];
+  /** One attempt, from the look-up of a name to the end of the handshake. Milliseconds. */
+  readonly attemptTimeoutMs: number;
+  readonly backOff: BackOff;
+  readonly sasl: (() => SaslExchange) | null;
+}
+
+/**
+ * The search for a server that takes the session: dials, shakes hands, and goes on with the next until one accepts.
+ *
+ *     begin ─► dial ─► connect request ─► response ─► SASL ─► onAccepted
+ *               ▲            │ closed, silent, nonsense │
+ *               └────────────┴──── next address ◄───────┘
+ */
+export class Contact {
+  readonly #options: ContactOptions;
+  readonly #clock: MonotonicClock;
+  readonly #outbox: Outbox;
+  readonly #effects: ContactEffects;
+  readonly #events: ContactEvents;
+  readonly #dialer: Dialer;
+  #handshake: Handshake | null = null;
+  #server: Target | null = null;
+  /** This attempt only asks whether the session is gone. */
+  #isInquiry = false;
+
+  constructor(
+    options: ContactOptions,
+    clock: MonotonicClock,
+    random: Random,
+    outbox: Outbox,
+    effects: ContactEffects,
+    events: ContactEvents,
+  ) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#outbox = outbox;
+    this.#effects = effects;
+    this.#events = events;
+    this.#dialer = new Dialer(
+      options.hosts,
+      random,
+      {
+        resolve: (host) => effects.resolve(host),
+        open: (target) => effects.open(target),
+        onAttemptFailed: (attempt) => events.onAttemptFailed(attempt),
+      },
+      { backOff: options.backOff, attemptMs: options.attemptTimeoutMs },
+    );
+  }
+
+  /** The server that was reached last. */
+  get server(): Target | null {
+    return this.#server;
+  }
+
+  /** host:port of that server, for people. */
+  get serverName(): string {
+    return this.#server === null ? 'the server' : formatServer(this.#server);
+  }
+
+  /** Monotonic milliseconds; Infinity while no search is going on. */
+  get deadlineMs(): number {
+    return this.#dialer.deadlineMs;
+  }
+
+  /** Begins to search, or begins anew. `isPrompt`: without a pause before the first attempt. */
+  begin(isPrompt: boolean): void {
+    this.#abandonAttempt();
+    this.#dialer.begin(this.#clock.monotonicMs(), isPrompt);
+    this.onTick();
+  }
+
+  /** The next attempt goes to this host; null: to whichever is next in turn. */
+  prefer(host: HostPort | null): void {
+    this.#dialer.prefer(host);
+  }
+
+  stop(): void {
+    this.#dialer.stop();
+    this.#abandonAttempt();
+  }
+
+  onResolved(addresses: readonly string[] | null, detail: string): void {
+    this.#dialer.onResolved(this.#clock.monotonicMs(), addresses, detail);
+    this.onTick();
+  }
+
+  onOpened(): void {
+    this.#server = this.#dialer.target;
+    this.#handshake = new Handshake(this.#outbox, this.#events.connectRequest(this.#isInquiry), this.#options.sasl);
+  }
+
+  onFrame(bytes: Uint8Array, start: number, end: number): void {
+    const step = this.#handshake?.onFrame(bytes, start, end);
+    switch (step?.kind) {
+      case 'accepted':
+        if (this.#isInquiry) this.fail('not-serving', 'it is behind what this session has seen');
+        else {
+          this.#handshake = null;
+          this.#dialer.succeed();
+          this.#events.onAccepted(step.session);
+        }
+        return;
+      case 'refused': {
+        const isInquiry = this.#isInquiry;
+        this.#isInquiry = false;
+        if (!this.#events.onRefused(isInquiry)) this.fail('not-serving', 'it refused to make a session');
+        return;
+      }
+      case 'sasl-refused':
+        this.#events.onSaslRefused(step.code);
+        return;
+      case 'sasl-failed':
+        this.fail('sasl', step.detail);
+        return;
+      case 'not-zookeeper':
+        this.fail('not-zookeeper', step.detail);
+        return;
+      default:
+    }
+  }
+
+  /**
+   * A server closes the connection without a word when it has no quorum, is full, or has not seen the zxid that this
+   * session has seen. The last may be for ever: the data may have been restored from an old copy. So, once the session
+   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session.
+   */
+  onStreamClosed(failure: AttemptFailure | null, detail: string): void {
+    const handshake = this.#handshake;
+    if (handshake === null) this.fail(failure ?? 'unreachable', detail);
+    else if (handshake.isInSasl)
+      this.fail('sasl', `the connection was closed in the middle of the exchange: ${detail}`);
+    else if (failure === 'tls') this.fail('tls', detail);
+    else if (!this.#isInquiry && this.#events.wantsInquiry()) {
+      this.#abandonAttempt();
+      this.#isInquiry = true;
+      this.#dialer.tryAgain(this.#clock.monotonicMs());
+    } else this.fail('not-serving', `closed before it answered: ${detail}`);
+  }
+
+  /** The attempt came to nothing; the next follows by itself. */
+  fail(failure: AttemptFailure, detail: string): void {
+    this.#abandonAttempt();
+    this.#dialer.fail(this.#clock.monotonicMs(), failure, detail);
+    this.onTick();
+  }
+
+  /** Wanted at `deadlineMs`. A pause of zero is over at once. */
+  onTick(): void {
+    if (!this.#dialer.onTick(this.#clock.monotonicMs())) return;
+    const what = this.#handshake === null ? 'no connection' : 'no answer to the connect request';
+    this.fail('timed-out', `${what} within ${this.#options.attemptTimeoutMs} ms`);
+  }
+
+  #abandonAttempt(): void {
+    this.#isInquiry = false;
+    this.#handshake = null;
+    this.#effects.closeStream();
+  }
+}

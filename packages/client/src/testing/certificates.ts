@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,10 @@ export interface KeyPair {
 export interface KeyPairOptions {
   /** Names and addresses as openssl writes them. Default: none. */
   readonly subjectAltName?: string;
+}
+
+export function hasOpenssl(): boolean {
+  return spawnSync('openssl', ['version'], { stdio: 'ignore' }).status === 0;
 }
 
 /** A certificate authority of one test, in a temporary directory. Needs the program openssl, 3.0 or later. */

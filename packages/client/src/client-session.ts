@@ -23,6 +23,8 @@ export class ClientSession implements SessionListener {
   readonly settings: Settings;
   readonly stateListeners: Listeners<StateChange> = new Listeners();
   readonly stallListeners: Listeners<Stall> = new Listeners();
+  /** Why the session is in its state, in words. */
+  reason = 'no server has been reached yet';
   /** What was tried in vain since there was a connection; the newest. */
   failedAttempts: FailedAttempt[] = [];
   /** Ends with the certainty that the session is ours; a new one begins with the next connection. */
@@ -70,6 +72,7 @@ export class ClientSession implements SessionListener {
   }
 
   onState(change: StateChange): void {
+    this.reason = change.reason;
     if (isConnectedState(change.state)) {
       this.failedAttempts = [];
       if (this.#ownership.signal.aborted) this.#ownership = new AbortController();

@@ -28,13 +28,15 @@ export function waitForState(
       if (fits(state)) {
         release();
         resolve();
-      } else if (isFinalState(state)) fail(state === 'closed' ? 'closed' : 'auth-failed', `the client is ${state}`);
+      } else if (isFinalState(state)) fail(state === 'closed' ? 'closed' : 'auth-failed', session.reason);
     };
     const subscription = session.stateListeners.add((change) => look(change.state));
     const cancelTimer =
       timeoutMs === undefined
         ? null
-        : session.clock.schedule(timeoutMs, () => fail('timed-out', `still ${session.state} after ${timeoutMs} ms`));
+        : session.clock.schedule(timeoutMs, () =>
+            fail('timed-out', `still ${session.state} after ${timeoutMs} ms: ${session.reason}`),
+          );
     const release = (): void => {
       subscription[Symbol.dispose]();
       cancelTimer?.();

@@ -1,6 +1,7 @@
 import { ErrorCode, OpCode, type Request } from '@meerkat/protocol';
 import { onAbort } from './abort.ts';
 import type { ClientSession } from './client-session.ts';
+import { isTraced, traceRequest } from './diagnostics/trace-request.ts';
 import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
 import { Call, type CallFailure } from './machine/call.ts';
 import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
@@ -19,6 +20,11 @@ export interface CallPlan {
 
 /** Sends one request. The promise rejects with a ZooKeeperError. */
 export function call<T>(session: ClientSession, plan: CallPlan, options: CallOptions | undefined): Promise<T> {
+  if (isTraced()) return traceRequest(plan.about, session.session, () => callUntraced(session, plan, options));
+  return callUntraced(session, plan, options);
+}
+
+function callUntraced<T>(session: ClientSession, plan: CallPlan, options: CallOptions | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     submit(session, plan, isRepeatable(plan.request), options, resolve, reject);
   });
@@ -31,8 +37,9 @@ export function callRead<T>(
   path: string,
   options: ReadOptions | undefined,
 ): Promise<T> {
-  if (options?.read === 'linearizable') return callLinearizable(session, plan, path, options);
-  return call(session, plan, options);
+  if (options?.read !== 'linearizable') return call(session, plan, options);
+  const run = (): Promise<T> => callLinearizable(session, plan, path, options);
+  return isTraced() ? traceRequest(plan.about, session.session, run) : run();
 }
 
 /**

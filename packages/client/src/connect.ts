@@ -1,5 +1,6 @@
 import { Client } from './client.ts';
 import { ClientSession } from './client-session.ts';
+import { instrumentIfRegistered } from './diagnostics/opentelemetry.ts';
 import { AbortedError, AuthFailedError, ConnectError, TimeoutError } from './errors.ts';
 import { isConnectedState } from './machine/state.ts';
 import { type ConnectOptions, settle } from './options.ts';
@@ -24,6 +25,7 @@ export async function connect(
   const settings = settle(whole);
   const session = new ClientSession(settings, whole);
   session.host.start();
+  await instrumentIfRegistered();
   try {
     await waitForState(session, isConnectedState, 'connect', {
       signal: whole.signal,

@@ -1,4 +1,5 @@
 import { OpCode } from '@meerkat/protocol';
+import { onAbort } from './abort.ts';
 import type { Codec } from './codec/codec.ts';
 import { decodeAt } from './codec/decode-at.ts';
 import { DecodeError } from './codec/decode-error.ts';
@@ -52,7 +53,8 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   readonly #ports: WatchPorts;
   readonly #codec: Codec<T>;
   readonly #about: About;
-  readonly #signal: AbortSignal | undefined;
+  /** Takes the listener off the signal. */
+  #releaseSignal: (() => void) | null = null;
   readonly #source: WatchSource;
   readonly #patience: Patience;
   #current: Observed<T> | null = null;
@@ -72,7 +74,6 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     this.#ports = ports;
     this.#codec = codec;
     this.#about = { operation: 'observe', path };
-    this.#signal = signal;
     this.#patience = new Patience(ports);
     this.ready = this.#next.promise;
     this.#source = new WatchSource(
@@ -89,7 +90,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
       this.#about,
     );
     if (signal?.aborted === true) this.#onAbort();
-    else if (this.#end === null) signal?.addEventListener('abort', this.#onAbort, { once: true });
+    else if (signal !== undefined && this.#end === null) this.#releaseSignal = onAbort(signal, this.#onAbort);
     void this.#run();
   }
 
@@ -208,7 +209,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   #finish(error: Error): void {
     if (this.#end !== null) return;
     this.#end = error;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#releaseSignal?.();
     this.#patience.end();
     this.#work.resolve();
     this.#next.reject(error);

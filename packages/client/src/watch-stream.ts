@@ -1,3 +1,4 @@
+import { onAbort } from './abort.ts';
 import { type Deferred, makeQuietDeferred } from './deferred.ts';
 import { BadArgumentsError, ClosedError, NoWatcherError } from './errors.ts';
 import { WatchBuffer, type WatchStreamEvent } from './watch-buffer.ts';
@@ -41,7 +42,8 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   readonly ready: Promise<void>;
   readonly #source: WatchSource;
   readonly #buffer: WatchBuffer;
-  readonly #signal: AbortSignal | undefined;
+  /** Takes the listener off the signal. */
+  #releaseSignal: (() => void) | null = null;
   /** Whoever waits for an event, oldest first; the buffer is empty then. */
   #waiting: Deferred<IteratorResult<WatchStreamEvent, undefined>>[] = [];
   #hasConsumer = false;
@@ -55,7 +57,6 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     const about = { operation: 'watch', path };
     const isBufferMaxGood = Number.isInteger(bufferMax) && bufferMax >= 1;
     this.path = path;
-    this.#signal = signal;
     this.#buffer = new WatchBuffer(isBufferMaxGood ? bufferMax : 1);
     this.#source = new WatchSource(
       ports,
@@ -79,7 +80,7 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
       const detail = `bufferMax is ${bufferMax}, not a whole number of at least 1`;
       this.#source.fail(new BadArgumentsError({ ...about, detail }));
     } else if (signal?.aborted === true) this.#onAbort();
-    else if (!this.#isOver) signal?.addEventListener('abort', this.#onAbort, { once: true });
+    else if (signal !== undefined && !this.#isOver) this.#releaseSignal = onAbort(signal, this.#onAbort);
   }
 
   /** How changes are heard of; null until it is `ready`. */
@@ -137,7 +138,7 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     if (this.#isOver) return;
     this.#isOver = true;
     this.#error = error;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#releaseSignal?.();
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { resolve } of waiting) resolve(this.#last());

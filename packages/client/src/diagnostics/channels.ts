@@ -1,4 +1,5 @@
 import { type Channel, channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel';
+import type { RequestTrace } from './trace-request.ts';
 
 /*
  * What anybody in the process can listen to without touching the client (node:diagnostics_channel):
@@ -9,6 +10,22 @@ import { type Channel, channel, type TracingChannel, tracingChannel } from 'node
  *
  * Without subscribers a channel costs one look at `hasSubscribers`.
  */
-export const requestChannel: TracingChannel = tracingChannel('meerkat.client.request');
+
+/**
+ * Every request to the service.
+ *
+ * @example
+ * tracingChannel('meerkat.client.request').subscribe({
+ *   asyncEnd: ({ operation, path, error }) => console.log(operation, path, error === undefined ? 'done' : 'failed'),
+ *   ...
+ * });
+ */
+export const requestChannel: TracingChannel<unknown, RequestTrace> = tracingChannel<unknown, RequestTrace>(
+  'meerkat.client.request',
+);
+
+/** Every change of state of every client: a StateChange. */
 export const stateChannel: Channel = channel('meerkat.client.state');
+
+/** Event loops that stood still for too long: a Stall. */
 export const stallChannel: Channel = channel('meerkat.client.stall');

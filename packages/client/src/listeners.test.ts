@@ -1,0 +1,100 @@
+import { afterEach, expect, test } from 'vitest';
+import { Listeners } from './listeners.ts';
+import { drainMicrotasks } from './testing/virtual-surroundings.ts';
+
+test('a listener hears values in their order, and never in the middle of what tells them', async () => {
+  const heard: string[] = [];
+  const listeners = new Listeners<string>();
+  listeners.add((value) => heard.push(value));
+
+  listeners.tell('one');
+  listeners.tell('two');
+
+  expect(heard).toEqual([]);
+  await drainMicrotasks();
+  expect(heard).toEqual(['one', 'two']);
+});
+
+test('the same listener registered twice is called once', async () => {
+  const heard: string[] = [];
+  const listeners = new Listeners<string>();
+  const listener = (value: string): void => void heard.push(value);
+  listeners.add(listener);
+  listeners.add(listener);
+
+  listeners.tell('hello');
+  await drainMicrotasks();
+
+  expect(heard).toEqual(['hello']);
+  expect(listeners.size).toBe(1);
+});
+
+test('a listener stays until each of its registrations is disposed of, each at most once', async () => {
+  const heard: string[] = [];
+  const listeners = new Listeners<string>();
+  const listener = (value: string): void => void heard.push(value);
+  const first = listeners.add(listener);
+  const second = listeners.add(listener);
+
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  listeners.tell('still there');
+  await drainMicrotasks();
+  second[Symbol.dispose]();
+  listeners.tell('gone');
+  await drainMicrotasks();
+
+  expect(heard).toEqual(['still there']);
+  expect(listeners.size).toBe(0);
+});
+
+test('a listener hears nothing that was told before it came or is heard after it went', async () => {
+  const heard: string[] = [];
+  const listeners = new Listeners<string>();
+  const going = listeners.add((value) => heard.push(`going ${value}`));
+
+  listeners.tell('first');
+  going[Symbol.dispose]();
+  listeners.add((value) => heard.push(`coming ${value}`));
+  await drainMicrotasks();
+  listeners.tell('second');
+  await drainMicrotasks();
+
+  expect(heard).toEqual(['coming second']);
+});
+
+test('a listener that throws is an uncaught exception of its own and disturbs nobody', async () => {
+  const uncaught = catchUncaught();
+  const heard: string[] = [];
+  const listeners = new Listeners<string>();
+  listeners.add(() => {
+    throw new Error('a mistake in a listener');
+  });
+  listeners.add((value) => heard.push(value));
+
+  listeners.tell('one');
+  listeners.tell('two');
+  await drainMicrotasks();
+
+  expect(heard).toEqual(['one', 'two']);
+  expect(uncaught).toEqual([new Error('a mistake in a listener'), new Error('a mistake in a listener')]);
+});
+
+const restores: (() => void)[] = [];
+
+afterEach(() => {
+  for (const restore of restores.splice(0)) restore();
+});
+
+/** Takes the uncaught exceptions of this process instead of whoever takes them otherwise, until the test ends. */
+function catchUncaught(): unknown[] {
+  const caught: unknown[] = [];
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => caught.push(error));
+  restores.push(() => {
+    process.removeAllListeners('uncaughtException');
+    for (const other of others) process.on('uncaughtException', other);
+  });
+  return caught;
+}

@@ -176,9 +176,12 @@ export class Flow {
 /** Bytes that may wait for their time before the source is no longer read. */
 const WAITING_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Breaks a connection so that the other side sees a reset. */
+/**
+ * Breaks a connection so that the other side sees a reset. Not one whose end has been sent already: the other side has
+ * been told, and a reset in the middle of a shutdown is refused by libuv (EINVAL), after which 'close' never comes.
+ */
 export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;
-  if (socket.connecting) socket.destroy();
+  if (socket.connecting || socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
 }

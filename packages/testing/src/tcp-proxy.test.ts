@@ -441,6 +441,16 @@ describe('stop', () => {
     await expect(proxy.accept()).rejects.toThrow('the proxy has been stopped');
     await proxy.stop();
   });
+
+  test('comes to its end while the end of a connection is being passed on', async () => {
+    for (let round = 0; round < 10; round++) {
+      const one = await TcpProxy.start({ target: target.port });
+      const [client, server] = await dial(one.port);
+      server.socket.end('bye');
+      await client.until(({ received }) => received === 'bye');
+      await one.stop();
+    }
+  });
 });
 
 describe('before a server', () => {

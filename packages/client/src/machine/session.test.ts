@@ -273,6 +273,21 @@ describe('a connection that breaks', () => {
 });
 
 describe('time', () => {
+  test('a ping without a connection fails with the reason that requests fail with', () => {
+    const world = new ScriptedWorld();
+    const failures: (string | undefined)[] = [];
+    const ping = (): void => world.session.ping((failure) => failures.push(failure?.kind));
+    ping();
+    world.connect();
+    world.session.onStreamClosed(null, 'gone');
+    ping();
+    world.advance(9000);
+    ping();
+    world.session.close();
+    ping();
+    expect(failures).toEqual(['connection-lost', 'connection-lost', 'session-lost', 'closed']);
+  });
+
   test('an idle connection is kept alive by pings, each a third of the session timeout after the last sending', () => {
     const world = new ScriptedWorld();
     world.connect();

@@ -220,7 +220,9 @@ export class Session {
 
   /** A round trip to the server; fails while there is no connection. */
   ping(settle: Settle): void {
-    if (this.#connection !== null) this.#connection.sendPing(settle);
+    const refusal = this.#refusal();
+    if (refusal !== null) settle(this.#failure(refusal[0], false, refusal[1]));
+    else if (this.#connection !== null) this.#connection.sendPing(settle);
     else settle(this.#failure('connection-lost', false, 'there is no connection'));
   }
 

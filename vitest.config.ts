@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests beside sources that start processes of what has been built. */
+const NEED_A_BUILD = ['packages/testing/src/process.test.ts', 'examples/examples.test.ts', 'examples/install.test.ts'];
+
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
@@ -11,8 +14,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sources',
-          include: ['packages/*/src/**/*.test.ts'],
-          exclude: ['packages/cli/**', 'packages/testing/src/process.test.ts'],
+          include: ['packages/*/src/**/*.test.ts', 'examples/**/*.test.ts', 'docs/check/*.test.ts'],
+          exclude: ['packages/cli/**', ...NEED_A_BUILD],
         },
       },
       {
@@ -20,12 +23,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'processes',
-          include: [
-            'packages/cli/src/**/*.test.ts',
-            'packages/testing/src/process.test.ts',
-            'interop/**/*.test.ts',
-            'examples/**/*.test.ts',
-          ],
+          include: ['packages/cli/src/**/*.test.ts', 'interop/**/*.test.ts', ...NEED_A_BUILD],
           globalSetup: './interop/build.ts',
         },
       },

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 const ROOT = join(import.meta.dirname, '..');
 
 /** Examples for the test runner of Node.js itself, which runs them. */
-const NODE_TESTS = ['testing/node-test.mjs'];
+const NODE_TESTS = ['testing/client-node-test.mjs', 'testing/node-test.mjs'];
 
 /** Pages that show examples. Each shown file is announced by a comment with its path, `<!-- examples/… -->`. */
 const PAGES = ['packages/testing/README.md'];

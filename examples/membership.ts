@@ -4,31 +4,37 @@ const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
 await using observer = await connect(SERVERS);
 await observer.ensurePath('/members');
-await using changes = observer.watch('/members');
-await changes.ready;
+let { changed } = await observer.children('/members', { watch: true });
 
-// Each member is a znode that lives as long as its session.
+// #region member
+// A member is a znode that lives as long as the session of its client.
 const ann = await connect(SERVERS);
 await ann.create('/members/ann', '10.0.0.1:8080', { mode: 'ephemeral' });
+// #endregion
 await printMembers();
 
 const bob = await connect(SERVERS);
 await bob.create('/members/bob', '10.0.0.2:8080', { mode: 'ephemeral' });
 await printMembers();
 
-// Closing a client ends its session at once; a process that dies loses it after the session timeout.
+// Closing a client ends its session at once. A process that dies loses it when its session timeout has passed.
 await ann.close();
 await printMembers();
 
 await bob.close();
-await observer.deleteRecursive('/members');
+await observer.delete('/members');
 
-/** Waits for a change and lists who is there. A `gap` means: something may have been missed, so look as well. */
+// #region observer
+/** Waits for a change, and reads the list together with a new watch: nothing that follows goes unheard. */
 async function printMembers(): Promise<void> {
-  for await (const event of observer.watch('/members')) {
-    if (event.type !== 'children' && event.type !== 'gap') continue;
-    const { children } = await observer.children('/members');
-    console.log(children.toSorted().join(' '));
-    break;
-  }
+  await changed;
+  const listing = await observer.children('/members', { watch: true });
+  changed = listing.changed;
+  console.log(`${listing.children.length}: ${listing.children.toSorted().join(', ')}`);
 }
+// #endregion
+
+// Prints:
+//   1: ann
+//   2: ann, bob
+//   1: bob

@@ -1,0 +1,28 @@
+import { connect } from '@meerkat/client';
+
+const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
+
+// #region chroot
+// Behind the last server: the znode below which all paths are. It is not made by connecting.
+await using shop = await connect(`${SERVERS}/apps/shop`);
+await shop.ensurePath('/');
+await shop.create('/config', 'on');
+
+// The same session, seen from further down.
+const orders = shop.withChroot('/orders');
+await orders.ensurePath('/');
+const { path } = await orders.create('/order-', 'a hat', { sequential: true });
+console.log(`${path} in ${orders.chroot}`);
+// #endregion
+
+const { children } = await shop.children('/');
+console.log(children.toSorted().join(' '));
+
+// A second client, for what is outside.
+await using whole = await connect(SERVERS);
+console.log(`${await whole.deleteRecursive('/apps')} znodes deleted`);
+
+// Prints:
+//   /order-0000000000 in /apps/shop/orders
+//   config orders
+//   5 znodes deleted

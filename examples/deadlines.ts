@@ -1,0 +1,32 @@
+import { AbortedError, connect, TimeoutError } from '@meerkat/client';
+import { TestServer } from '@meerkat/testing';
+
+await using server = await TestServer.start();
+await using client = await connect(server.connectString);
+server.pause();
+
+// #region deadlines
+// Every method takes a time limit and a signal.
+try {
+  await client.get('/', { timeoutMs: 50 });
+} catch (error) {
+  if (!(error instanceof TimeoutError)) throw error;
+  console.log(`${error.operation}: ${error.code}`);
+}
+
+const leaving = new AbortController();
+const reading = client.get('/', { signal: leaving.signal });
+leaving.abort('the page was left');
+try {
+  await reading;
+} catch (error) {
+  if (!(error instanceof AbortedError)) throw error;
+  console.log(`${error.name}: ${error.cause}`);
+}
+// #endregion
+
+server.resume();
+
+// Prints:
+//   get: TIMEOUT
+//   AbortError: the page was left

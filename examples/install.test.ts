@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { TestServer } from '@meerkat/testing';
+import { afterEach, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const directories: string[] = [];
+
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
+
+function makeDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'meerkat-install-'));
+  directories.push(directory);
+  return directory;
+}
+
+/** @returns what it printed on standard output. Rejects when it fails, with what it printed in the message */
+async function run(cwd: string, command: string, args: readonly string[], env: Record<string, string> = {}) {
+  // Vitest's own variables are none of their business; NODE_OPTIONS may carry its loader.
+  const kept = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
+  const { stdout } = await promisify(execFile)(command, args, { cwd, env: { ...kept, ...env } });
+  return stdout;
+}
+
+test('all programs, one after the other, run and let their process end', async () => {
+  await run(ROOT, 'npx', ['tsc', '-b', 'examples']);
+  const names = readdirSync(import.meta.dirname)
+    .filter((name) => /\.ts$/.test(name) && !/^(run|tls|sasl)\.|\.test\./.test(name))
+    .map((name) => name.slice(0, -'.ts'.length));
+  const printed = await run(ROOT, process.execPath, ['examples/dist/run.js', ...names]);
+  expect(printed).toContain('hello, version 0\nchanged\n');
+});
+
+test('the client that npm packs can be installed without a registry, and runs the first steps', async () => {
+  const packed = makeDirectory();
+  const project = makeDirectory();
+  const names = ['protocol', 'client'];
+  await run(ROOT, 'npm', [
+    'pack',
+    '--pack-destination',
+    packed,
+    ...names.flatMap((name) => ['-w', `packages/${name}`]),
+  ]);
+  const tarballs = readdirSync(packed).map((name) => join(packed, name));
+  expect(tarballs).toHaveLength(names.length);
+
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'newcomer', private: true, type: 'module' }));
+  await run(project, 'npm', ['install', '--offline', '--no-audit', '--no-fund', ...tarballs]);
+  expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@meerkat']);
+
+  await run(ROOT, 'npx', ['tsc', '-b', 'examples']);
+  mkdirSync(join(project, 'src'));
+  copyFileSync(join(import.meta.dirname, 'dist/first-steps.js'), join(project, 'src/first-steps.js'));
+  await using server = await TestServer.start();
+  const printed = await run(project, process.execPath, ['src/first-steps.js'], { ZOOKEEPER: server.connectString });
+  expect(printed).toBe('hello, version 0\nchanged\n');
+});

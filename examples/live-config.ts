@@ -1,0 +1,53 @@
+import { connect, json, type StandardSchema } from '@meerkat/client';
+
+const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
+
+// #region schema
+interface Config {
+  readonly rate: number;
+}
+
+/** Usually a library makes this: zod, valibot, arktype and others speak Standard Schema. */
+const schema: StandardSchema<Config> = {
+  '~standard': {
+    version: 1,
+    vendor: 'example',
+    validate(value) {
+      const rate = (value as { readonly rate?: unknown } | null)?.rate;
+      if (typeof rate !== 'number') return { issues: [{ message: 'expected a number', path: ['rate'] }] };
+      return { value: { rate } };
+    },
+  },
+};
+// #endregion
+
+await using client = await connect(SERVERS);
+const config = json(schema);
+await client.create('/config', { rate: 10 }, { codec: config });
+
+/** What somebody else does to the znode meanwhile, one step after each value that is seen. */
+const steps = [
+  () => client.set('/config', { rate: 20 }, { codec: config }),
+  () => client.set('/config', '{ "rate": "fast" }'),
+  () => client.delete('/config'),
+];
+
+// #region observe
+// The value as it is now, then each change. A loop that is slow gets the newest and skips those between.
+for await (const { exists, data, error } of client.observe('/config', config)) {
+  if (error !== null) console.log(`unusable, the old one stays: ${error.message}`);
+  else if (exists) console.log(`rate ${data.rate}`);
+  else console.log('no configuration');
+  // #endregion
+  const step = steps.shift();
+  if (step === undefined) break;
+  await step();
+  // #region observe
+}
+// #endregion
+
+// Prints:
+//   rate 10
+//   rate 20
+//   unusable, the old one stays: observe /config: … rate: expected a number (DECODEFAILED)
+//   no configuration

@@ -1,0 +1,61 @@
+import { ConnectionLossError, connect, isZooKeeperError, text } from '@meerkat/client';
+import { TcpProxy, TestServer } from '@meerkat/testing';
+
+await using server = await TestServer.start();
+await using proxy = await TcpProxy.start({ target: server.port });
+await using client = await connect(proxy.connectString);
+await client.create('/light', 'off');
+
+// #region unknown
+// The connection breaks before the reply: the write may have been carried out, or not.
+cutBeforeReply();
+try {
+  await client.set('/light', 'on');
+} catch (error) {
+  if (!(error instanceof ConnectionLossError)) throw error;
+  console.log(`set: ${error.code}, outcome ${error.outcome}`);
+}
+// #endregion
+
+// A read is asked again by itself, on the next connection. Here it shows that the write had been carried out.
+cutBeforeReply();
+console.log(`get: ${(await client.get('/light', { codec: text })).data}`);
+
+// #region idempotent
+// Setting data on a known version can be repeated: a repetition that finds its own effect counts as done.
+const { stat } = await client.get('/light');
+cutBeforeReply();
+const after = await client.setIdempotent('/light', 'off', { version: stat.version });
+console.log(`setIdempotent: version ${stat.version} -> ${after.version}`);
+// #endregion
+
+// #region switch
+// Every error has a code, and the compiler knows them all.
+try {
+  await client.delete('/lamp');
+} catch (error) {
+  if (!isZooKeeperError(error)) throw error;
+  switch (error.code) {
+    case 'NONODE':
+      console.log(`${error.operation} ${error.path}: nothing to do`);
+      break;
+    case 'CONNECTIONLOSS':
+    case 'SESSIONLOST':
+      console.log(`try later, outcome ${error.outcome}`);
+      break;
+    default:
+      throw error;
+  }
+}
+// #endregion
+
+/** Cuts the present connection before the next byte that the server sends. */
+function cutBeforeReply(): void {
+  for (const connection of proxy.connections) void connection.cutAfter({ direction: 'toClient', bytes: 0 });
+}
+
+// Prints:
+//   set: CONNECTIONLOSS, outcome unknown
+//   get: on
+//   setIdempotent: version 1 -> 2
+//   delete /lamp: nothing to do

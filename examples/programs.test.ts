@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format } from 'node:util';
+import { TestServer } from '@meerkat/testing';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+
+/** Not programs: what runs them, and what needs a server that does not stand on this machine. */
+const OTHERS = ['run.ts', 'tls.ts', 'sasl.ts'];
+
+const PROGRAMS = readdirSync(import.meta.dirname).filter(
+  (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !OTHERS.includes(name),
+);
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+describe('examples', () => {
+  test.each(PROGRAMS)('%s prints what stands at its end', async (name) => {
+    await using server = await TestServer.start();
+    vi.stubEnv('ZOOKEEPER', server.connectString);
+    const printed: string[] = [];
+    vi.spyOn(console, 'log').mockImplementation((...args) => void printed.push(...format(...args).split('\n')));
+    await import(join(import.meta.dirname, name));
+    expect(withGaps(printed, promisedBy(name))).toEqual(promisedBy(name));
+    // What a program leaves behind would be in the way of its next run against the same server.
+    expect(server.sessions()).toEqual([]);
+    expect(server.view.znodeCount).toBe(EMPTY_TREE_ZNODES);
+  });
+});
+
+/** `/`, `/zookeeper`, its `quota` and `config`, and one more that the count of every server includes. */
+const EMPTY_TREE_ZNODES = 5;
+
+/** The lines of the comment at the end of a program. */
+function promisedBy(name: string): string[] {
+  const source = readFileSync(join(import.meta.dirname, name), 'utf8');
+  const [, promised] = source.split('\n// Prints:\n');
+  if (promised === undefined) throw new Error(`${name} does not say what it prints`);
+  return promised
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.slice(PROMISE_INDENT));
+}
+
+/** `//` and three blanks. */
+const PROMISE_INDENT = 5;
+
+/** What was printed, with `…` in the places where the promise has one. */
+function withGaps(printed: readonly string[], promised: readonly string[]): string[] {
+  return printed.map((line, i) => {
+    const pattern = (promised[i] ?? '').split('…').map((part) => escaped(part));
+    return new RegExp(`^${pattern.join('.+')}$`).test(line) ? (promised[i] ?? '') : line;
+  });
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}

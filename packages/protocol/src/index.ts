@@ -5,6 +5,7 @@ export * from './op-code.ts';
 export * from './path.ts';
 export * from './records/connect.ts';
 export * from './records/data.ts';
+export * from './records/election.ts';
 export {
   type MultiOp,
   type MultiReadOp,

@@ -1,0 +1,103 @@
+/**
+ * The vote that servers exchange on the election port (FastLeaderElection). One frame holds one notification; its length
+ * tells how old the sender is:
+ *
+ *     notification := int state, long leader, long zxid, long electionEpoch                  28 bytes, before 3.3
+ *                     long peerEpoch, int version                                            40 bytes, before 3.5
+ *                     int length, config text in UTF-8                                       version 2 and later
+ */
+import type { JuteReader } from '../jute/reader.ts';
+import type { JuteWriter } from '../jute/writer.ts';
+import { epochOf, isZxid, type Zxid } from '../zxid.ts';
+
+/** What a server does at the moment, as its notifications tell. */
+export const ServerState = { looking: 0, following: 1, leading: 2, observing: 3 } as const;
+export type ServerState = (typeof ServerState)[keyof typeof ServerState];
+
+export interface ElectionNotification {
+  readonly state: ServerState;
+  /** Server id of the proposed leader; VOTE_NONE from a server that has no vote of its own, as an observer has none. */
+  readonly leader: number;
+  /** Last zxid of the proposed leader; −1 from a server whose data cannot be trusted, ZXID_VOTE_NONE without a vote. */
+  readonly zxid: Zxid;
+  /** Round of the election (`logicalclock`); −1 in the vote of a server that has been in no election yet. */
+  readonly electionEpoch: number;
+  /** Epoch whose history the proposed leader has adopted; VOTE_NONE without a vote. */
+  readonly peerEpoch: number;
+  /** NOTIFICATION_VERSION today; 0 is read from the two older layouts, whatever stands there. */
+  readonly version: number;
+  /** Text of the membership that the sender follows, to be read by `parseMembership`; null before version 2. */
+  readonly configText: string | null;
+}
+
+/** The version that has a config. */
+export const NOTIFICATION_VERSION = 2;
+
+/**
+ * Below every server id, zxid and epoch: what stands in the vote of an observer (Long.MIN_VALUE). It is no safe integer,
+ * but an exact one, so that votes are compared as other numbers are.
+ */
+export const VOTE_NONE: number = -(2 ** 63);
+
+/** VOTE_NONE in the place of a zxid. */
+export const ZXID_VOTE_NONE: Zxid = VOTE_NONE as Zxid;
+
+/** Largest frame of the election port, and largest config in it, in bytes. A longer one ends the connection. */
+export const ELECTION_FRAME_BYTES_MAX: number = 512 * 1024;
+
+/** Writes the payload of a frame. Versions 0 and 1 are written in 40 bytes, without the config. */
+export function writeElectionNotification(writer: JuteWriter, notification: ElectionNotification): void {
+  writer.int(notification.state);
+  writer.long(notification.leader);
+  writer.long(notification.zxid);
+  writer.long(notification.electionEpoch);
+  writer.long(notification.peerEpoch);
+  writer.int(notification.version);
+  if (notification.version >= NOTIFICATION_VERSION) writer.ustring(notification.configText ?? '');
+}
+
+/**
+ * Reads a payload that ends where the reader ends.
+ *
+ * @returns null when it is no notification: it is then ignored and the connection stays. So is one that is well formed
+ *   in Apache's eyes but holds an id, a zxid or an epoch that is no exact number
+ */
+export function readElectionNotification(reader: JuteReader): ElectionNotification | null {
+  const length = reader.remaining;
+  const state = reader.int();
+  const leader = readVoteLong(reader);
+  const zxid = readVoteLong(reader);
+  const electionEpoch = reader.long();
+  if (reader.failed || !isServerState(state) || !isVoteZxid(zxid)) return null;
+  const vote = { state, leader, zxid, electionEpoch };
+  if (length === WITHOUT_PEER_EPOCH) return { ...vote, peerEpoch: epochOf(zxid), version: 0, configText: null };
+
+  const peerEpoch = readVoteLong(reader);
+  const versionThere = reader.int();
+  if (reader.failed) return null;
+  const version = length === WITHOUT_CONFIG ? 0 : versionThere;
+  if (version < NOTIFICATION_VERSION) return { ...vote, peerEpoch, version, configText: null };
+
+  const configText = reader.ustring();
+  return reader.failed || configText === null ? null : { ...vote, peerEpoch, version, configText };
+}
+
+const WITHOUT_PEER_EPOCH = 28;
+const WITHOUT_CONFIG = 40;
+
+function readVoteLong(reader: JuteReader): number {
+  const start = reader.position;
+  const high = reader.int();
+  const low = reader.int();
+  if (high === -0x80000000 && low === 0 && !reader.failed) return VOTE_NONE;
+  reader.position = start;
+  return reader.long();
+}
+
+function isServerState(value: number): value is ServerState {
+  return value >= ServerState.looking && value <= ServerState.observing;
+}
+
+function isVoteZxid(value: number): value is Zxid {
+  return value === ZXID_VOTE_NONE || isZxid(value);
+}

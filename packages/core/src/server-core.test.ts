@@ -227,6 +227,31 @@ describe('a client that does not read', () => {
     expect(xids).toEqual(Array.from({ length: 100 }, (_, i) => i + 2));
   });
 
+  it('may have writes behind reads that fill its output: everything is answered in order, none sees a later write', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    ask(server, client, create('/big', CreateMode.persistent, 300_000));
+    const setData = (bytes: number): Request => ({
+      op: OpCode.setData,
+      path: '/big',
+      data: new Uint8Array(bytes),
+      version: -1,
+    });
+    server.isDiskHeld = true;
+    const sent = [setData(200_000), ...Array.from({ length: 20 }, () => getData('/big')), setData(1), getData('/big')];
+    for (const request of sent) client.send(request);
+    server.run();
+    expect(client.takeArrivals()).toEqual([]);
+    // Both writes become durable at once.
+    server.isDiskHeld = false;
+    server.run();
+    const replies = client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival] : []));
+    expect(replies.map(({ header }) => header.xid)).toEqual(sent.map((_, i) => i + 2));
+    const lengths = replies.map(({ body }) => body.length);
+    // A Stat; int length, data and a Stat.
+    expect(lengths).toEqual([68, ...Array.from({ length: 20 }, () => 200_072), 68, 73]);
+  });
+
   it('is disconnected when events alone fill its output, and nobody else notices', () => {
     const server = new TestServer();
     const writer = server.connect();

@@ -64,6 +64,8 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   #withOutput: ClientConnection[] = [];
   /** Connections that stopped reading until there is less to do. */
   readonly #heldBack = new Set<ClientConnection>();
+  /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
+  #withRoom: ClientConnection[] = [];
   #phase: 'new' | 'recovering' | 'serving' | 'stopping' | 'stopped' | 'failed' = 'new';
   #serving: Serving | null = null;
   #nextTickMs = 0;
@@ -260,6 +262,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
 
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
   nextDeadlineMs(): number {
+    if (this.#withRoom.length > 0) return AT_ONCE;
     const serving = this.#serving;
     const storageMs = this.#storage.nextDeadlineMs();
     if (serving === null || this.#phase !== 'serving') return storageMs;
@@ -284,6 +287,11 @@ export class ServerCore implements StorageEvents, ConnectionHost {
 
   /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
   onTurnEnd(): void {
+    const withRoom = this.#withRoom;
+    if (withRoom.length > 0) {
+      this.#withRoom = [];
+      for (const connection of withRoom) connection.goOn();
+    }
     for (const connection of this.#heldBack) {
       connection.resumeReading();
       if (connection.isReading) this.#heldBack.delete(connection);
@@ -291,7 +299,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     this.#storage.flush();
     const withOutput = this.#withOutput;
     this.#withOutput = [];
-    for (const connection of withOutput) connection.flush();
+    for (const connection of withOutput) if (connection.flush()) this.#withRoom.push(connection);
     this.#turnMs = -1;
     this.#turnWallMs = -1;
     if (this.#phase === 'stopping') this.#maybeStopStorage();
@@ -344,6 +352,9 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     this.#storage.stop();
   }
 }
+
+/** A deadline that has passed: the host ends another turn once it has looked at everybody else. */
+const AT_ONCE = 0;
 
 /** The events of a stream that was refused go nowhere. */
 const REFUSED: StreamEvents = {

@@ -111,6 +111,11 @@ export class ClientConnection implements SessionClient, StreamEvents {
 
   onDrain(): void {
     this.#output.onDrain();
+    this.goOn();
+  }
+
+  /** There is room for replies again: answers what had to wait for it. */
+  goOn(): void {
     if (!this.isOpen) return;
     this.#host.pipeline.answerWaiting(this);
     this.resumeReading();
@@ -357,11 +362,18 @@ export class ClientConnection implements SessionClient, StreamEvents {
     }
   }
 
-  /** Hands the turn's output to the stream in one write. */
-  flush(): void {
-    if (this.#isGone || this.#output.isEmpty) return;
+  /**
+   * Hands the turn's output to the stream in one write.
+   *
+   * @returns true when the output was full and has room again at once: requests may wait for that, and as the stream
+   *   took everything no `onDrain` will come
+   */
+  flush(): boolean {
+    if (this.#isGone || this.#output.isEmpty) return false;
+    const wasFull = this.#output.isFull;
     this.#output.flush();
     if (!this.isOpen) this.#stream.end();
+    return wasFull && !this.#output.isFull && this.isOpen;
   }
 
   #write(): JuteWriter {

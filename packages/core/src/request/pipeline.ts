@@ -23,7 +23,7 @@ import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { SoloBroadcast } from '../zab/solo.ts';
-import type { Client, WaitingError, WaitingSync, WaitingWrite } from './client.ts';
+import type { Client, WaitingError, WaitingRead, WaitingSync, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import type { Preparer } from './prepare.ts';
 import type { Reads } from './read.ts';
@@ -238,30 +238,43 @@ export class Pipeline {
 
   /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
   answerWaiting(client: Client): void {
-    const { waiting } = client;
-    while (waiting.length > 0 && client.isOpen) {
-      const oldest = waiting[0]!;
-      switch (oldest.kind) {
-        case 'write':
-          return;
-        case 'sync':
-          if (oldest.zxid > this.#parts.broadcast.lastCommitted) return;
-          waiting.shift();
-          client.beginReply(oldest.xid, this.lastApplied, ErrorCode.ok).ustring(oldest.path);
-          client.endReply(oldest.receivedMs);
-          break;
-        case 'read':
-          if (client.isOutputFull) return;
-          waiting.shift();
-          this.#parts.reads.answer(client, oldest.xid, oldest.request, oldest.receivedMs);
-          break;
-        case 'error':
-          waiting.shift();
-          client.beginReply(oldest.xid, oldest.isLast ? ZXID_NONE : this.lastApplied, oldest.error);
-          client.endReply(oldest.receivedMs);
-          if (oldest.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
-          break;
-      }
+    while (client.waiting.length > 0 && client.isOpen) {
+      const oldest = client.waiting[0]!;
+      if (oldest.kind === 'write') return;
+      if (oldest.kind === 'sync' && oldest.zxid > this.#parts.broadcast.lastCommitted) return;
+      if (oldest.kind === 'read' && client.isOutputFull) return;
+      client.waiting.shift();
+      this.#answer(client, oldest);
+    }
+  }
+
+  /**
+   * The client's oldest write is about to be applied. What it asked before is answered now, so that it does not see the
+   * write: a sync behind somebody else's write that was committed together with this one, and reads that wait because
+   * the client is slow to take its replies.
+   */
+  #answerBeforeWrite(client: Client): void {
+    while (client.waiting.length > 0 && client.isOpen) {
+      const oldest = client.waiting[0]!;
+      if (oldest.kind === 'write') return;
+      client.waiting.shift();
+      this.#answer(client, oldest);
+    }
+  }
+
+  #answer(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): void {
+    switch (waiting.kind) {
+      case 'sync':
+        client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok).ustring(waiting.path);
+        client.endReply(waiting.receivedMs);
+        return;
+      case 'read':
+        this.#parts.reads.answer(client, waiting.xid, waiting.request, waiting.receivedMs);
+        return;
+      case 'error':
+        client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.lastApplied, waiting.error);
+        client.endReply(waiting.receivedMs);
+        if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
     }
   }
 
@@ -308,6 +321,7 @@ export class Pipeline {
 
   #apply(proposal: Proposal, nowMs: number): void {
     const { header, txn, client } = proposal;
+    if (client?.isOpen && client.waiting[0] !== proposal) this.#answerBeforeWrite(client);
     const result = this.#parts.database.apply(header, txn, this.#parts.watches, proposal.digest);
     const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
     assert(mayFail || result.error === ErrorCode.ok, 'a txn that was prepared can be applied');

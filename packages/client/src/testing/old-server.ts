@@ -11,6 +11,10 @@ export class OldServer implements AsyncDisposable {
   readonly #sockets: Set<Socket> = new Set();
   /** Operations that were refused, oldest first. */
   readonly refused: number[] = [];
+  /** False: whoever connects is cut off at once. */
+  isOpen = true;
+  /** Paths of the watches that clients have armed again on new connections. */
+  readonly rearmed: string[] = [];
 
   /** @param port of the newer server, on 127.0.0.1 */
   static async start(port: number): Promise<OldServer> {
@@ -52,9 +56,11 @@ export class OldServer implements AsyncDisposable {
         other.destroy();
       });
     }
+    if (!this.isOpen) client.destroy();
     let isFirst = true;
     onFrames(client, (frame) => {
       const op = isFirst ? 0 : frame.readInt32BE(8);
+      if (op === SET_WATCHES) this.rearmed.push(...readPaths(frame));
       isFirst = false;
       if (LATER_OPS.has(op)) {
         this.refused.push(op);
@@ -70,8 +76,25 @@ export class OldServer implements AsyncDisposable {
 
 /** multiRead, getEphemerals, getAllChildrenNumber, setWatches2, addWatch, whoAmI. */
 const LATER_OPS: ReadonlySet<number> = new Set([22, 103, 104, 105, 106, 107]);
+const SET_WATCHES = 101;
 const NOTIFICATION = -1;
 const UNIMPLEMENTED = -6;
+
+/** Of a setWatches: a header of 12 bytes with the length, a zxid, then three lists of paths. */
+function readPaths(frame: Buffer): string[] {
+  const paths: string[] = [];
+  let at = 20;
+  for (let list = 0; list < 3; list++) {
+    const count = frame.readInt32BE(at);
+    at += 4;
+    for (let i = 0; i < count; i++) {
+      const end = at + 4 + frame.readInt32BE(at);
+      paths.push(frame.toString('utf8', at + 4, end));
+      at = end;
+    }
+  }
+  return paths;
+}
 
 /** A frame with a ReplyHeader alone. */
 function refusal(xid: number): Buffer {

@@ -1,0 +1,280 @@
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import {
+  AbortedError,
+  type AttemptFailure,
+  BadArgumentsError,
+  ConnectError,
+  type ConnectOptions,
+  connect,
+  makeNodeTransport,
+  type Transport,
+} from '@meerkat/client';
+import { TcpProxy, TestServer } from '@meerkat/testing';
+import { afterAll, afterEach, assert, beforeAll, describe, expect, test } from 'vitest';
+import { QUICK } from './fault-site.ts';
+import { errorOf } from './outcome.ts';
+import { StateLog } from './state-log.ts';
+
+/** Long enough for several attempts, of which one may take 100 ms. */
+const BRIEF = { connectTimeoutMs: 350, attemptTimeoutMs: 100, backOff: QUICK } as const;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await TestServer.start();
+});
+afterAll(() => server.dispose());
+
+const listeners: Server[] = [];
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const listener of listeners.splice(0)) listener.close();
+});
+
+/** Somebody who is no ZooKeeper server. @returns its port */
+async function stranger(onSocket: (socket: Socket) => void): Promise<number> {
+  const listener = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {});
+    socket.resume();
+    onSocket(socket);
+  });
+  return listen(listener);
+}
+
+async function listen(listener: Server): Promise<number> {
+  listeners.push(listener);
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  return (listener.address() as AddressInfo).port;
+}
+
+/** A port where nobody listens any more. */
+async function deadPort(): Promise<number> {
+  const port = await stranger(() => {});
+  await new Promise((resolve) => listeners.pop()?.close(resolve));
+  return port;
+}
+
+async function connectErrorOf(
+  servers: ConnectOptions['servers'],
+  options: Partial<ConnectOptions> = {},
+): Promise<ConnectError> {
+  const error = await errorOf(connect({ servers, ...BRIEF, ...options }));
+  assert(error instanceof ConnectError);
+  return error;
+}
+
+/** The real transport, with names that a test makes up. */
+function withNames(lookUp: (host: string) => Promise<readonly string[]>): Transport {
+  const real = makeNodeTransport();
+  return {
+    resolve: lookUp,
+    connect: (target, events) => real.connect(target, events),
+    probe: (target, word, timeoutMs) => real.probe(target, word, timeoutMs),
+  };
+}
+
+describe('a first connect that fails says why', () => {
+  const cases: readonly [string, () => Promise<number>, AttemptFailure, Partial<ConnectOptions>][] = [
+    ['where nobody listens', deadPort, 'refused', {}],
+    ['where somebody listens and says nothing', () => stranger(() => {}), 'timed-out', {}],
+    ['of a frozen server', frozenPort, 'timed-out', {}],
+    ['of a server that closes at once', () => stranger((socket) => socket.destroy()), 'not-serving', {}],
+    [
+      'of a server that closes when it is spoken to',
+      () => stranger((socket) => socket.once('data', () => socket.end())),
+      'not-serving',
+      {},
+    ],
+    ['of a web server', () => listen(createHttpServer()), 'not-zookeeper', {}],
+    [
+      'of a server that greets first',
+      () => stranger((socket) => socket.write('SSH-2.0-test\r\n')),
+      'not-zookeeper',
+      {},
+    ],
+    [
+      'of a server that answers with a frame of its own',
+      () => stranger((socket) => socket.write(Uint8Array.from([0, 0, 0, 4, 1, 2, 3, 4]))),
+      'not-zookeeper',
+      {},
+    ],
+    ['of a plain port, asked for TLS', async () => server.port, 'tls', { tls: {} }],
+    ['of a silent port, asked for TLS', () => stranger(() => {}), 'timed-out', { tls: {} }],
+  ];
+
+  test.each(cases)('%s', async (_title, start, failure, options) => {
+    const port = await start();
+    const error = await connectErrorOf(`127.0.0.1:${port}`, options);
+    expect(error).toMatchObject({ code: 'CONNECTFAILED', operation: 'connect', outcome: 'not-applied' });
+    expect(error.attempts.length).toBeGreaterThan(0);
+    for (const attempt of error.attempts) {
+      expect(attempt).toMatchObject({ host: '127.0.0.1', port, address: '127.0.0.1', failure });
+      expect(error.message).toContain(attempt.detail);
+    }
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+  });
+
+  async function frozenPort(): Promise<number> {
+    const proxy = await TcpProxy.start({ target: server.port });
+    proxy.freeze();
+    // Stopped with the listeners of the test.
+    listeners.push({ close: () => void proxy.stop() } as unknown as Server);
+    return proxy.port;
+  }
+
+  test('of a name that nobody knows', async () => {
+    const transport = withNames((host) => Promise.reject(new Error(`getaddrinfo ENOTFOUND ${host}`)));
+    const error = await connectErrorOf('no-such-host:2181', { transport });
+    for (const attempt of error.attempts) {
+      expect(attempt).toMatchObject({ host: 'no-such-host', address: null, failure: 'dns' });
+    }
+    expect(error.message).toContain('getaddrinfo ENOTFOUND no-such-host');
+  });
+
+  test('of a name without an address, and of a look-up that never ends', async () => {
+    const empty = await connectErrorOf('empty:1', { transport: withNames(async () => []) });
+    expect(empty.attempts[0]).toMatchObject({ host: 'empty', port: 1, address: null, failure: 'dns' });
+    const endless = await connectErrorOf('endless:2', { transport: withNames(() => new Promise(() => {})) });
+    expect(endless.attempts[0]).toMatchObject({ host: 'endless', port: 2, address: null, failure: 'timed-out' });
+  });
+
+  test('of every server and address of the list', async () => {
+    const silent = await stranger(() => {});
+    const closing = await stranger((socket) => socket.destroy());
+    const dead = await deadPort();
+    const transport = withNames(async (host) => {
+      if (host === 'unknown') throw new Error('ENOTFOUND');
+      return host === 'two' ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
+    });
+    const servers = [`one:${silent}`, `two:${dead}`, `three:${closing}`, 'unknown:4'];
+    const { attempts, message } = await connectErrorOf(servers, { transport });
+    const told = new Set(attempts.map(({ host, address, failure }) => `${host} ${address} ${failure}`));
+    expect([...told].sort()).toEqual([
+      'one 127.0.0.1 timed-out',
+      'three 127.0.0.1 not-serving',
+      'two 127.0.0.1 refused',
+      'two 127.0.0.2 refused',
+      'unknown null dns',
+    ]);
+    for (const name of [`one:${silent}`, `two:${dead}`, `three:${closing}`, 'unknown:4', '127.0.0.2']) {
+      expect(message).toContain(name);
+    }
+  });
+
+  test('also when the time is over before the one attempt was', async () => {
+    const port = await stranger(() => {});
+    // As with the defaults for a single server: connectTimeoutMs and attemptTimeoutMs are the same.
+    const error = await connectErrorOf(`127.0.0.1:${port}`, { connectTimeoutMs: 100, attemptTimeoutMs: 100 });
+    expect(error.attempts[0]).toMatchObject({ host: '127.0.0.1', port, failure: 'timed-out' });
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+  });
+});
+
+describe('connect', () => {
+  test('goes by the next server of the list when one cannot be reached', async () => {
+    const dead = await deadPort();
+    const closing = await stranger((socket) => socket.destroy());
+    const servers = [`127.0.0.1:${dead}`, `127.0.0.1:${closing}`, server.connectString];
+    for (let i = 0; i < 10; i++) {
+      await using client = await connect({ servers, backOff: QUICK });
+      expect(client.server?.port).toBe(server.port);
+    }
+  });
+
+  test('goes by the one address of a name that answers', async () => {
+    // The server listens on 127.0.0.1 alone.
+    const addresses = ['127.0.0.2', '127.0.0.1', '127.0.0.3'];
+    const transport = withNames(async () => addresses);
+    for (let i = 0; i < 10; i++) {
+      await using client = await connect(`many:${server.port}`, { transport, backOff: QUICK });
+      expect(client.server).toEqual({ host: 'many', port: server.port, address: '127.0.0.1' });
+    }
+  });
+
+  test('looks names up anew at each attempt, and succeeds when they are known at last', async () => {
+    let lookUps = 0;
+    const transport = withNames(async () => {
+      lookUps++;
+      if (lookUps < 4) throw new Error('EAI_AGAIN');
+      return lookUps < 6 ? ['127.0.0.2'] : ['127.0.0.1'];
+    });
+    await using client = await connect(`late:${server.port}`, { transport, backOff: QUICK });
+    expect(lookUps).toBe(6);
+    expect(client.state).toBe('connected');
+  });
+
+  test('succeeds when the server begins to serve while it is tried', async () => {
+    await using proxy = await TcpProxy.start({ target: server.port });
+    await proxy.refuse();
+    const connecting = connect(proxy.connectString, { backOff: QUICK });
+    let refusals = 0;
+    const seen = new Promise<void>((resolve) => {
+      const timer = setInterval(() => {
+        if (++refusals < 20) return;
+        clearInterval(timer);
+        resolve();
+      }, 1);
+    });
+    await seen;
+    await proxy.accept();
+    await using client = await connecting;
+    expect(client.state).toBe('connected');
+  });
+
+  test('is given up by its signal, at any moment', async () => {
+    const silent = await stranger(() => {});
+    const reason = new Error('not today');
+    for (const signal of [AbortSignal.abort(reason), soon(reason)]) {
+      const error = await errorOf(connect(`127.0.0.1:${silent}`, { signal }));
+      expect(error).toBeInstanceOf(AbortedError);
+      expect(error).toMatchObject({ name: 'AbortError', cause: reason, operation: 'connect' });
+    }
+  });
+
+  test.each([[''], ['host:0'], ['host:65536'], ['host:port'], ['host/relative/'], [[]], ['[::1']])(
+    'refuses the servers %j before it tries any',
+    async (servers) => {
+      expect(await errorOf(connect({ servers }))).toBeInstanceOf(BadArgumentsError);
+    },
+  );
+
+  test('leaves nothing behind when it has failed', async () => {
+    const silent = await stranger(() => {});
+    await connectErrorOf(`127.0.0.1:${silent}`);
+    const before = sockets.filter(({ destroyed }) => !destroyed).length;
+    // The last attempt is closed too.
+    await Promise.all(
+      sockets.map((socket) => (socket.destroyed ? null : new Promise((done) => socket.once('close', done)))),
+    );
+    expect(before).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a client whose server is away', () => {
+  test('looks its name up anew, and finds the server where it is now', async () => {
+    await using one = await TcpProxy.start({ target: server.port });
+    let lookUps: 'good' | 'failing' | 'moved' = 'good';
+    // Both names of one port: the second address is where nobody listens.
+    const transport = withNames(async () => {
+      if (lookUps === 'failing') throw new Error('EAI_AGAIN');
+      return lookUps === 'good' ? ['127.0.0.1'] : ['127.0.0.2', '127.0.0.1'];
+    });
+    await using client = await connect(`name:${one.port}`, { transport, backOff: QUICK });
+    const states = new StateLog(client);
+    lookUps = 'failing';
+    await one.cut();
+    await states.until('suspended');
+    const waiting = client.get('/');
+    lookUps = 'moved';
+    expect(await states.until('connected')).toMatchObject({ sameSession: true });
+    await waiting;
+  });
+});
+
+function soon(reason: Error): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 20);
+  return controller.signal;
+}

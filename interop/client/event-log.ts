@@ -1,0 +1,41 @@
+import type { WatchStream } from '@meerkat/client';
+
+type StreamEvent = WatchStream extends AsyncIterable<infer Event> ? Event : never;
+
+/** Takes the events of a watch stream as they come, and waits for one that fits. */
+export class EventLog {
+  readonly events: StreamEvent[] = [];
+  /** What the loop threw, if it did. */
+  failure: unknown = null;
+  isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(stream: WatchStream) {
+    void this.#read(stream);
+  }
+
+  /** Resolves with the first event from `from` on that fits. */
+  async until(fits: (event: StreamEvent) => boolean, from = 0): Promise<StreamEvent> {
+    for (;;) {
+      const found = this.events.find((event, i) => i >= from && fits(event));
+      if (found !== undefined) return found;
+      if (this.isOver) throw new Error('the stream ended before', { cause: this.failure });
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async #read(stream: WatchStream): Promise<void> {
+    try {
+      for await (const event of stream) {
+        this.events.push(event);
+        this.#wake();
+      }
+    } catch (error) {
+      this.failure = error;
+    }
+    this.isOver = true;
+    this.#wake();
+  }
+}

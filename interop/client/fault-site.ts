@@ -1,0 +1,40 @@
+import { type Client, type ConnectOptions, connect } from '@meerkat/client';
+import { TcpProxy, TestServer } from '@meerkat/testing';
+import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
+import { StateLog } from './state-log.ts';
+
+/** A server behind a proxy; a client that goes through it, and one that sees the server as it is. */
+export class FaultSite implements AsyncDisposable {
+  readonly server: TestServer | ServerProcess;
+  readonly proxy: TcpProxy;
+  readonly client: Client;
+  /** Beside the proxy. */
+  readonly observer: Client;
+  readonly states: StateLog;
+
+  static async start(kind: ServerKind, options: Omit<ConnectOptions, 'servers'> = {}): Promise<FaultSite> {
+    const server = kind === 'meerkat' ? await TestServer.start() : await ServerProcess.start(kind);
+    const proxy = await TcpProxy.start({ target: server.port });
+    const client = await connect(proxy.connectString, { backOff: QUICK, ...options });
+    const observer = await connect(`127.0.0.1:${server.port}`);
+    return new FaultSite(server, proxy, client, observer);
+  }
+
+  private constructor(server: TestServer | ServerProcess, proxy: TcpProxy, client: Client, observer: Client) {
+    this.server = server;
+    this.proxy = proxy;
+    this.client = client;
+    this.observer = observer;
+    this.states = new StateLog(client);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    await this.observer.close();
+    await this.proxy.stop();
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+/** Pauses of a client that is to come back at once. Milliseconds. */
+export const QUICK: { readonly minMs: number; readonly maxMs: number } = { minMs: 1, maxMs: 5 };

@@ -71,6 +71,19 @@ export class ClientSession implements SessionListener {
     return this.#ownership.signal;
   }
 
+  /**
+   * Ends before there was a connection.
+   *
+   * @returns what was tried in vain; the attempt in hand only where nothing else is known of that address, since it may
+   *   have been about to fail as the others did
+   */
+  giveUp(reason: string): readonly FailedAttempt[] {
+    const known = new Set(this.failedAttempts.map(addressOf));
+    const count = this.failedAttempts.length;
+    this.host.giveUp(reason);
+    return this.failedAttempts.filter((attempt, i) => i < count || !known.has(addressOf(attempt)));
+  }
+
   onState(change: StateChange): void {
     this.reason = change.reason;
     if (isConnectedState(change.state)) {
@@ -94,6 +107,10 @@ export class ClientSession implements SessionListener {
     this.failedAttempts.push(attempt);
     if (this.failedAttempts.length > ATTEMPTS_KEPT) this.failedAttempts.shift();
   }
+}
+
+function addressOf({ host, port, address }: FailedAttempt): string {
+  return `${host} ${port} ${address}`;
 }
 
 const ATTEMPTS_KEPT = 1000;

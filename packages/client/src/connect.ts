@@ -32,8 +32,7 @@ export async function connect(
       timeoutMs: settings.connectTimeoutMs,
     });
   } catch (error) {
-    const attempts = session.failedAttempts;
-    session.host.end('the first connection was given up');
+    const attempts = session.giveUp('the first connection was given up');
     if (error instanceof TimeoutError) throw new ConnectError(attempts, error);
     if (error instanceof AbortedError || error instanceof AuthFailedError) throw error;
     throw new ConnectError(attempts, error);

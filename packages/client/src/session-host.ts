@@ -41,6 +41,12 @@ export class SessionHost implements SessionEffects {
     this.armTimer();
   }
 
+  /** Ends before a server was found. */
+  giveUp(reason: string): void {
+    this.session.giveUp(reason);
+    this.armTimer();
+  }
+
   /** Wanted after a command that may have changed the session's deadlines. */
   armTimer(): void {
     const deadlineMs = this.session.nextDeadlineMs();

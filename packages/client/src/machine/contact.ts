@@ -114,6 +114,12 @@ export class Contact {
     this.#dialer.prefer(host);
   }
 
+  /** Ends the search for good. What is being tried at this moment has failed, too. */
+  giveUp(): void {
+    this.#dialer.giveUp(`${this.#missing} until the search was given up`);
+    this.stop();
+  }
+
   stop(): void {
     this.#dialer.stop();
     this.#abandonAttempt();
@@ -187,8 +193,13 @@ export class Contact {
   /** Wanted at `deadlineMs`. A pause of zero is over at once. */
   onTick(): void {
     if (!this.#dialer.onTick(this.#clock.monotonicMs())) return;
-    const what = this.#handshake === null ? 'no connection' : 'no answer to the connect request';
-    this.fail('timed-out', `${what} within ${this.#options.attemptTimeoutMs} ms`);
+    this.fail('timed-out', `${this.#missing} within ${this.#options.attemptTimeoutMs} ms`);
+  }
+
+  /** What the attempt in hand is waiting for, in words. */
+  get #missing(): string {
+    if (this.#dialer.isResolving) return 'no answer of the name service';
+    return this.#handshake === null ? 'no connection' : 'no answer to the connect request';
   }
 
   #abandonAttempt(): void {

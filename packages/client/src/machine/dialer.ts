@@ -74,6 +74,17 @@ export class Dialer {
     this.stop();
   }
 
+  /** The name of the host being tried has not been looked up yet. */
+  get isResolving(): boolean {
+    return this.#phase === 'resolving';
+  }
+
+  /** Ends the search for good. What is being tried at this moment has taken too long. */
+  giveUp(detail: string): void {
+    if (this.#phase === 'resolving' || this.#phase === 'trying') this.#report('timed-out', detail);
+    this.stop();
+  }
+
   stop(): void {
     this.#phase = 'idle';
     this.#wakeAtMs = Number.POSITIVE_INFINITY;
@@ -98,9 +109,7 @@ export class Dialer {
   /** The attempt came to nothing: the next one follows by itself. */
   fail(nowMs: number, failure: AttemptFailure, detail: string): void {
     if (this.#phase !== 'resolving' && this.#phase !== 'trying') return;
-    const { host, port } = this.#host!;
-    const address = this.#phase === 'trying' ? (this.#target?.address ?? null) : null;
-    this.#effects.onAttemptFailed({ host, port, address, failure, detail });
+    this.#report(failure, detail);
     if (this.#addresses.length > 0) {
       this.#tryNextAddress(nowMs);
       return;
@@ -138,6 +147,12 @@ export class Dialer {
     this.#wakeAtMs = nowMs + this.#attemptMs;
     this.#target = { ...this.#host!, address };
     this.#effects.open(this.#target);
+  }
+
+  #report(failure: AttemptFailure, detail: string): void {
+    const { host, port } = this.#host!;
+    const address = this.#phase === 'trying' ? (this.#target?.address ?? null) : null;
+    this.#effects.onAttemptFailed({ host, port, address, failure, detail });
   }
 
   #pause(nowMs: number, ms: number): void {

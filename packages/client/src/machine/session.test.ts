@@ -70,6 +70,29 @@ describe('the way to a server', () => {
     expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.9' }]);
   });
 
+  test('a search that is given up tells what it was waiting for at that moment', () => {
+    const resolving = new ScriptedWorld();
+    resolving.session.start();
+    resolving.session.giveUp('enough');
+    const dialling = new ScriptedWorld();
+    dialling.session.start();
+    dialling.run();
+    dialling.session.giveUp('enough');
+    const shaking = new ScriptedWorld();
+    shaking.session.start();
+    shaking.open();
+    shaking.session.giveUp('enough');
+    const told = [resolving, dialling, shaking].map(({ attempts }) => attempts);
+    const attempt = { host: 'one', port: 2181, address: '10.0.0.1', failure: 'timed-out' };
+    expect(told).toEqual([
+      [{ ...attempt, address: null, detail: 'no answer of the name service until the search was given up' }],
+      [{ ...attempt, detail: 'no connection until the search was given up' }],
+      [{ ...attempt, detail: 'no answer to the connect request until the search was given up' }],
+    ]);
+    expect(shaking.isOpen).toBe(false);
+    expect(shaking.states.map(({ state, reason }) => [state, reason])).toEqual([['closed', 'enough']]);
+  });
+
   test.each([
     ['that never opens', (_world: ScriptedWorld) => {}, 'timed-out', 'no connection within 3000 ms'],
     [

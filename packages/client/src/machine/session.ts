@@ -260,6 +260,12 @@ export class Session {
     this.#isClosing = true;
   }
 
+  /** Ends before a server was found. What is being tried at this moment is told as an attempt that failed. */
+  giveUp(reason: string): void {
+    this.#contact.giveUp();
+    this.end('closed', reason);
+  }
+
   /** Ends at once, without telling the server. */
   end(state: 'closed' | 'auth-failed', reason: string): void {
     if (this.#hasEnded) return;

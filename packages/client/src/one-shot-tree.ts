@@ -193,6 +193,7 @@ export class OneShotTree implements WatchListener {
       });
       if (this.#isOver) return round;
       if (failure !== null) await this.#recover(failure);
+      if (this.#known.size + next.length > ZNODES_MAX) throw this.#tooLarge();
       level = next;
     }
     return round;
@@ -256,7 +257,6 @@ export class OneShotTree implements WatchListener {
     else {
       known = { stat, children: NO_CHILDREN };
       this.#known.set(path, known);
-      if (this.#known.size > ZNODES_MAX) throw this.#tooLarge();
     }
     return names === null || !this.#isRecursive ? [] : this.#compareChildren(path, known, names, round);
   }

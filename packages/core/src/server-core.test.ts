@@ -252,6 +252,27 @@ describe('a client that does not read', () => {
     expect(lengths).toEqual([68, ...Array.from({ length: 20 }, () => 200_072), 68, 73]);
   });
 
+  it('is disconnected when what it asked before a write of its own would fill the memory; the write is applied', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    ask(server, client, create('/big', CreateMode.persistent, 300_000));
+    server.isDiskHeld = true;
+    client.send({ op: OpCode.setData, path: '/big', data: new Uint8Array(900_000), version: -1 });
+    for (let i = 0; i < 1000; i++) client.send(getData('/big'));
+    client.send({ op: OpCode.setData, path: '/big', data: new Uint8Array(7), version: -1 });
+    server.run();
+    client.isDeaf = true;
+    server.isDiskHeld = false;
+    server.run();
+    expect(client.isClosed).toBe(true);
+    expect(client.queuedBytes).toBeLessThan(20 * 1024 * 1024);
+    const other = server.connect();
+    other.send(getData('/big'));
+    server.run();
+    const [reply] = other.takeArrivals();
+    expect(reply?.kind === 'reply' && reply.body.length).toBe(4 + 7 + 68);
+  });
+
   it('is disconnected when events alone fill its output, and nobody else notices', () => {
     const server = new TestServer();
     const writer = server.connect();

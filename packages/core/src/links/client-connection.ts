@@ -102,6 +102,10 @@ export class ClientConnection implements SessionClient, StreamEvents {
     return this.#output.isFull;
   }
 
+  get hasTooMuchOutput(): boolean {
+    return this.#output.queuedBytes > OUTPUT_BYTES_MAX;
+  }
+
   /* ------------------------------------------------------------------------------------------- input ---- */
 
   onBytes(chunk: Uint8Array): void {
@@ -357,9 +361,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
     this.#write().raw(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
-    if (this.#output.queuedBytes > OUTPUT_BYTES_MAX) {
-      this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
-    }
+    if (this.hasTooMuchOutput) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
   }
 
   /**

@@ -4,7 +4,7 @@ import type { OutputPool } from './output-pool.ts';
 
 /** Bytes queued for a client from which on no further request of it is answered. */
 const BYTES_HIGH = 1024 * 1024;
-/** Bytes at which a client that is sent events all the same is disconnected. */
+/** Bytes at which a client is disconnected that is sent events, or replies before its own next write, all the same. */
 export const OUTPUT_BYTES_MAX: number = 16 * 1024 * 1024;
 
 /**

@@ -15,10 +15,14 @@ export interface Client extends Watcher {
   readonly waiting: WaitingRequest[];
   /** True when so many replies are queued that no further request should be answered for now. */
   readonly isOutputFull: boolean;
+  /** True when more is queued than any client may leave untaken: it is to be disconnected. */
+  readonly hasTooMuchOutput: boolean;
   /** Starts a reply. Its record is written to the returned writer; `endReply` completes it. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter;
   /** @param receivedMs when the request came, monotonic milliseconds, for the latency */
   endReply(receivedMs: number): void;
+  /** Closes; what is queued is lost. */
+  close(reason: string): void;
   /** Closes once everything written has left. */
   closeAfterReplies(reason: string): void;
 }

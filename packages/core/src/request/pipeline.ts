@@ -251,7 +251,8 @@ export class Pipeline {
   /**
    * The client's oldest write is about to be applied. What it asked before is answered now, so that it does not see the
    * write: a sync behind somebody else's write that was committed together with this one, and reads that wait because
-   * the client is slow to take its replies.
+   * the client is slow to take its replies. The write waits for nobody, so a client that has asked for more than may be
+   * queued is disconnected.
    */
   #answerBeforeWrite(client: Client): void {
     while (client.waiting.length > 0 && client.isOpen) {
@@ -259,6 +260,7 @@ export class Pipeline {
       if (oldest.kind === 'write') return;
       client.waiting.shift();
       this.#answer(client, oldest);
+      if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
     }
   }
 

@@ -1,5 +1,17 @@
 export { type Acl, type ClientInfo, Perm } from '@meerkat/protocol';
-export * from './acl.ts';
+export {
+  type AclMaker,
+  type AuthCredentials,
+  acl,
+  CREATOR_ALL,
+  digestAuth,
+  digestId,
+  formatPerms,
+  OPEN,
+  type Perms,
+  parsePerms,
+  READ_ONLY,
+} from './acl.ts';
 export { Client } from './client.ts';
 export type { Stall } from './client-session.ts';
 export type { Clock } from './clock.ts';
@@ -18,7 +30,55 @@ export type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ens
 export type { ExpectedVersionOptions } from './conveniences/idempotent.ts';
 export type { Change, UpdateOptions, UpdateOrCreateOptions } from './conveniences/update.ts';
 export type { Data } from './data.ts';
-export * from './errors.ts';
+export { instrument, type OpenTelemetryApi } from './diagnostics/opentelemetry.ts';
+export type { RequestTrace } from './diagnostics/trace-request.ts';
+export {
+  AbortedError,
+  type AnyZooKeeperError,
+  ApiError,
+  AuthFailedError,
+  BadArgumentsError,
+  BadReplyError,
+  BadVersionError,
+  ClosedError,
+  ConnectError,
+  ConnectionLossError,
+  DataInconsistencyError,
+  EphemeralOnLocalSessionError,
+  InvalidAclError,
+  InvalidCallbackError,
+  isZooKeeperError,
+  MarshallingError,
+  NewConfigNoQuorumError,
+  NoAuthError,
+  NoChildrenForEphemeralsError,
+  NodeExistsError,
+  NoNodeError,
+  NotEmptyError,
+  NotReadOnlyError,
+  NoWatcherError,
+  OperationTimeoutError,
+  type Outcome,
+  QuotaExceededError,
+  ReconfigDisabledError,
+  ReconfigInProgressError,
+  RequestTimeoutError,
+  RequestTooLargeError,
+  RuntimeInconsistencyError,
+  SaslRequiredError,
+  SessionExpiredError,
+  SessionLostError,
+  SessionMovedError,
+  SystemError,
+  ThrottledError,
+  TimeoutError,
+  TransactionError,
+  UnimplementedError,
+  UnknownCodeError,
+  UnknownSessionError,
+  type ZooKeeperCode,
+  ZooKeeperError,
+} from './errors.ts';
 export type { BackOff } from './machine/dialer.ts';
 export type { AttemptFailure, FailedAttempt, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
 export type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts';
@@ -55,6 +115,6 @@ export {
   type TlsOptions,
 } from './transport/node-transport.ts';
 export type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
-export type { WatchStreamEvent } from './watch-buffer.ts';
-export type { WatchMode } from './watch-source.ts';
+export type { WatchGap, WatchStreamEvent } from './watch-buffer.ts';
+export type { GapReason, WatchMode } from './watch-source.ts';
 export type { WatchOptions, WatchStream } from './watch-stream.ts';

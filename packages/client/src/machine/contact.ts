@@ -61,6 +61,8 @@ export class Contact {
   #server: Target | null = null;
   /** This attempt only asks whether the session is gone. */
   #isInquiry = false;
+  /** Monotonic milliseconds. */
+  #noInquiryBeforeMs = 0;
 
   constructor(
     options: ContactOptions,
@@ -139,8 +141,10 @@ export class Contact {
     const step = this.#handshake?.onFrame(bytes, start, end);
     switch (step?.kind) {
       case 'accepted':
-        if (this.#isInquiry) this.fail('not-serving', 'it is behind what this session has seen');
-        else {
+        if (this.#isInquiry) {
+          this.#noInquiryBeforeMs = this.#clock.monotonicMs() + 2 * step.session.timeoutMs;
+          this.fail('not-serving', 'it is behind what this session has seen');
+        } else {
           this.#handshake = null;
           this.#dialer.succeed();
           this.#events.onAccepted(step.session);
@@ -168,7 +172,8 @@ export class Contact {
   /**
    * A server closes the connection without a word when it has no quorum, is full, or has not seen the zxid that this
    * session has seen. The last may be for ever: the data may have been restored from an old copy. So, once the session
-   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session.
+   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session. If it
+   * does, asking has kept the session alive there, so it is given the time to forget it before it is asked again.
    */
   onStreamClosed(failure: AttemptFailure | null, detail: string): void {
     const handshake = this.#handshake;
@@ -176,7 +181,7 @@ export class Contact {
     else if (handshake.isInSasl)
       this.fail('sasl', `the connection was closed in the middle of the exchange: ${detail}`);
     else if (failure === 'tls') this.fail('tls', detail);
-    else if (!this.#isInquiry && this.#events.wantsInquiry()) {
+    else if (!this.#isInquiry && this.#clock.monotonicMs() >= this.#noInquiryBeforeMs && this.#events.wantsInquiry()) {
       this.#abandonAttempt();
       this.#isInquiry = true;
       this.#dialer.tryAgain(this.#clock.monotonicMs());

@@ -460,6 +460,46 @@ describe('expiry', () => {
     expect(world.session.state).toBe('lost');
     expect(world.attempts.at(-1)).toMatchObject({ detail: 'it is behind what this session has seen' });
   });
+
+  test('a server that is behind has the time to forget the session before it is asked about it again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    world.open();
+    world.close();
+    world.open();
+    world.acceptSession(0x77, 4000);
+    const acceptedAtMs = world.nowMs;
+    /** The next attempt, closed by the server if it names a zxid. @returns whether it was an inquiry */
+    const attempt = (): boolean => {
+      while (!world.isOpen) world.advance(50);
+      const isInquiry = new DataView(world.open().buffer).getBigInt64(8) === 0n;
+      if (!isInquiry) world.close();
+      return isInquiry;
+    };
+    let attempts = 0;
+    while (!attempt()) attempts++;
+    expect(attempts).toBeGreaterThan(2);
+    expect(world.nowMs - acceptedAtMs).toBeGreaterThanOrEqual(8000);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x99);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x99n });
+  });
+
+  test('the loss of an expired session names it', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    expect(world.states.at(-1)).toMatchObject({ state: 'lost', sessionId: 0x77n });
+    expect(world.session.identity).toBeNull();
+  });
 });
 
 describe('the end', () => {

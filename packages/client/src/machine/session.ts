@@ -367,11 +367,11 @@ export class Session {
     if (!this.#isConfirmed) return false;
     // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
     if (isInquiry) this.#lastZxid = 0;
+    const reason = `${this.#contact.serverName} says that the session has expired`;
+    if (this.#state !== 'lost') this.#lose('session-expired', reason);
     this.#isConfirmed = false;
     this.#sessionId = 0n;
     this.#password = NO_PASSWORD;
-    const reason = `${this.#contact.serverName} says that the session has expired`;
-    if (this.#state !== 'lost') this.#lose('session-expired', reason);
     if (!this.#hasEnded) this.#contact.begin(true);
     return true;
   }

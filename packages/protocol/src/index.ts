@@ -7,6 +7,18 @@ export * from './records/connect.ts';
 export * from './records/data.ts';
 export * from './records/election.ts';
 export {
+  type ElectionHello,
+  HELLO_ADDRESS_BYTES_MAX,
+  HelloVersion,
+  measureElectionHello,
+  readElectionHello,
+  writeElectionHello,
+} from './records/election-hello.ts';
+export { formatHostPort, type HostPort } from './records/host-port.ts';
+export * from './records/leader-packets.ts';
+export * from './records/learner-packets.ts';
+export * from './records/membership.ts';
+export {
   type MultiOp,
   type MultiReadOp,
   type MultiReadRequest,
@@ -16,6 +28,16 @@ export {
   writeMultiHeader,
 } from './records/multi.ts';
 export { PlainCreate } from './records/plain-create.ts';
+export {
+  type AuthId,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+  type QuorumPacket,
+  readQuorumPacket,
+  type UnknownPacket,
+  writeQuorumPacket,
+} from './records/quorum.ts';
+export { QuorumPacketScanner } from './records/quorum-packet-scanner.ts';
 export {
   AddWatchMode,
   type AddWatchRequest,
@@ -36,6 +58,7 @@ export {
   writeRequest,
 } from './records/requests.ts';
 export * from './records/responses.ts';
+export * from './records/snap-stream.ts';
 export * from './records/txn.ts';
 export {
   type CheckRequest,

@@ -1,0 +1,201 @@
+/**
+ * What a follower or an observer sends to its leader (LearnerHandler reads it, Learner and its processors write it).
+ *
+ *     FOLLOWERINFO, OBSERVERINFO   zxid (acceptedEpoch, 0)   long serverId, int protocolVersion, long configVersion
+ *     ACKEPOCH                     last zxid of its log      int currentEpoch, −1 when it is not to be counted
+ *     ACK                          zxid, (epoch, 0)          –
+ *     PING                         as it came                (long sessionId, int timeoutMs)*
+ *     REVALIDATE                   −1                        long sessionId, int timeoutMs
+ *     REQUEST                      −1                        long sessionId, int cxid, int op, body; authInfo of the client
+ */
+import { EMPTY_BYTES, JuteReader } from '../jute/reader.ts';
+import type { JuteWriter } from '../jute/writer.ts';
+import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
+import {
+  type AuthId,
+  beginQuorumPacket,
+  endQuorumPacket,
+  PacketType,
+  type QuorumPacket,
+  readQuorumPacket,
+  type UnknownPacket,
+  writeQuorumPacket,
+} from './quorum.ts';
+
+/** The first packet: who the learner is, and whether it votes or observes. */
+export interface LearnerInfoPacket {
+  readonly type: typeof PacketType.followerInfo | typeof PacketType.observerInfo;
+  /** (acceptedEpoch, 0) */
+  readonly zxid: Zxid;
+  /** null: an observer of an old release that does not tell its id. */
+  readonly serverId: number | null;
+  /** QUORUM_PROTOCOL_VERSION; less from servers before 3.4, which cannot be answered. */
+  readonly protocolVersion: number;
+  /** Version of the membership that it follows; null before 3.5. A newer one than the leader's ends the connection. */
+  readonly configVersion: Zxid | null;
+}
+
+export interface AckEpochPacket {
+  readonly type: typeof PacketType.ackEpoch;
+  /** Last zxid in the learner's log; −1 when its data cannot be trusted. */
+  readonly zxid: Zxid;
+  /** Epoch whose history it has adopted; −1: it had accepted this epoch before and is not to be counted again. */
+  readonly currentEpoch: number;
+}
+
+/** The zxid is in the learner's log, and so is all before it; (epoch, 0) acknowledges NEWLEADER and UPTODATE. */
+export interface AckPacket {
+  readonly type: typeof PacketType.ack;
+  readonly zxid: Zxid;
+}
+
+export interface SessionTimeout {
+  readonly sessionId: bigint;
+  readonly timeoutMs: number;
+}
+
+/** Answers a ping with the sessions that the learner has heard from since the last one. */
+export interface PingReplyPacket {
+  readonly type: typeof PacketType.ping;
+  readonly zxid: Zxid;
+  readonly sessions: readonly SessionTimeout[];
+}
+
+/** Asks whether a session is alive that a client wants to go on with at the learner. */
+export interface RevalidateRequestPacket extends SessionTimeout {
+  readonly type: typeof PacketType.revalidate;
+}
+
+/** A write or sync of one of the learner's clients. */
+export interface ForwardedRequestPacket {
+  readonly type: typeof PacketType.request;
+  readonly sessionId: bigint;
+  /** The xid that the client gave the request. */
+  readonly cxid: number;
+  readonly op: number;
+  /**
+   * The record of the request as the client sent it, which nobody has read yet: when it is malformed the client is to
+   * blame and not the learner. Of createSession it is the timeout, an int.
+   */
+  readonly body: Uint8Array;
+  readonly authInfo: readonly AuthId[];
+}
+
+export type LearnerPacket =
+  | LearnerInfoPacket
+  | AckEpochPacket
+  | AckPacket
+  | PingReplyPacket
+  | RevalidateRequestPacket
+  | ForwardedRequestPacket
+  | UnknownPacket;
+
+export function writeLearnerPacket(writer: JuteWriter, packet: Exclude<LearnerPacket, UnknownPacket>): void {
+  switch (packet.type) {
+    case PacketType.followerInfo:
+    case PacketType.observerInfo:
+      writeLearnerInfo(writer, packet);
+      return;
+    case PacketType.ackEpoch: {
+      const at = beginQuorumPacket(writer, packet.type, packet.zxid);
+      writer.int(packet.currentEpoch);
+      endQuorumPacket(writer, at);
+      return;
+    }
+    case PacketType.ack:
+      writeQuorumPacket(writer, packet.type, packet.zxid, null);
+      return;
+    case PacketType.ping: {
+      const at = beginQuorumPacket(writer, packet.type, packet.zxid);
+      for (const { sessionId, timeoutMs } of packet.sessions) {
+        writer.longBig(sessionId);
+        writer.int(timeoutMs);
+      }
+      endQuorumPacket(writer, at);
+      return;
+    }
+    case PacketType.revalidate: {
+      const at = beginQuorumPacket(writer, packet.type, ZXID_NONE);
+      writer.longBig(packet.sessionId);
+      writer.int(packet.timeoutMs);
+      endQuorumPacket(writer, at);
+      return;
+    }
+    case PacketType.request: {
+      const at = beginQuorumPacket(writer, packet.type, ZXID_NONE);
+      writer.longBig(packet.sessionId);
+      writer.int(packet.cxid);
+      writer.int(packet.op);
+      writer.raw(packet.body);
+      endQuorumPacket(writer, at, packet.authInfo);
+      return;
+    }
+  }
+}
+
+/** Reads a packet that is there as a whole; `body` is a view. @returns null when it is malformed: the link is closed */
+export function readLearnerPacket(reader: JuteReader): LearnerPacket | null {
+  const packet = readQuorumPacket(reader);
+  if (packet === null) return null;
+  const data = packet.data ?? EMPTY_BYTES;
+  DATA.reset(data, 0, data.length);
+  const payload = readPayload(packet, DATA);
+  return DATA.failed ? null : payload;
+}
+
+/** The reader of the packet's data, used up before anything else is read. The packet's reader has checked their length. */
+const DATA = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
+
+/** Bytes behind the fields that are known are not looked at, as Apache's server does not. */
+function readPayload(packet: QuorumPacket, data: JuteReader): LearnerPacket | null {
+  const { type, zxid } = packet;
+  switch (type) {
+    case PacketType.followerInfo:
+    case PacketType.observerInfo:
+      return readLearnerInfo(type, zxid, data);
+    case PacketType.ackEpoch:
+      return { type, zxid, currentEpoch: data.int() };
+    case PacketType.ack:
+      return { type, zxid };
+    case PacketType.ping:
+      return { type, zxid, sessions: readSessions(data) };
+    case PacketType.revalidate:
+      return { type, sessionId: data.longBig(), timeoutMs: data.int() };
+    case PacketType.request: {
+      const sessionId = data.longBig();
+      const cxid = data.int();
+      const op = data.int();
+      const body = data.bytes.subarray(data.position, data.end);
+      return { type, sessionId, cxid, op, body, authInfo: packet.authInfo };
+    }
+    default:
+      return { type: null, typeNumber: type };
+  }
+}
+
+function writeLearnerInfo(writer: JuteWriter, packet: LearnerInfoPacket): void {
+  const at = beginQuorumPacket(writer, packet.type, packet.zxid);
+  if (packet.serverId !== null) {
+    writer.long(packet.serverId);
+    writer.int(packet.protocolVersion);
+    if (packet.configVersion !== null) writer.long(packet.configVersion);
+  }
+  endQuorumPacket(writer, at);
+}
+
+const PRE_ZAB_VERSION = 1;
+
+/** The record has grown over the releases: what is missing at its end was not known to the sender. */
+function readLearnerInfo(type: LearnerInfoPacket['type'], zxid: Zxid, data: JuteReader): LearnerInfoPacket | null {
+  const serverId = data.remaining > 0 ? data.long() : null;
+  const protocolVersion = data.remaining >= 4 ? data.int() : PRE_ZAB_VERSION;
+  const configVersion = data.remaining >= 8 ? data.long() : null;
+  if (configVersion !== null && !isZxid(configVersion)) return null;
+  return { type, zxid, serverId, protocolVersion, configVersion };
+}
+
+function readSessions(data: JuteReader): readonly SessionTimeout[] {
+  const sessions: SessionTimeout[] = [];
+  while (data.remaining > 0 && !data.failed) sessions.push({ sessionId: data.longBig(), timeoutMs: data.int() });
+  return sessions;
+}

@@ -1,0 +1,109 @@
+/**
+ * The envelope of everything that a learner and its leader say to each other on the quorum port (QuorumPacket). Packets
+ * follow each other without framing, see `QuorumPacketScanner`.
+ *
+ *     packet := int type, long zxid, buffer data, vector<Id> authInfo                       (20 bytes at least)
+ *     Id     := ustring scheme, ustring id
+ *
+ * What `data` holds depends on the type and on who sends it: `LearnerPacket` and `LeaderPacket`.
+ */
+import type { JuteReader } from '../jute/reader.ts';
+import type { JuteWriter } from '../jute/writer.ts';
+import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
+
+/** Numbers of the packets (Leader). What the Zab paper calls them stands beside. */
+export const PacketType = {
+  request: 1,
+  proposal: 2,
+  ack: 3,
+  commit: 4,
+  ping: 5,
+  revalidate: 6,
+  sync: 7,
+  inform: 8,
+  commitAndActivate: 9,
+  /** NEWLEADER; the learner's ACK of it is the paper's ACK-LD. */
+  newLeader: 10,
+  /** CEPOCH */
+  followerInfo: 11,
+  /** COMMIT-LD */
+  upToDate: 12,
+  diff: 13,
+  trunc: 14,
+  snap: 15,
+  /** CEPOCH of an observer */
+  observerInfo: 16,
+  /** NEWEPOCH */
+  leaderInfo: 17,
+  /** ACK-E */
+  ackEpoch: 18,
+  informAndActivate: 19,
+} as const;
+export type PacketType = (typeof PacketType)[keyof typeof PacketType];
+
+/** Version of the protocol between learner and leader, Zab 1.0: the only one that both sides here speak. */
+export const QUORUM_PROTOCOL_VERSION = 0x10000;
+
+/** Who a client is in one scheme; both parts may be null, as in an ACL. */
+export interface AuthId {
+  readonly scheme: string | null;
+  readonly id: string | null;
+}
+
+export interface QuorumPacket {
+  readonly type: number;
+  readonly zxid: Zxid;
+  readonly data: Uint8Array | null;
+  /** Empty for a null vector, which all but REQUEST have. */
+  readonly authInfo: readonly AuthId[];
+}
+
+/** A packet of a type that we do not know, or that is not for us to receive. It still shows that the peer lives. */
+export interface UnknownPacket {
+  readonly type: null;
+  readonly typeNumber: number;
+}
+
+/** Reads a packet; `data` is a view into the reader's bytes. @returns null when the bytes are none, or its zxid is not exact */
+export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
+  const type = reader.int();
+  const zxid = reader.long();
+  const data = reader.buffer();
+  const authInfo = readAuthInfo(reader);
+  return reader.failed || !isZxid(zxid) ? null : { type, zxid, data, authInfo };
+}
+
+/** Writes a packet whose data are there as bytes, and whose authInfo is null. */
+export function writeQuorumPacket(writer: JuteWriter, type: PacketType, zxid: Zxid, data: Uint8Array | null): void {
+  writer.int(type);
+  writer.long(zxid);
+  writer.buffer(data);
+  writer.int(-1);
+}
+
+/** Begins a packet whose data the caller writes next. @returns what `endQuorumPacket` needs */
+export function beginQuorumPacket(writer: JuteWriter, type: PacketType, zxid: Zxid = ZXID_NONE): number {
+  writer.int(type);
+  writer.long(zxid);
+  return writer.beginFrame();
+}
+
+export function endQuorumPacket(writer: JuteWriter, lengthAt: number, authInfo: readonly AuthId[] | null = null): void {
+  writer.endFrame(lengthAt);
+  writer.int(authInfo === null ? -1 : authInfo.length);
+  for (const { scheme, id } of authInfo ?? []) {
+    writer.ustring(scheme);
+    writer.ustring(id);
+  }
+}
+
+const NO_AUTH_INFO: readonly AuthId[] = Object.freeze([]);
+const AUTH_ID_BYTES_MIN = 8;
+
+function readAuthInfo(reader: JuteReader): readonly AuthId[] {
+  const count = reader.vectorLength(AUTH_ID_BYTES_MIN);
+  if (count === 0) return NO_AUTH_INFO;
+  const list: AuthId[] = [];
+  for (let i = 0; i < count && !reader.failed; i++) list.push({ scheme: reader.ustring(), id: reader.ustring() });
+  return list;
+}

@@ -1,0 +1,27 @@
+/**
+ * What follows a SNAP packet: a snapshot, not framed in any way (LearnerHandler, Learner).
+ *
+ *     stream    := sessions acls znodes "/" signature
+ *     signature := ustring "BenWasHere"                                                     (14 bytes)
+ *
+ * Everything before the signature is the body of a snapshot file, without the file's header, checksum and digest. Its
+ * reader knows where the body ends; that the signature stands there shows that both sides mean the same place. The
+ * next packet follows at once.
+ */
+import type { JuteWriter } from '../jute/writer.ts';
+
+/** Bytes of the signature, its length included. */
+export const SNAP_SIGNATURE_BYTES = 14;
+
+export function writeSnapSignature(writer: JuteWriter): void {
+  writer.raw(SIGNATURE);
+}
+
+/** Whether the signature stands at `at`, where SNAP_SIGNATURE_BYTES have come. */
+export function isSnapSignatureAt(bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < SNAP_SIGNATURE_BYTES; i++) if (bytes[at + i] !== SIGNATURE[i]) return false;
+  return true;
+}
+
+/** int 10, "BenWasHere" */
+const SIGNATURE: Uint8Array = Uint8Array.from([0, 0, 0, 10, ...new TextEncoder().encode('BenWasHere')]);

@@ -1,8 +1,10 @@
+import type { Request } from '@meerkat/protocol';
 import type { ClientRequester } from './client-requester.ts';
+import type { ClientSession } from './client-session.ts';
 import type { Clock } from './clock.ts';
 import { isConnectedState } from './machine/state.ts';
 import type { WatchListener } from './machine/watches.ts';
-import type { CallOptions, Requester } from './requester.ts';
+import type { About, CallOptions, Requester, WatchHandle } from './requester.ts';
 import { waitForState } from './states.ts';
 
 /** What watches need of the session besides requests. */
@@ -20,24 +22,56 @@ export interface WatchPorts extends Requester {
 
 /** The ports that a client has. */
 export function makeWatchPorts(requester: ClientRequester): WatchPorts {
-  const { session } = requester;
-  return {
-    session,
-    clock: session.clock,
-    get sessionId() {
-      return session.session.identity?.id ?? 0n;
-    },
-    absolute: (path, operation) => requester.absolute(path, operation),
-    relative: (path) => requester.relative(path),
-    request: (request, options, about, listener) => requester.request(request, options, about, listener),
-    addWatch: (path, isRecursive, listener, options, about) =>
-      requester.addWatch(path, isRecursive, listener, options, about),
-    whenConnected: (options) => waitForState(session, isConnectedState, 'watch', options),
-    forgetOneShots(path, listener) {
-      const { watches } = session.session;
-      watches.remove('data', path, listener);
-      watches.remove('exist', path, listener);
-      watches.remove('child', path, listener);
-    },
-  };
+  return new ClientWatchPorts(requester);
+}
+
+class ClientWatchPorts implements WatchPorts {
+  readonly session: ClientSession;
+  readonly #requester: ClientRequester;
+
+  constructor(requester: ClientRequester) {
+    this.session = requester.session;
+    this.#requester = requester;
+  }
+
+  get sessionId(): bigint {
+    return this.session.session.identity?.id ?? 0n;
+  }
+
+  get clock(): Clock {
+    return this.session.clock;
+  }
+
+  absolute(path: string, operation: string): string {
+    return this.#requester.absolute(path, operation);
+  }
+
+  relative(path: string): string {
+    return this.#requester.relative(path);
+  }
+
+  request<T>(request: Request, options: CallOptions | undefined, about: About, listener?: WatchListener): Promise<T> {
+    return this.#requester.request(request, options, about, listener);
+  }
+
+  addWatch(
+    path: string,
+    isRecursive: boolean,
+    listener: WatchListener,
+    options: CallOptions | undefined,
+    about: About,
+  ): Promise<WatchHandle> {
+    return this.#requester.addWatch(path, isRecursive, listener, options, about);
+  }
+
+  whenConnected(options: CallOptions): Promise<void> {
+    return waitForState(this.session, isConnectedState, 'watch', options);
+  }
+
+  forgetOneShots(path: string, listener: WatchListener): void {
+    const { watches } = this.session.session;
+    watches.remove('data', path, listener);
+    watches.remove('exist', path, listener);
+    watches.remove('child', path, listener);
+  }
 }

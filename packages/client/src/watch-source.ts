@@ -27,7 +27,7 @@ export interface WatchSink {
  * A watch that stays until it is closed: a persistent one where the service has such watches (3.6 and newer), one-shot
  * watches that are armed again where it does not. Tells its sink nothing once `close` was called.
  */
-export class WatchSource {
+export class WatchSource implements WatchListener, WatchSink {
   /** Armed. Rejects when that is not possible, or `close` came first; nobody has to catch that. */
   readonly ready: Promise<void>;
   readonly #ports: WatchPorts;
@@ -36,8 +36,8 @@ export class WatchSource {
   readonly #about: About;
   readonly #relative: RelativePath;
   readonly #ready: Deferred<void> = makeQuietDeferred();
-  /** Gives up arming. */
-  readonly #arming = new AbortController();
+  /** Gives up arming; null once that is over. */
+  #arming: AbortController | null = new AbortController();
   #mode: WatchMode | null = null;
   #isOver = false;
   #handle: WatchHandle | null = null;
@@ -65,14 +65,17 @@ export class WatchSource {
   /** Ends it with an error. */
   fail(error: Error): void {
     if (this.#isOver) return;
-    this.#stop(error);
+    this.#stop();
+    this.#ready.reject(error);
     this.#sink.onEnd(error);
   }
 
   /** Resolves when the server has forgotten the watch, or there is no connection to it. Never rejects. */
   async close(): Promise<void> {
     if (!this.#isOver) {
-      this.#stop(new AbortedError({ ...this.#about, detail: 'the watch was ended before it was armed' }));
+      const isEarly = this.#arming !== null;
+      this.#stop();
+      if (isEarly) this.#ready.reject(this.#endedEarly());
     }
     await this.#handle?.close();
   }
@@ -83,9 +86,10 @@ export class WatchSource {
       const absolute = ports.absolute(path, this.#about.operation);
       const isPersistent = await withAddWatch(ports.session, () => this.#addWatch(absolute));
       if (!isPersistent && !this.#isOver) {
-        this.#tree = new OneShotTree(ports, absolute, this.#isRecursive, this.#listener, this.#about);
+        this.#tree = new OneShotTree(ports, absolute, this.#isRecursive, this, this.#about);
         await this.#tree.armed;
       }
+      this.#arming = null;
       this.#mode = isPersistent ? 'persistent' : 'one-shot';
       if (this.#isOver) await this.#handle?.close();
       else this.#ready.resolve();
@@ -96,9 +100,11 @@ export class WatchSource {
 
   /** @returns false when the service knows no persistent watches */
   async #addWatch(path: string): Promise<boolean> {
+    // It was closed while somebody else asked the service whether it knows addWatch.
+    if (this.#arming === null) throw this.#endedEarly();
     const options = { signal: this.#arming.signal };
     try {
-      this.#handle = await this.#ports.addWatch(path, this.#isRecursive, this.#listener, options, this.#about);
+      this.#handle = await this.#ports.addWatch(path, this.#isRecursive, this, options, this.#about);
       return true;
     } catch (error) {
       if (error instanceof UnimplementedError) return false;
@@ -106,25 +112,44 @@ export class WatchSource {
     }
   }
 
-  #stop(error: Error): void {
-    this.#isOver = true;
-    this.#arming.abort();
-    this.#tree?.close();
-    this.#ready.reject(error);
+  #endedEarly(): Error {
+    return new AbortedError({ ...this.#about, detail: 'the watch was ended before it was armed' });
   }
 
-  /** Of the persistent watch, and of the one-shot watches in its place. */
-  readonly #listener: WatchListener & WatchSink = {
-    onWatchEvent: (event) => {
-      if (!this.#isOver) this.#sink.onEvent(relativeEvent(this.#relative, event));
-    },
-    onWatchSuspended() {},
-    onWatchRearmed: (sameSession) => this.#listener.onGap(sameSession ? 'reconnected' : 'new-session'),
-    onWatchEnded: (reason: WatchEnd) => this.fail(makeEndError(reason, this.#about)),
-    onEvent: (event) => this.#listener.onWatchEvent(event),
-    onGap: (reason) => {
-      if (!this.#isOver) this.#sink.onGap(reason);
-    },
-    onEnd: (error) => this.fail(error),
-  };
+  #stop(): void {
+    this.#isOver = true;
+    this.#arming?.abort();
+    this.#arming = null;
+    this.#tree?.close();
+  }
+
+  /* ------------------------------------------------------------------------ what the persistent watch tells ---- */
+
+  onWatchEvent(event: WatchEvent): void {
+    if (!this.#isOver) this.#sink.onEvent(relativeEvent(this.#relative, event));
+  }
+
+  onWatchSuspended(): void {}
+
+  onWatchRearmed(sameSession: boolean): void {
+    this.onGap(sameSession ? 'reconnected' : 'new-session');
+  }
+
+  onWatchEnded(reason: WatchEnd): void {
+    this.fail(makeEndError(reason, this.#about));
+  }
+
+  /* --------------------------------------------------------------- what the one-shot watches in its place tell ---- */
+
+  onEvent(event: WatchEvent): void {
+    this.onWatchEvent(event);
+  }
+
+  onGap(reason: GapReason): void {
+    if (!this.#isOver) this.#sink.onGap(reason);
+  }
+
+  onEnd(error: Error): void {
+    this.fail(error);
+  }
 }

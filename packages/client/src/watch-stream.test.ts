@@ -4,6 +4,7 @@ import type { Client } from './client.ts';
 import { connect } from './connect.ts';
 import { AbortedError, AuthFailedError, BadArgumentsError, ClosedError, NoAuthError } from './errors.ts';
 import { FakeWatchPorts } from './testing/fake-watch-ports.ts';
+import { drainMicrotasks } from './testing/virtual-surroundings.ts';
 import type { WatchGap, WatchStreamEvent } from './watch-buffer.ts';
 import { WatchStream } from './watch-stream.ts';
 
@@ -122,6 +123,19 @@ describe('on a scripted session', () => {
 
     await expect(stream.ready).rejects.toBeInstanceOf(AbortedError);
     expect(await take(stream, 1)).toEqual([]);
+  });
+
+  test('a stream that is closed while another one asks for the first watch of all asks for none', async () => {
+    const ports = new FakeWatchPorts();
+    const first = new WatchStream(ports, '/a');
+    const second = new WatchStream(ports, '/b');
+    await second.close();
+
+    ports.watch.arm();
+    await first.ready;
+    await drainMicrotasks();
+
+    expect(ports.watches.map(({ path }) => path)).toEqual(['/a']);
   });
 
   test('what was buffered is dropped by close', async () => {

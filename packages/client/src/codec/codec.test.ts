@@ -65,7 +65,7 @@ describe('json', () => {
   });
 
   test('a value that has no JSON is refused when it is written', () => {
-    expect(() => json().encode(undefined)).toThrow('a undefined cannot be written as JSON');
+    expect(() => json().encode(undefined)).toThrow('a value of type undefined has no JSON');
   });
 
   test('a zod schema checks what is read, and says where it is wrong', async () => {

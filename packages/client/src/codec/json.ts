@@ -19,7 +19,7 @@ export function json<T>(schema?: StandardSchema<T>): Codec<T> {
     encode(value) {
       // undefined, functions and symbols have no JSON; JSON.stringify returns undefined then, whatever its type says.
       const written: string | undefined = JSON.stringify(value);
-      if (written === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
+      if (written === undefined) throw new TypeError(`a value of type ${typeof value} has no JSON`);
       return ENCODER.encode(written);
     },
     decode(data) {

@@ -17,7 +17,10 @@ export interface ConnectOptions {
   readonly sessionTimeoutMs?: number | undefined;
   /** How long `connect` tries before it rejects. Default: the session timeout. */
   readonly connectTimeoutMs?: number | undefined;
-  /** How long one address is tried. Default: the session timeout divided by the number of servers, at least 1000. */
+  /**
+   * How long one address is tried. Default: a third of the session timeout, divided by the number of servers, at least
+   * 1000: when a connection is given up as silent, the session has a third of its time left to find another server.
+   */
   readonly attemptTimeoutMs?: number | undefined;
   /** Pauses between attempts. Default: 100 to 2000, doubling with each round over the servers, half of it by chance. */
   readonly backOff?: BackOff | undefined;
@@ -78,7 +81,7 @@ export function settle(options: ConnectOptions): Settings {
     chroot,
     sessionTimeoutMs,
     connectTimeoutMs: options.connectTimeoutMs ?? sessionTimeoutMs,
-    attemptTimeoutMs: options.attemptTimeoutMs ?? Math.max(ATTEMPT_TIMEOUT_MIN_MS, sessionTimeoutMs / hosts.length),
+    attemptTimeoutMs: options.attemptTimeoutMs ?? Math.max(ATTEMPT_TIMEOUT_MIN_MS, sessionTimeoutMs / 3 / hosts.length),
     backOff: options.backOff ?? DEFAULT_BACK_OFF,
     canBeReadOnly: options.canBeReadOnly ?? false,
     requestBytesMax: options.requestBytesMax ?? DEFAULT_REQUEST_BYTES_MAX,

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { settle } from './options.ts';
+
+describe('the settings of a client', () => {
+  test('have a default for everything but the servers', () => {
+    const settings = settle({ servers: 'one,two:2182/app' });
+    expect(settings).toMatchObject({
+      hosts: [
+        { host: 'one', port: 2181 },
+        { host: 'two', port: 2182 },
+      ],
+      chroot: '/app',
+      sessionTimeoutMs: 10_000,
+      connectTimeoutMs: 10_000,
+      canBeReadOnly: false,
+      requestBytesMax: 1_048_575,
+    });
+    expect(settings.clock.monotonicMs()).toBeGreaterThan(0);
+  });
+
+  test('let a session that was silent for two thirds of its time try every server before it is lost', () => {
+    for (const count of [1, 2, 3, 5]) {
+      const servers = Array.from({ length: count }, (_, i) => `host-${i}`);
+      const { attemptTimeoutMs } = settle({ servers, sessionTimeoutMs: 30_000 });
+      expect(attemptTimeoutMs * count).toBeCloseTo(10_000);
+    }
+    expect(settle({ servers: 'one', sessionTimeoutMs: 600 }).attemptTimeoutMs).toBe(1000);
+  });
+
+  test('take what is said over what is usual', () => {
+    const said = {
+      sessionTimeoutMs: 5000,
+      connectTimeoutMs: 100,
+      attemptTimeoutMs: 7,
+      backOff: { minMs: 1, maxMs: 2 },
+    };
+    expect(settle({ servers: 'one', chroot: '/a', ...said })).toMatchObject({ ...said, chroot: '/a' });
+  });
+});

@@ -165,7 +165,6 @@ describe('a first connect that fails says why', () => {
 
   test('also when the time is over before the one attempt was', async () => {
     const port = await stranger(() => {});
-    // As with the defaults for a single server: connectTimeoutMs and attemptTimeoutMs are the same.
     const error = await connectErrorOf(`127.0.0.1:${port}`, { connectTimeoutMs: 100, attemptTimeoutMs: 100 });
     expect(error.attempts[0]).toMatchObject({ host: '127.0.0.1', port, failure: 'timed-out' });
     expect(error.message).toContain(`127.0.0.1:${port}`);

@@ -13,7 +13,10 @@ export class FaultSite implements AsyncDisposable {
   readonly states: StateLog;
 
   static async start(kind: ServerKind, options: Omit<ConnectOptions, 'servers'> = {}): Promise<FaultSite> {
-    const server = kind === 'meerkat' ? await TestServer.start() : await ServerProcess.start(kind);
+    const server =
+      kind === 'meerkat'
+        ? await TestServer.start({ tickTimeMs: TICK_MS })
+        : await ServerProcess.start(kind, { config: { tickTime: TICK_MS, maxSessionTimeout: 60_000 } });
     const proxy = await TcpProxy.start({ target: server.port });
     const client = await connect(proxy.connectString, { backOff: QUICK, ...options });
     const observer = await connect(`127.0.0.1:${server.port}`);
@@ -35,6 +38,9 @@ export class FaultSite implements AsyncDisposable {
     await this.server[Symbol.asyncDispose]();
   }
 }
+
+/** Sessions expire at most one tick after their timeout, which is at least two of them. */
+const TICK_MS = 100;
 
 /** Pauses of a client that is to come back at once. Milliseconds. */
 export const QUICK: { readonly minMs: number; readonly maxMs: number } = { minMs: 1, maxMs: 5 };

@@ -23,7 +23,7 @@ export { json } from './codec/json.ts';
 export { SchemaError, type SchemaIssue, type SchemaResult, type StandardSchema } from './codec/standard-schema.ts';
 export { text } from './codec/text.ts';
 export { connect } from './connect.ts';
-export { parseConnectString } from './connect-string.ts';
+export { type ParsedTarget, parseConnectString } from './connect-string.ts';
 export { withoutProtection } from './conveniences/create-protected.ts';
 export type { DeleteProgress, DeleteRecursiveOptions } from './conveniences/delete-recursive.ts';
 export type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ensure-path.ts';
@@ -98,7 +98,7 @@ export type {
   ZnodeMode,
 } from './operations.ts';
 export type { ConnectOptions } from './options.ts';
-export type { CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
+export type { About, CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
 export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
 export { type DigestMd5Options, digestMd5 } from './sasl/digest-md5.ts';
 export type {
@@ -118,3 +118,4 @@ export type { Transport, TransportEvents, TransportStream } from './transport/tr
 export type { WatchGap, WatchStreamEvent } from './watch-buffer.ts';
 export type { GapReason, WatchMode } from './watch-source.ts';
 export type { WatchOptions, WatchStream } from './watch-stream.ts';
+export type { CreateShape } from './write-requests.ts';

@@ -1,8 +1,8 @@
+// #region connect
 import { connect, text } from '@meerkat/client';
 
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
-// #region connect
 await using client = await connect(SERVERS);
 
 await client.create('/greeting', 'hello');

@@ -14,6 +14,7 @@ test('a member is listed', async () => {
   expect((await client.children('/members')).children).toEqual(['ann']);
 });
 
+// #region test
 test('a member whose session has expired is gone', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
@@ -24,3 +25,4 @@ test('a member whose session has expired is gone', async () => {
   await server.expireSession(client.session?.id ?? 0n);
   expect((await changed).type).toBe('deleted');
 });
+// #endregion

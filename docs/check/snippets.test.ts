@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { findSnippets, IS_RECORDING, listPages, readSource, withFreshSnippets, writePage } from './pages.ts';
+
+/** Pages for people who use the client and the embedded server. */
+const PAGES = listPages().filter((page) =>
+  /^(README|docs\/client\/[^/]+|packages\/[^/]+\/README|examples\/README)\.md$/.test(page),
+);
+
+test('the pages for users show code', () => {
+  expect(PAGES.flatMap(findSnippets).length).toBeGreaterThan(20);
+});
+
+test.each(PAGES)('every piece of code in %s is taken from an example that the tests run', (page) => {
+  if (IS_RECORDING) writePage(page, withFreshSnippets(page));
+  for (const { origin, code, line } of findSnippets(page)) {
+    const place = `${page}:${line}`;
+    expect(origin, `${place} has no comment <!-- examples/file.ts#region --> above it`).not.toBeNull();
+    expect(code, `${place} is not what ${origin} says; RECORD=1 writes it anew`).toBe(readSource(origin ?? ''));
+  }
+});

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OpCode, type Request } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { describeAttempts } from '../../packages/client/src/connect-report.ts';
+import { ERRORS } from '../../packages/client/src/error-table.ts';
+import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
+import { isRepeatable } from '../../packages/client/src/machine/replies.ts';
+import { formatTable, IS_RECORDING, ROOT, readPart, writePart } from './pages.ts';
+
+/** Parts of pages that are made from the sources. RECORD=1 writes them anew. */
+const PARTS: readonly (readonly [page: string, name: string, make: () => string])[] = [
+  ['docs/client/connecting.md', 'options of connect', makeOptions],
+  ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
+  ['docs/client/errors.md', 'errors', makeErrors],
+  ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
+];
+
+describe('tables', () => {
+  test.each(PARTS)('%s: the part "%s" says what the sources say', (page, name, make) => {
+    const content = make();
+    if (IS_RECORDING) writePart(page, name, content);
+    expect(readPart(page, name)).toBe(content);
+  });
+});
+
+function readClientSource(name: string): string {
+  return readFileSync(join(ROOT, 'packages/client/src', name), 'utf8');
+}
+
+/** Every field of ConnectOptions, with its doc comment. */
+function makeOptions(): string {
+  const [, fields = ''] =
+    /export interface ConnectOptions \{\n([\s\S]*?)\n\}/.exec(readClientSource('options.ts')) ?? [];
+  const rows = [...fields.matchAll(/\/\*\*([\s\S]*?)\*\/\s*readonly (\w+)\??: ([\s\S]*?);(?:\n|$)/g)].map(
+    ([, comment = '', name = '', type = '']) => {
+      const words = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim();
+      const shownType = type
+        .replace(' | undefined', '')
+        .replaceAll(/\s*\n\s*/g, ' ')
+        .replaceAll('readonly ', '');
+      return [`\`${name}\``, `\`${shownType}\``, words];
+    },
+  );
+  expect(rows.length).toBe([...fields.matchAll(/^ {2}readonly \w+/gm)].length);
+  return formatTable(['option', 'type', 'what it decides'], rows);
+}
+
+const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, string>> = {
+  dns: 'dns',
+  refused: 'refused',
+  unreachable: 'unreachable',
+  'timed-out': 'timed-out',
+  tls: 'tls',
+  'not-zookeeper': 'not-zookeeper',
+  'not-serving': 'not-serving',
+  sasl: 'sasl',
+};
+
+/** What a ConnectError says of each kind of failure. */
+function makeAttemptFailures(): string {
+  const rows = Object.keys(ATTEMPT_FAILURES).map((name) => {
+    const failure = name as AttemptFailure;
+    const attempt = { host: 'zk1', port: 2181, address: null, failure, detail: '' };
+    const [, line = '', advice = ''] = describeAttempts([attempt]).split('\n');
+    return [`\`${failure}\``, line.replace('zk1:2181:', '').trim(), advice];
+  });
+  return formatTable(['`failure`', 'what happened', 'what to look at'], rows);
+}
+
+/** The table of errors with the class of each code. */
+function makeErrors(): string {
+  const sources = readClientSource('errors.ts') + readClientSource('codec/decode-error.ts');
+  const classes = new Map(
+    [...sources.matchAll(/export class (\w+) extends ZooKeeperError \{[^}]*?declare readonly code: '(\w+)'/g)].map(
+      ([, name, code]) => [code, name],
+    ),
+  );
+  const rows = Object.entries(ERRORS).map(([code, { number, outcome, isRetryable, text }]) => {
+    const name = classes.get(code);
+    if (name === undefined) throw new Error(`no class has the code ${code}`);
+    const meaning = text === '' ? 'no server could be reached; the message lists every attempt' : text;
+    return [
+      `\`${name}\``,
+      `\`${code}\``,
+      number === null ? '' : `${number}`,
+      outcome,
+      isRetryable ? 'yes' : '',
+      meaning,
+    ];
+  });
+  return formatTable(['class', '`code`', 'number', '`outcome`', 'retryable', 'what happened, and what to do'], rows);
+}
+
+/** Methods of the client, and the op code of what they send. */
+const METHODS: Readonly<Record<string, Request['op']>> = {
+  get: OpCode.getData,
+  exists: OpCode.exists,
+  children: OpCode.getChildren2,
+  getAcl: OpCode.getACL,
+  descendantCount: OpCode.getAllChildrenNumber,
+  ephemerals: OpCode.getEphemerals,
+  multiRead: OpCode.multiRead,
+  sync: OpCode.sync,
+  whoAmI: OpCode.whoAmI,
+  checkWatches: OpCode.checkWatches,
+  watch: OpCode.addWatch,
+  create: OpCode.create2,
+  set: OpCode.setData,
+  delete: OpCode.delete,
+  setAcl: OpCode.setACL,
+  transaction: OpCode.multi,
+  reconfig: OpCode.reconfig,
+  removeWatches: OpCode.removeWatches,
+};
+
+/** Two lists: what goes out again after a lost connection, and what rejects. */
+function makeRepeatables(): string {
+  const names = (isWanted: boolean): string =>
+    Object.entries(METHODS)
+      // The session looks at the op code alone.
+      .filter(([, op]) => isRepeatable({ op } as Request) === isWanted)
+      .map(([name]) => `\`${name}\``)
+      .join(', ');
+  return `\n- Sent again: ${names(true)}.\n- Not sent again: ${names(false)}.\n\n`;
+}

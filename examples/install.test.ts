@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -36,7 +36,7 @@ test('all programs, one after the other, run and let their process end', async (
   expect(printed).toContain('hello, version 0\nchanged\n');
 });
 
-test('the client that npm packs can be installed without a registry, and runs the first steps', async () => {
+test('the client that npm packs is installed without a registry, compiles with a program and runs it', async () => {
   const packed = makeDirectory();
   const project = makeDirectory();
   const names = ['protocol', 'client'];
@@ -53,10 +53,15 @@ test('the client that npm packs can be installed without a registry, and runs th
   await run(project, 'npm', ['install', '--offline', '--no-audit', '--no-fund', ...tarballs]);
   expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@meerkat']);
 
-  await run(ROOT, 'npx', ['tsc', '-b', 'examples']);
-  mkdirSync(join(project, 'src'));
-  copyFileSync(join(import.meta.dirname, 'dist/first-steps.js'), join(project, 'src/first-steps.js'));
+  // What the README asks for besides.
+  mkdirSync(join(project, 'node_modules/@types'));
+  symlinkSync(join(ROOT, 'node_modules/@types/node'), join(project, 'node_modules/@types/node'));
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'], outDir: 'dist' };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  copyFileSync(join(import.meta.dirname, 'first-steps.ts'), join(project, 'first-steps.ts'));
+  await run(project, process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc')]);
+
   await using server = await TestServer.start();
-  const printed = await run(project, process.execPath, ['src/first-steps.js'], { ZOOKEEPER: server.connectString });
+  const printed = await run(project, process.execPath, ['dist/first-steps.js'], { ZOOKEEPER: server.connectString });
   expect(printed).toBe('hello, version 0\nchanged\n');
 });

@@ -4,6 +4,7 @@ import type { ClientSession } from './client-session.ts';
 import { isTraced, traceRequest } from './diagnostics/trace-request.ts';
 import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
 import { Call, type CallFailure } from './machine/call.ts';
+import { LOSSES_MAX } from './machine/connection.ts';
 import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
 import type { WatchListener } from './machine/watches.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
@@ -45,13 +46,10 @@ export function callRead<T>(
 /**
  * A sync and a read, sent together, on one connection. When that connection breaks before both are answered they go
  * again together: a read on one server means nothing after a sync on another.
+ *
+ * The promise is settled in the moment of the second answer, as every other one is: in the order of the replies.
  */
-async function callLinearizable<T>(
-  session: ClientSession,
-  plan: CallPlan,
-  path: string,
-  options: ReadOptions,
-): Promise<T> {
+function callLinearizable<T>(session: ClientSession, plan: CallPlan, path: string, options: ReadOptions): Promise<T> {
   const sync: CallPlan = {
     request: { op: OpCode.sync, path },
     read: readNothing,
@@ -59,18 +57,32 @@ async function callLinearizable<T>(
     listener: null,
   };
   const startedMs = session.clock.monotonicMs();
-  for (;;) {
-    const left = leftOf(options, session.clock.monotonicMs() - startedMs);
-    const synced = new Promise((resolve, reject) => submit(session, sync, false, left, resolve, reject));
-    const result = new Promise<T>((resolve, reject) => submit(session, plan, false, left, resolve, reject));
-    try {
-      await Promise.all([synced, result]);
-      return await result;
-    } catch (error) {
-      await Promise.allSettled([synced, result]);
-      if (!(error instanceof ConnectionLossError)) throw error;
-    }
-  }
+  return new Promise((resolve, reject) => {
+    let losses = 0;
+    const attempt = (): void => {
+      const left = leftOf(options, session.clock.monotonicMs() - startedMs);
+      let missing = 2;
+      let result: T;
+      let failure: ZooKeeperError | null = null;
+      const onEnded = (): void => {
+        if (--missing > 0) return;
+        if (failure === null) resolve(result);
+        else if (failure instanceof ConnectionLossError && ++losses < LOSSES_MAX) queueMicrotask(attempt);
+        else reject(failure);
+      };
+      const onFailure = (error: ZooKeeperError): void => {
+        failure ??= error;
+        onEnded();
+      };
+      const onResult = (value: T): void => {
+        result = value;
+        onEnded();
+      };
+      submit(session, sync, false, left, onEnded, onFailure);
+      submit(session, plan, false, left, onResult, onFailure);
+    };
+    attempt();
+  });
 }
 
 function leftOf(options: CallOptions, passedMs: number): CallOptions {

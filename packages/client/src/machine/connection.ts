@@ -293,7 +293,7 @@ export class Connection {
 
 const XID_MAX = 0x7fffffff;
 /** Connections that a repeatable request may outlive: it may be what makes the server close them. */
-const LOSSES_MAX = 5;
+export const LOSSES_MAX = 5;
 
 /** Holds the place of a listener that is gone. */
 const NOBODY: WatchListener = {

@@ -4,6 +4,7 @@ import { AbortedError, UnimplementedError } from './errors.ts';
 import type { WatchEnd, WatchEvent, WatchListener } from './machine/watches.ts';
 import { type RelativePath, relativeEvent } from './one-shot.ts';
 import { OneShotTree } from './one-shot-tree.ts';
+import { Patience } from './patience.ts';
 import type { About, WatchHandle } from './requester.ts';
 import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
@@ -98,17 +99,25 @@ export class WatchSource implements WatchListener, WatchSink {
     }
   }
 
-  /** @returns false when the service knows no persistent watches */
+  /**
+   * As long as it takes: a connection or a session that is lost meanwhile costs time, not the watch.
+   *
+   * @returns false when the service knows no persistent watches
+   */
   async #addWatch(path: string): Promise<boolean> {
-    // It was closed while somebody else asked the service whether it knows addWatch.
-    if (this.#arming === null) throw this.#endedEarly();
-    const options = { signal: this.#arming.signal };
-    try {
-      this.#handle = await this.#ports.addWatch(path, this.#isRecursive, this, options, this.#about);
-      return true;
-    } catch (error) {
-      if (error instanceof UnimplementedError) return false;
-      throw error;
+    for (;;) {
+      // It was closed while somebody else asked the service whether it knows addWatch, or while there was no connection.
+      if (this.#arming === null) throw this.#endedEarly();
+      const { signal } = this.#arming;
+      try {
+        this.#handle = await this.#ports.addWatch(path, this.#isRecursive, this, { signal }, this.#about);
+        return true;
+      } catch (error) {
+        if (error instanceof UnimplementedError) return false;
+        const patience = new Patience(this.#ports);
+        signal.addEventListener('abort', () => patience.end(), { once: true });
+        await patience.after(error);
+      }
     }
   }
 

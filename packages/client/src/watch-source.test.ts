@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { type Deferred, makeDeferred } from './deferred.ts';
+import { AbortedError, ClosedError, NoAuthError, SessionExpiredError, SessionLostError } from './errors.ts';
+import { FakeWatchPorts } from './testing/fake-watch-ports.ts';
+import { drainMicrotasks } from './testing/virtual-surroundings.ts';
+import { type WatchSink, WatchSource } from './watch-source.ts';
+
+const ABOUT = { operation: 'watch', path: '/a' } as const;
+
+/** A source without a connection: whoever waits for one waits for `connection`. */
+class Scene {
+  readonly ports = new FakeWatchPorts();
+  readonly told: string[] = [];
+  readonly connection: Deferred<void> = makeDeferred();
+  readonly source: WatchSource;
+
+  constructor() {
+    this.ports.connection = this.connection.promise;
+    const sink: WatchSink = {
+      onEvent: ({ type }) => this.told.push(type),
+      onGap: (reason) => this.told.push(reason),
+      onEnd: (error) => this.told.push(error.name),
+    };
+    this.source = new WatchSource(this.ports, '/a', false, sink, ABOUT);
+  }
+}
+
+describe('a watch that is being armed', () => {
+  test.each([
+    ['the session expires', new SessionExpiredError(ABOUT)],
+    ['the session is lost', new SessionLostError(ABOUT)],
+  ])('is asked for again on the next connection when %s meanwhile', async (_title, error) => {
+    const { connection, ports, source, told } = new Scene();
+    ports.watch.refuse(error);
+    await drainMicrotasks();
+    expect(ports.watches).toHaveLength(1);
+
+    connection.resolve();
+    await drainMicrotasks();
+    expect(ports.watches).toHaveLength(2);
+    ports.watch.arm();
+    await source.ready;
+    ports.fire('changed', '/a');
+    expect(told).toContain('changed');
+    expect(told).not.toContain(error.name);
+  });
+
+  test('is not asked for again when it was refused for good', async () => {
+    const { ports, source, told } = new Scene();
+    ports.watch.refuse(new NoAuthError(ABOUT));
+    await expect(source.ready).rejects.toBeInstanceOf(NoAuthError);
+    expect(ports.watches).toHaveLength(1);
+    expect(told).toEqual(['NoAuthError']);
+  });
+
+  test('can be closed while there is no connection', async () => {
+    const { connection, ports, source, told } = new Scene();
+    ports.watch.refuse(new SessionLostError(ABOUT));
+    await drainMicrotasks();
+    await source.close();
+    await expect(source.ready).rejects.toBeInstanceOf(AbortedError);
+    connection.resolve();
+    await drainMicrotasks();
+    expect(ports.watches).toHaveLength(1);
+    expect(told).toEqual([]);
+  });
+
+  test('ends with the client that never gets a connection', async () => {
+    const { connection, ports, source, told } = new Scene();
+    ports.watch.refuse(new SessionLostError(ABOUT));
+    await drainMicrotasks();
+    connection.reject(new ClosedError({ operation: 'watch', path: null }));
+    await expect(source.ready).rejects.toBeInstanceOf(ClosedError);
+    expect(told).toEqual(['ClosedError']);
+  });
+});

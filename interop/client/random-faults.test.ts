@@ -1,0 +1,282 @@
+import { type Client, type ClientState, connect, type Stat } from '@meerkat/client';
+import { TcpProxy, TestServer } from '@meerkat/testing';
+import { assert, describe, expect, test } from 'vitest';
+import { Random } from '../differential/random.ts';
+import { QUICK } from './fault-site.ts';
+import { outcomeOf } from './outcome.ts';
+import { StateLog } from './state-log.ts';
+import { WriteLedger } from './write-ledger.ts';
+
+const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
+const CLIENTS = 3;
+const FAULTS = 50;
+
+/** What may follow what. */
+const TRANSITIONS: Readonly<Record<ClientState, readonly ClientState[]>> = {
+  connecting: ['connected', 'lost', 'closed', 'auth-failed'],
+  connected: ['suspended', 'closed', 'auth-failed'],
+  'read-only': [],
+  suspended: ['connected', 'lost', 'closed', 'auth-failed'],
+  lost: ['connected', 'closed', 'auth-failed'],
+  closed: [],
+  'auth-failed': [],
+};
+
+/**
+ * Clients that write, read, watch and own ephemeral znodes, on connections that break, freeze and stutter, before a
+ * server that stops, dies, freezes and expires sessions. Then everything is healed and the books are compared.
+ */
+describe('clients under faults by chance', () => {
+  test.each(SEEDS)('keep every promise (seed %i)', async (seed) => {
+    const random = new Random(seed);
+    await using server = await TestServer.start({ tickTimeMs: 50 });
+    const observer = await connect(server.connectString, { sessionTimeoutMs: 60_000, backOff: QUICK });
+    for (const path of ['/poked', ...Array.from({ length: CLIENTS }, (_, i) => `/client-${i}`)]) {
+      await observer.create(path, '0');
+    }
+    const workers = await Promise.all(
+      Array.from({ length: CLIENTS }, (_, i) => Worker.start(server, i, random.pick([300, 500, 800, 5000]))),
+    );
+
+    const faults = new Faults(server, workers, random);
+    for (let i = 0; i < FAULTS; i++) {
+      for (const worker of workers) worker.act(random);
+      await faults.next();
+      await pause(random.below(25));
+    }
+    await faults.heal();
+    await observer.whenConnected();
+
+    for (const worker of workers) await worker.client.whenConnected();
+    await observer.set('/poked', 'the last time');
+    for (const worker of workers) await worker.check(observer);
+    for (const worker of workers) await worker.close();
+    expect((await observer.children('/')).children.filter((name) => name.startsWith('ephemeral'))).toEqual([]);
+    await observer.close();
+  });
+});
+
+class Worker {
+  readonly client: Client;
+  readonly proxies: readonly TcpProxy[];
+  readonly states: StateLog;
+  readonly #index: number;
+  readonly #ledger: WriteLedger;
+  readonly #ephemerals: { readonly path: string; readonly stat: Stat }[] = [];
+  /** Everything that was asked for and is no write of the ledger. */
+  readonly #asked: Promise<unknown>[] = [];
+  readonly #readVersions: number[] = [];
+  #made = 0;
+  readonly #poked: Promise<void>;
+  readonly #observed: Promise<void>;
+
+  static async start(server: TestServer, index: number, sessionTimeoutMs: number): Promise<Worker> {
+    const proxies = [await TcpProxy.start({ target: server.port }), await TcpProxy.start({ target: server.port })];
+    const servers = proxies.map(({ connectString }) => connectString);
+    const client = await connect({
+      servers,
+      sessionTimeoutMs,
+      attemptTimeoutMs: 150,
+      backOff: { minMs: 1, maxMs: 20 },
+    });
+    return new Worker(client, proxies, index);
+  }
+
+  private constructor(client: Client, proxies: readonly TcpProxy[], index: number) {
+    this.client = client;
+    this.proxies = proxies;
+    this.states = new StateLog(client);
+    this.#index = index;
+    this.#ledger = new WriteLedger(client, `/client-${index}`);
+    this.#poked = this.#followByOneShots();
+    this.#observed = this.#followByObservation();
+    for (const following of [this.#poked, this.#observed]) following.catch(() => {});
+  }
+
+  /** A few requests of every kind, none of them waited for. */
+  act(random: Random): void {
+    const { client } = this;
+    for (let i = random.below(8); i > 0; i--) {
+      switch (random.below(8)) {
+        case 0:
+          this.#asked.push(outcomeOf(client.moveTo(null, { timeoutMs: 2000 })));
+          break;
+        case 1: {
+          const path = `/ephemeral-${this.#index}-${this.#made++}`;
+          const made = outcomeOf(client.create(path, '', { mode: 'ephemeral' })).then((outcome) => {
+            if (outcome.ok) this.#ephemerals.push({ path, stat: outcome.value.stat });
+          });
+          this.#asked.push(made);
+          break;
+        }
+        case 2: {
+          const abort = new AbortController();
+          void this.#ledger.write({ signal: abort.signal });
+          if (random.oneIn(2)) abort.abort();
+          else setTimeout(() => abort.abort(), random.below(10));
+          break;
+        }
+        case 3:
+          void this.#ledger.write({ timeoutMs: random.below(30) });
+          break;
+        case 4: {
+          const read = random.pick(['local', 'linearizable'] as const);
+          const made = outcomeOf(client.children(`/client-${this.#index}`, { read })).then((outcome) => {
+            // Time does not go backwards for one client, whatever connection a read was answered on.
+            if (outcome.ok) this.#readVersions.push(outcome.value.stat.cversion);
+          });
+          this.#asked.push(made);
+          break;
+        }
+        default:
+          void this.#ledger.write();
+      }
+    }
+  }
+
+  async check(observer: Client): Promise<void> {
+    const { client } = this;
+    await this.#ledger.settled();
+    await Promise.all(this.#asked);
+    await this.#ledger.check(observer);
+    await this.#poked;
+    await this.#observed;
+    const sorted = [...this.#readVersions].sort((a, b) => a - b);
+    expect(this.#readVersions).toEqual(sorted);
+    await client.sync();
+    const id = client.session?.id;
+    for (const { path, stat } of this.#ephemerals) {
+      const isThere = (await observer.exists(path, { read: 'linearizable' })) !== null;
+      assert(
+        isThere === (stat.ephemeralOwner === id),
+        `${path} of ${stat.ephemeralOwner} is there: ${isThere}, session ${id}`,
+      );
+    }
+    this.#checkStates();
+  }
+
+  async close(): Promise<void> {
+    await this.client.close();
+    for (const proxy of this.proxies) await proxy.stop();
+  }
+
+  #checkStates(): void {
+    let previous: ClientState = 'connected';
+    let sessionId: bigint | null = null;
+    for (const change of this.states.changes) {
+      assert(change.previous === previous, `${change.state} follows ${change.previous}, not ${previous}`);
+      assert(TRANSITIONS[previous].includes(change.state), `${change.state} after ${previous}`);
+      previous = change.state;
+      if (change.state !== 'connected') continue;
+      if (sessionId !== null) expect(change.sameSession).toBe(change.sessionId === sessionId);
+      sessionId = change.sessionId;
+    }
+    expect(previous).toBe('connected');
+  }
+
+  /** Reads and waits for a change, again and again, until the last value is read. */
+  async #followByOneShots(): Promise<void> {
+    for (;;) {
+      const outcome = await outcomeOf(this.client.get('/poked', { watch: true }));
+      if (!outcome.ok) await this.client.whenConnected();
+      else if (new TextDecoder().decode(outcome.value.data) === 'the last time') return;
+      else await outcome.value.changed;
+    }
+  }
+
+  async #followByObservation(): Promise<void> {
+    for await (const { data } of this.client.observe('/poked')) {
+      if (data !== undefined && new TextDecoder().decode(data) === 'the last time') return;
+    }
+  }
+}
+
+/** One thing after the other goes wrong; what heals by itself later may overlap with what comes next. */
+class Faults {
+  readonly #server: TestServer;
+  readonly #workers: readonly Worker[];
+  readonly #random: Random;
+  #healing: Promise<unknown>[] = [];
+
+  constructor(server: TestServer, workers: readonly Worker[], random: Random) {
+    this.#server = server;
+    this.#workers = workers;
+    this.#random = random;
+  }
+
+  async next(): Promise<void> {
+    const random = this.#random;
+    const worker = random.pick(this.#workers);
+    const proxy = random.pick(worker.proxies);
+    const picked = random.pick(['toServer', 'toClient', 'both'] as const);
+    const direction = picked === 'both' ? undefined : picked;
+    switch (random.below(12)) {
+      case 0:
+      case 1:
+        await proxy.cut({ how: random.pick(['reset', 'end'] as const) });
+        return;
+      case 2:
+      case 3:
+      case 4: {
+        const rule = { direction: direction ?? 'toServer', bytes: random.below(300) };
+        const open = proxy.connections.at(-1);
+        if (open !== undefined && random.oneIn(2)) open.cutAfter(rule).catch(() => {});
+        else proxy.cutAfter(rule).catch(() => {});
+        return;
+      }
+      case 5:
+      case 6:
+        proxy.freeze(direction);
+        this.#later(random.below(400), async () => proxy.thaw(direction));
+        return;
+      case 7:
+        proxy.delay(random.below(30), direction);
+        return;
+      case 8:
+        await proxy.refuse({ how: random.pick(['refuse', 'close'] as const) });
+        this.#later(random.below(100), () => proxy.accept());
+        return;
+      case 9: {
+        await this.#healed();
+        const id = worker.client.session?.id;
+        const lives = this.#server.sessions().some((session) => session.id === id);
+        // It may end by itself at this very moment.
+        if (id !== undefined && lives) await this.#server.expireSession(id).catch(() => {});
+        return;
+      }
+      case 10:
+        await this.#healed();
+        if (random.oneIn(2)) await this.#server.kill({ losesUnsynced: random.oneIn(2) });
+        await this.#server.restart();
+        return;
+      default:
+        await this.#healed();
+        this.#server.pause();
+        await pause(random.below(150));
+        this.#server.resume();
+    }
+  }
+
+  async heal(): Promise<void> {
+    await this.#healed();
+    for (const { proxies } of this.#workers) {
+      for (const proxy of proxies) {
+        proxy.thaw();
+        proxy.delay(0);
+        await proxy.accept();
+      }
+    }
+  }
+
+  #later(ms: number, heal: () => Promise<void>): void {
+    this.#healing.push(pause(ms).then(heal));
+  }
+
+  async #healed(): Promise<void> {
+    await Promise.all(this.#healing.splice(0));
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -6,13 +6,20 @@ import { JuteWriter } from '../jute/writer.ts';
 import { OpCode } from '../op-code.ts';
 import { anyRequest, anyTxn, anyTxnHeader } from '../testing/arbitraries.ts';
 import { bytesOf } from '../testing/byte-list.ts';
+import { anyLeaderPacket, anyLearnerPacket, anyNotification } from '../testing/quorum-arbitraries.ts';
 import { readConnectRequest, readConnectResponse } from './connect.ts';
 import { readAclList, readPersistedStat, readStat } from './data.ts';
+import { readElectionNotification, writeElectionNotification } from './election.ts';
+import { readElectionHello } from './election-hello.ts';
+import { readLeaderPacket, writeLeaderPacket } from './leader-packets.ts';
+import { readLearnerPacket, writeLearnerPacket } from './learner-packets.ts';
+import { readQuorumPacket } from './quorum.ts';
 import { readRequest, writeRequest } from './requests.ts';
 import { readReplyHeader, readWatcherEvent } from './responses.ts';
 import { readTxnEntry, writeTxn } from './txn.ts';
 
 type Read = (reader: JuteReader) => unknown;
+type Write = (writer: JuteWriter) => void;
 
 const READERS: readonly (readonly [string, Read])[] = [
   ...Object.entries(OpCode).map(([name, op]): [string, Read] => [name, (reader) => readRequest(op, reader)]),
@@ -24,6 +31,11 @@ const READERS: readonly (readonly [string, Read])[] = [
   ['persisted stat', readPersistedStat],
   ['reply header', readReplyHeader],
   ['watch event', readWatcherEvent],
+  ['election notification', readElectionNotification],
+  ['election hello', readElectionHello],
+  ['quorum packet', readQuorumPacket],
+  ['learner packet', readLearnerPacket],
+  ['leader packet', readLeaderPacket],
 ];
 
 const MARGIN = 64;
@@ -130,6 +142,31 @@ test('a txn that was changed, cut or both is read or refused', () => {
       checkRead(readTxnEntry, mutate(writer.toBytes(), where, what, length));
     }),
     { numRuns: 5000 },
+  );
+});
+
+test('a packet, or a notification, that was changed, cut or both is read or refused', () => {
+  const sayings = fc.oneof(
+    anyNotification.map((value): readonly [Read, Write] => [
+      readElectionNotification,
+      (writer) => writeElectionNotification(writer, value),
+    ]),
+    anyLearnerPacket.map((value): readonly [Read, Write] => [
+      readLearnerPacket,
+      (writer) => writeLearnerPacket(writer, value),
+    ]),
+    anyLeaderPacket.map((value): readonly [Read, Write] => [
+      readLeaderPacket,
+      (writer) => writeLeaderPacket(writer, value),
+    ]),
+  );
+  fc.assert(
+    fc.property(sayings, places, values, cut, ([read, write], where, what, length) => {
+      const writer = new JuteWriter(1);
+      write(writer);
+      checkRead(read, mutate(writer.toBytes(), where, what, length));
+    }),
+    { numRuns: 10_000 },
   );
 });
 

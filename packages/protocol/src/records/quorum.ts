@@ -73,12 +73,18 @@ export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
   return reader.failed || !isZxid(zxid) ? null : { type, zxid, data, authInfo };
 }
 
-/** Writes a packet whose data are there as bytes, and whose authInfo is null. */
-export function writeQuorumPacket(writer: JuteWriter, type: PacketType, zxid: Zxid, data: Uint8Array | null): void {
+/** Writes a packet whose data are there as bytes. */
+export function writeQuorumPacket(
+  writer: JuteWriter,
+  type: PacketType,
+  zxid: Zxid,
+  data: Uint8Array | null,
+  authInfo: readonly AuthId[] | null = null,
+): void {
   writer.int(type);
   writer.long(zxid);
   writer.buffer(data);
-  writer.int(-1);
+  writeAuthInfo(writer, authInfo);
 }
 
 /** Begins a packet whose data the caller writes next. @returns what `endQuorumPacket` needs */
@@ -90,6 +96,10 @@ export function beginQuorumPacket(writer: JuteWriter, type: PacketType, zxid: Zx
 
 export function endQuorumPacket(writer: JuteWriter, lengthAt: number, authInfo: readonly AuthId[] | null = null): void {
   writer.endFrame(lengthAt);
+  writeAuthInfo(writer, authInfo);
+}
+
+function writeAuthInfo(writer: JuteWriter, authInfo: readonly AuthId[] | null): void {
   writer.int(authInfo === null ? -1 : authInfo.length);
   for (const { scheme, id } of authInfo ?? []) {
     writer.ustring(scheme);

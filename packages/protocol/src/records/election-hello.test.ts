@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { JuteReader } from '../jute/reader.ts';
+import { JuteWriter } from '../jute/writer.ts';
+import { type ByteList, bytesOf } from '../testing/byte-list.ts';
+import {
+  HELLO_ADDRESS_BYTES_MAX,
+  HelloVersion,
+  measureElectionHello,
+  readElectionHello,
+  writeElectionHello,
+} from './election-hello.ts';
+
+const A = { host: 'zoo1', port: 3888 };
+const B = { host: '0:0:0:0:0:0:0:1', port: 3889 };
+
+const read = (build: (list: ByteList) => ByteList) => readElectionHello(new JuteReader(bytesOf(build)));
+const readAddresses = (text: string) => read((b) => b.long(-65535).long(3).text(text))?.addresses;
+
+describe('a hello', () => {
+  test('tells the id of who dialled and one address', () => {
+    const build = (b: ByteList) => b.long(-65536).long(3).text('zoo1:3888');
+    const hello = { version: HelloVersion.singleAddress, serverId: 3, addresses: [A] };
+    expect(read(build)).toEqual(hello);
+    const writer = new JuteWriter(1);
+    writeElectionHello(writer, { ...hello, addresses: [A, B] });
+    expect(writer.toBytes()).toEqual(bytesOf(build));
+  });
+
+  test('tells several addresses in its second version, an IPv6 literal in brackets', () => {
+    const build = (b: ByteList) => b.long(-65535).long(3).text('zoo1:3888|[0:0:0:0:0:0:0:1]:3889');
+    const hello = { version: HelloVersion.multipleAddresses, serverId: 3, addresses: [A, B] };
+    expect(read(build)).toEqual(hello);
+    const writer = new JuteWriter(1);
+    writeElectionHello(writer, hello);
+    expect(writer.toBytes()).toEqual(bytesOf(build));
+  });
+
+  test('from before 3.5 is the id alone', () => {
+    expect(read((b) => b.long(3))).toEqual({ version: null, serverId: 3, addresses: [] });
+  });
+
+  test('of an observer that does not tell its id has none', () => {
+    expect(read((b) => b.long(2n ** 63n - 1n))).toEqual({ version: null, serverId: null, addresses: [] });
+    expect(
+      read((b) =>
+        b
+          .long(-65536)
+          .long(2n ** 63n - 1n)
+          .text('a:1'),
+      ),
+    ).toMatchObject({ serverId: null });
+  });
+
+  test('loses the addresses that stand for every interface, where nobody can dial back', () => {
+    expect(readAddresses('0.0.0.0:1|a:2|[::]:3|[0:0:0:0:0:0:0:0]:4')).toEqual([{ host: 'a', port: 2 }]);
+    expect(readAddresses('0.0.0.0:1')).toEqual([]);
+  });
+});
+
+describe('no hello', () => {
+  test('is one with an unknown version', () => {
+    for (const version of [-1, -65537, -65534, -(2n ** 63n)]) {
+      const build = (b: ByteList) => b.long(version).long(3).text('zoo1:3888');
+      expect(read(build)).toBeNull();
+      expect(measureElectionHello(bytesOf(build), 0, 33)).toBe(-1);
+    }
+  });
+
+  test('is one whose id is negative or no exact number', () => {
+    for (const id of [-1n, 2n ** 53n, -(2n ** 63n)]) {
+      expect(read((b) => b.long(-65536).long(id).text('a:1'))).toBeNull();
+    }
+    expect(read((b) => b.long(2n ** 53n))).toBeNull();
+  });
+
+  test('is one whose addresses cannot be read', () => {
+    for (const text of [
+      'a',
+      'a:',
+      ':1',
+      'a:b',
+      'a:65536',
+      'a:-1',
+      'a:1:2',
+      'a:1||b:2',
+      '[::1:1',
+      '[::1]',
+      '[::1]x:1',
+    ]) {
+      expect(readAddresses(text), text).toBeUndefined();
+    }
+  });
+
+  test('is one whose addresses have no length that may be', () => {
+    for (const length of [0, -1, HELLO_ADDRESS_BYTES_MAX + 1, 2 ** 31 - 1]) {
+      const bytes = bytesOf((b) =>
+        b
+          .long(-65536)
+          .long(3)
+          .int(length)
+          .raw(new Uint8Array(HELLO_ADDRESS_BYTES_MAX + 1)),
+      );
+      expect(measureElectionHello(bytes, 0, bytes.length)).toBe(-1);
+      expect(readElectionHello(new JuteReader(bytes))).toBeNull();
+    }
+  });
+});
+
+test('a hello that comes in pieces is measured once it is there as a whole, whatever follows', () => {
+  const hello = bytesOf((b) => b.long(-65536).long(3).text('zoo1:3888'));
+  const bytes = bytesOf((b) => b.raw([1, 2, 3]).raw(hello).raw([9, 9, 9]));
+  for (let there = 0; there < hello.length; there++) expect(measureElectionHello(bytes, 3, 3 + there)).toBe(0);
+  expect(measureElectionHello(bytes, 3, 3 + hello.length)).toBe(hello.length);
+  expect(measureElectionHello(bytes, 3, bytes.length)).toBe(hello.length);
+});
+
+test('a hello from before 3.5 is eight bytes long, and a frame follows', () => {
+  const bytes = bytesOf((b) => b.long(3).int(40));
+  expect(measureElectionHello(bytes, 0, 7)).toBe(0);
+  expect(measureElectionHello(bytes, 0, bytes.length)).toBe(8);
+});

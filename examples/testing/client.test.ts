@@ -1,3 +1,4 @@
+// #region test
 import { type Client, connect } from '@meerkat/client';
 import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
@@ -7,6 +8,7 @@ async function join(client: Client, name: string, address: string): Promise<void
   await client.createParents(`/members/${name}`, address, { mode: 'ephemeral' });
 }
 
+// #endregion
 test('a member is listed', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);

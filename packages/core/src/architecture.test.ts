@@ -60,6 +60,7 @@ describe('the three rings', () => {
       protocol: [],
       core: ['protocol'],
       client: ['protocol'],
+      simulator: ['core', 'protocol', 'client'],
       server: ['core', 'protocol'],
       testing: ['server', 'client', 'core', 'protocol'],
       cli: ['server', 'core'],

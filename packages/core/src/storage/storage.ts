@@ -130,7 +130,8 @@ export class Storage {
       return;
     }
     this.#snapshotZxid = summary.snapshotZxid;
-    const nowMs = this.#ports.clock.monotonicMs();
+    // In whole milliseconds, as `onTick` counts: a deadline in the middle of one would be due and not due at once.
+    const nowMs = Math.floor(this.#ports.clock.monotonicMs());
     if (summary.txns > 0) this.#snapshotDueMs = nowMs + FIRST_SNAPSHOT_AFTER_MS;
     if (this.#options.purgeIntervalMs > 0) this.#purgeDueMs = nowMs;
     this.#events.onRecovered(database, summary);

@@ -1,0 +1,15 @@
+import type { Authenticator, Identity } from '@meerkat/core';
+
+/** Authentication of a simulated service: digest without hashing. `ann:secret` proves `digest` `ann:secret`. */
+export const PLAIN_AUTHENTICATOR: Authenticator = {
+  initialIdentities: (remote) => [{ scheme: 'ip', id: remote.host }],
+  authenticate(scheme, auth): readonly Identity[] | null {
+    if (scheme !== 'digest') return null;
+    const id = new TextDecoder().decode(auth);
+    return id === 'super:super' ? [{ scheme: 'super', id: '' }] : [{ scheme, id }];
+  },
+  isValidAclId: (scheme, id) => scheme === 'ip' || (scheme === 'digest' && id.split(':').length === 2),
+  isAuthenticatedScheme: (scheme) => scheme === 'digest',
+  matches: (_scheme, identityId, aclId) => identityId === aclId,
+  userName: (identity) => (identity.scheme === 'super' ? '' : (identity.id.split(':')[0] ?? '')),
+};

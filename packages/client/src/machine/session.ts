@@ -180,6 +180,11 @@ export class Session {
     return this.#connection?.inFlightCount ?? 0;
   }
 
+  /** Requests that wait for a connection. */
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
   get lastZxid(): number {
     return this.#lastZxid;
   }
@@ -289,11 +294,15 @@ export class Session {
   }
 
   onBytes(chunk: Uint8Array): void {
-    this.#timing.onHeard(this.#clock.monotonicMs());
+    const nowMs = this.#clock.monotonicMs();
+    this.#timing.onHeard(nowMs);
     const badLength = this.#assembler.onBytes(chunk);
-    if (badLength === null) return;
-    if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
-    else this.#contact.fail('not-zookeeper', describeStranger(chunk));
+    if (badLength !== null) {
+      if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
+      else this.#contact.fail('not-zookeeper', describeStranger(chunk));
+    }
+    // After a stall bytes may be read before the timer rings: nobody is to act on them as the owner of a lost session.
+    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) this.#loseBySilence(nowMs);
   }
 
   /** The stream is gone, or could not be opened. `failure` null: closed by the server in good order. */
@@ -329,10 +338,7 @@ export class Session {
       this.#timing.onStall(nowMs);
       this.#listener.onStall(lateMs);
     }
-    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) {
-      const silentMs = Math.round(nowMs - this.#timing.provenAtMs);
-      this.#lose('session-lost', `no answer for ${silentMs} ms, the session timeout is ${this.#sessionTimeoutMs} ms`);
-    }
+    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) this.#loseBySilence(nowMs);
     if (this.#connection === null) this.#contact.onTick();
     else if (nowMs >= this.#timing.silentAtMs) {
       this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
@@ -463,6 +469,11 @@ export class Session {
     for (const call of connection.end(kind, reason)) waiting.push(call);
     for (const call of this.#waiting.takeAll()) if (!call.isSettled) waiting.push(call);
     this.#waiting = waiting;
+  }
+
+  #loseBySilence(nowMs: number): void {
+    const silentMs = Math.round(nowMs - this.#timing.provenAtMs);
+    this.#lose('session-lost', `no answer for ${silentMs} ms, the session timeout is ${this.#sessionTimeoutMs} ms`);
   }
 
   /** What depended on the session is over; whoever waits is told. The session itself may still come back. */

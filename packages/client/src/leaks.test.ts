@@ -1,0 +1,160 @@
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { TestServer } from '@meerkat/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Client } from './client.ts';
+import { ClientSession } from './client-session.ts';
+import { type Clock, SYSTEM_CLOCK } from './clock.ts';
+import { isConnectedState } from './machine/state.ts';
+import { settle } from './options.ts';
+import { waitForState } from './states.ts';
+
+/** Requests in flight at a time. */
+const BATCH = 1000;
+/** A record of a few bytes for each of 100,000 requests would be more. */
+const HEAP_BYTES_MAX = 4 * 1024 * 1024;
+
+let server: TestServer;
+let session: ClientSession;
+let client: Client;
+
+beforeAll(async () => {
+  server = await TestServer.start();
+  const options = { servers: server.connectString, sessionTimeoutMs: 60_000, clock: COUNTING_CLOCK };
+  session = new ClientSession(settle(options), options);
+  session.host.start();
+  await waitForState(session, isConnectedState, 'connect', {});
+  client = new Client(session, '');
+  await client.create('/a', 'x');
+});
+afterAll(async () => {
+  await client.close();
+  await server.dispose();
+});
+
+/** The timers of the client that are running. */
+const timers = new Set<object>();
+
+const COUNTING_CLOCK: Clock = {
+  ...SYSTEM_CLOCK,
+  schedule(delayMs, callback) {
+    const timer = {};
+    timers.add(timer);
+    const cancel = SYSTEM_CLOCK.schedule(delayMs, () => {
+      timers.delete(timer);
+      callback();
+    });
+    return () => {
+      timers.delete(timer);
+      cancel();
+    };
+  },
+};
+
+/** `--expose-gc`, without a process of its own. */
+const collectGarbage = ((): (() => void) => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
+
+/** What a client keeps tables of. */
+function tables(): Record<string, number> {
+  return {
+    watches: session.session.watches.size,
+    inFlight: session.session.inFlightCount,
+    waiting: session.session.waitingCount,
+    stateListeners: session.stateListeners.size,
+    stallListeners: session.stallListeners.size,
+    timers: timers.size,
+    watchesOfServer: server.view.watches.count,
+  };
+}
+
+/** Does something so many times, in batches; then everything must be as after the first tenth of it. */
+async function expectNoLeak(times: number, work: (i: number) => Promise<unknown>): Promise<void> {
+  const run = async (from: number, to: number): Promise<void> => {
+    for (let start = from; start < to; start += BATCH) {
+      await Promise.all(Array.from({ length: BATCH }, (_, i) => work(start + i)));
+    }
+  };
+  const heapBytes = async (): Promise<number> => {
+    // What is settled is let go of in the turns that follow.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const warmUp = times / 10;
+  await run(0, warmUp);
+  const tablesBefore = tables();
+  const heapBefore = await heapBytes();
+  await run(warmUp, times);
+  expect(tables()).toEqual(tablesBefore);
+  expect((await heapBytes()) - heapBefore).toBeLessThan(HEAP_BYTES_MAX);
+}
+
+describe('nothing is left of', () => {
+  test('200,000 requests of every outcome', async () => {
+    const { signal } = new AbortController();
+    await expectNoLeak(200_000, (i) => {
+      switch (i % 8) {
+        case 0:
+          return client.get('/none').catch(() => {});
+        case 1:
+          return client.get('/a', { signal });
+        case 2:
+          return client.exists('/a', { timeoutMs: 60_000 });
+        case 3:
+          return client.get('/a', { signal: AbortSignal.abort() }).catch(() => {});
+        case 4:
+          return client.get('/a', { read: 'linearizable' });
+        case 5:
+          return client.ping();
+        case 6:
+          return client.whenConnected({ signal, timeoutMs: 60_000 });
+        default:
+          return client.get('/a');
+      }
+    });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('100,000 one-shot watches on as many paths that were taken off again', async () => {
+    await expectNoLeak(100_000, async (i) => {
+      const watched = client.exists(`/none-${i}`, { watch: true });
+      const removed = client.removeWatches(`/none-${i}`, 'any');
+      const { changed } = await watched;
+      await removed;
+      await changed.catch(() => {});
+    });
+  });
+
+  test('one-shot watches that have told their event', async () => {
+    await expectNoLeak(20_000, async (i) => {
+      const watched = client.get('/a', { watch: true });
+      if (i % 100 === 99) await client.set('/a', 'x');
+      await (await watched).changed;
+    });
+  });
+
+  test('10,000 streams that were left', async () => {
+    await expectNoLeak(10_000, async (i) => {
+      await using stream = client.watch(`/a/${i % 500}`, { recursive: i % 2 === 0 });
+      await stream.ready;
+    });
+  });
+
+  test('10,000 requests that waited for a connection and were given up', async () => {
+    server.pause();
+    const controller = new AbortController();
+    const given = Array.from({ length: 10_000 }, (_, i) =>
+      client.get('/a', i % 2 === 0 ? { signal: controller.signal } : { timeoutMs: 1 }).catch(() => {}),
+    );
+    controller.abort();
+    await Promise.all(given);
+    server.resume();
+    await client.sync();
+    expect(tables()).toMatchObject({ inFlight: 0, waiting: 0, watches: 0 });
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+});

@@ -9,7 +9,15 @@
  */
 import type { JuteReader } from '../jute/reader.ts';
 import { getInt, type JuteWriter } from '../jute/writer.ts';
-import { formatHostPort, type HostPort, isWildcardHost, parsePort, splitHostAndPorts, splitText } from './host-port.ts';
+import {
+  formatHostPort,
+  type HostPort,
+  isHost,
+  isWildcardHost,
+  parsePort,
+  splitHostAndPorts,
+  splitText,
+} from './host-port.ts';
 
 export const HelloVersion = { singleAddress: -65536, multipleAddresses: -65535 } as const;
 export type HelloVersion = (typeof HelloVersion)[keyof typeof HelloVersion];
@@ -101,7 +109,7 @@ function parseAddresses(text: string): readonly HostPort[] | null {
   for (const part of splitText(text, '|')) {
     const [host, portText, ...rest] = splitHostAndPorts(part) ?? [];
     const port = portText === undefined ? null : parsePort(portText);
-    if (host === undefined || host === '' || port === null || rest.length > 0) return null;
+    if (host === undefined || !isHost(host) || port === null || rest.length > 0) return null;
     if (!isWildcardHost(host)) addresses.push({ host, port });
   }
   return addresses;

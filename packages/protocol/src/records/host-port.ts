@@ -34,6 +34,11 @@ export function splitHostAndPorts(text: string): readonly string[] | null {
   return text[end + 1] === ':' ? [host, ...splitText(text.slice(end + 2), ':')] : null;
 }
 
+/** Whether the text may be a host at all: it is not empty, and has neither blanks nor brackets. */
+export function isHost(text: string): boolean {
+  return /^[^\s[\]]+$/.test(text);
+}
+
 /** The port that decimal text names, 0 included; null when it names none. */
 export function parsePort(text: string): number | null {
   if (!/^\d{1,10}$/.test(text)) return null;

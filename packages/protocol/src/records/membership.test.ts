@@ -129,7 +129,7 @@ test('a hierarchy has the groups as they stand, and a weight for every participa
 });
 
 describe('a text is refused', () => {
-  /** Apache refuses all of them but the last seven. */
+  /** Apache refuses all of them but the last nine. */
   test.each([
     ['foo=3', '"foo=3" is neither server.N, group.N, weight.N nor version'],
     ['=3', '"=3" is neither'],
@@ -162,6 +162,8 @@ describe('a text is refused', () => {
     ['server.1=a:1:2\nserver.3=c:1:2:observer\ngroup.1=1:3', 'group.1 has server 3, which is no participant'],
     ['server.99999999999999999=a:1:2', 'is neither'],
     ['server.1=:1:2', '":1:2" has no host'],
+    ['server.1=b:1:2|\ta:1:2', 'has no host, or blanks in it'],
+    ['server.1=a:1:2;b c:5', '"b c:5" is not [host:]port'],
     ['server.-1=a:1:2', 'is neither'],
     ['server.1=a:1:2\ngroup.1=1\nweight.1=-1', 'weight.1=-1 is no weight'],
     ['server.1=a:1:2\nserver.1=b:1:2', 'server.1 is there twice'],

@@ -11,7 +11,15 @@
  *     version=<zxid of the reconfig in hexadecimal>
  */
 import { formatZxid, parseZxid, ZXID_ZERO, type Zxid } from '../zxid.ts';
-import { formatHost, formatHostPort, type HostPort, parsePort, splitHostAndPorts, splitText } from './host-port.ts';
+import {
+  formatHost,
+  formatHostPort,
+  type HostPort,
+  isHost,
+  parsePort,
+  splitHostAndPorts,
+  splitText,
+} from './host-port.ts';
 
 export type ServerRole = 'participant' | 'observer';
 
@@ -81,7 +89,7 @@ export function formatMember(member: Member): string {
 
 /**
  * Reads the text as Apache's servers do, but for escapes and line continuations, which no server writes, for ids and
- * weights below 0, and for a server that is named twice: those are faults.
+ * weights below 0, for hosts that are empty or have blanks, and for a server that is named twice: those are faults.
  */
 export function parseMembership(text: string): Membership | MembershipFault {
   const members = new Map<number, Member>();
@@ -137,7 +145,7 @@ export function parseMember(serverId: number, value: string): Member | Membershi
     const host = parts[0]!;
     const quorumPort = parsePort(parts[1]!);
     const electionPort = parsePort(parts[2]!);
-    if (host === '') return fault(`"${text}" has no host`);
+    if (!isHost(host)) return fault(`"${text}" has no host, or blanks in it`);
     if (quorumPort === null || electionPort === null) return fault(`"${text}" has a port that is not from 0 to 65535`);
     if (quorumPort === electionPort) return fault('quorum port and election port must differ');
     if (parts.length === 4) {
@@ -220,7 +228,7 @@ function parseClient(text: string): HostPort | null | undefined {
   if (parts === null || parts.length === 0 || parts.length > 2) return undefined;
   const port = parsePort(parts[parts.length - 1]!);
   const host = parts.length === 2 ? parts[0]! : ANY_HOST;
-  return port === null || host === '' ? undefined : { host, port };
+  return port === null || !isHost(host) ? undefined : { host, port };
 }
 
 /** A group may list an observer or a stranger, but Apache's servers break down when such a one has no weight. */

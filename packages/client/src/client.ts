@@ -191,6 +191,31 @@ export class Client implements AsyncDisposable {
     }
   }
 
+  /**
+   * Leaves the session to somebody else: ends this client and not the session, which lives on the servers for its
+   * timeout and whose ephemeral znodes stay. Requests in flight are answered first; what still waits for a connection
+   * is refused.
+   *
+   * @returns what `connect` needs to go on with it: the option `session`
+   * @throws ClosedError, SessionLostError when there is no session to leave
+   * @example
+   * const session = await client.detach();
+   * const successor = await connect(servers, { session });
+   */
+  async detach(options: CallOptions = {}): Promise<SessionInfo> {
+    const info = this.session;
+    const { session } = this.#session;
+    if (info === null || isFinalState(session.state)) {
+      const kind = isFinalState(session.state) ? 'closed' : 'session-lost';
+      const failure = { kind, wasSent: false, server: null, detail: this.#session.reason } as const;
+      throw makeError(failure, { operation: 'detach', path: null });
+    }
+    // Behind everything in flight; without a connection there is nothing in flight.
+    if (isConnectedState(session.state)) await this.sync('/', options).catch(() => {});
+    this.#session.host.end('detached by the user');
+    return info;
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -109,7 +109,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     null,
     'the request is larger than servers take (jute.maxbuffer); split the data or raise the limit on both sides',
   ),
-  BADREPLY: doubtful(null, 'what the server sent is no answer to this request; the connection was given up'),
+  BADREPLY: doubtful(null, 'what the server sent is no answer to this request'),
   CONNECTFAILED: refusedForNow(null, ''),
   TRANSACTIONFAILED: refused(null, 'nothing of it was done'),
   DECODEFAILED: refused(null, 'the data of the znode is not what the codec expects'),

@@ -394,6 +394,29 @@ describe('time', () => {
   });
 });
 
+describe('bytes that were read late', () => {
+  test('a reply that proves nothing recent comes together with the loss of the session', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const read = world.submit(GET_A);
+    world.takeFrames();
+    world.nowMs += 20_000;
+    world.receive(dataReply(1, 8));
+    expect(read.result).toBeDefined();
+    expect(world.stateNames).toEqual(['connected', 'suspended', 'lost']);
+  });
+
+  test('a reply to a request that was sent not so long ago keeps the session', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.advance(3000);
+    world.takeFrames();
+    world.nowMs += 8000;
+    world.receive(replyBytes(-2, 0, 0));
+    expect(world.stateNames).toEqual(['connected']);
+  });
+});
+
 describe('expiry', () => {
   test('a refused session is lost; a new one is asked for at once and told as another', () => {
     const world = new ScriptedWorld();

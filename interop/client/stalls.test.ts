@@ -1,0 +1,99 @@
+import { type Client, connect, type Stall } from '@meerkat/client';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ServerProcess } from '../harness/server-process.ts';
+import { QUICK } from './fault-site.ts';
+import { outcomeOf } from './outcome.ts';
+import { StateLog } from './state-log.ts';
+
+const SESSION_TIMEOUT_MS = 1200;
+
+let server: ServerProcess;
+let client: Client;
+let states: StateLog;
+let stalls: Stall[];
+beforeAll(async () => {
+  // In a process of its own: it goes on while this one stands still.
+  server = await ServerProcess.start('meerkat', { config: { tickTime: 100 } });
+});
+afterAll(() => server.dispose());
+beforeEach(async () => {
+  client = await connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: SESSION_TIMEOUT_MS, backOff: QUICK });
+  states = new StateLog(client);
+  stalls = [];
+  client.onStall((stall) => stalls.push(stall));
+});
+afterEach(() => client.close());
+
+/** Stands still, as a long computation does. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('an event loop that stands still', () => {
+  test('for a part of the session timeout is told, and the session goes on', async () => {
+    const id = client.session?.id;
+    // The time runs from the sending of this.
+    await client.ping();
+    const startMs = performance.now();
+    block(SESSION_TIMEOUT_MS * 0.75);
+    const blockedMs = performance.now() - startMs;
+    while (stalls.length === 0) await turns(1);
+    expect(stalls[0]?.sessionTimeoutMs).toBe(SESSION_TIMEOUT_MS);
+    expect(stalls[0]?.stalledMs).toBeGreaterThan(SESSION_TIMEOUT_MS / 3);
+    expect(stalls[0]?.stalledMs).toBeLessThanOrEqual(blockedMs);
+    expect(await client.get('/')).toMatchObject({ stat: { version: 0 } });
+    // What the machine may have lost besides is not this test's concern.
+    if (blockedMs < SESSION_TIMEOUT_MS * 0.8) expect([states.states, client.session?.id]).toEqual([[], id]);
+  });
+
+  test('for longer than the session timeout is told, the session is lost, and nothing is believed before that', async () => {
+    const { lostSignal } = client;
+    const id = client.session?.id;
+    await client.create('/ephemeral', '', { mode: 'ephemeral' });
+    block(SESSION_TIMEOUT_MS * 1.5);
+    const write = outcomeOf(client.create('/late'));
+    await states.until('lost');
+    expect(lostSignal.aborted).toBe(true);
+    expect(stalls).toHaveLength(1);
+    const outcome = await write;
+    const again = await states.until('connected');
+    expect(again.sameSession).toBe(again.sessionId === id);
+    expect((await client.exists('/ephemeral')) !== null).toBe(again.sameSession);
+    if (outcome.ok || outcome.error.outcome === 'unknown')
+      expect(outcome.ok ? '' : outcome.error.code).not.toBe('NONODE');
+    else expect(await client.exists('/late')).toBeNull();
+    if ((await client.exists('/late')) !== null) await client.delete('/late');
+  });
+
+  test('in the middle of replies: none of them is delivered once the session must be taken for lost', async () => {
+    const { lostSignal } = client;
+    // Each reply is a segment of its own, so that those behind the first lie in the socket while the loop stands still.
+    const large = new Uint8Array(200_000);
+    await client.create('/large', large).catch(() => {});
+    const seen: boolean[] = [];
+    const first = client.get('/large').then(() => block(SESSION_TIMEOUT_MS * 1.2));
+    const others = Array.from({ length: 20 }, () =>
+      client.get('/large').then(
+        () => seen.push(lostSignal.aborted),
+        () => seen.push(true),
+      ),
+    );
+    await first;
+    await Promise.all(others);
+    expect(seen).not.toContain(false);
+    await states.until('connected');
+  });
+
+  test('for a moment is not told', async () => {
+    for (let i = 0; i < 5; i++) {
+      block(SESSION_TIMEOUT_MS / 20);
+      await client.get('/');
+    }
+    expect(stalls).toEqual([]);
+    expect(states.states).toEqual([]);
+  });
+});

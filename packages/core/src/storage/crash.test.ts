@@ -128,6 +128,33 @@ describe('after a power cut', () => {
 });
 
 describe('a process that ends', () => {
+  it('before its last sync leaves txns that the next one makes durable before it goes on behind them', () => {
+    for (let deliveries = 0; deliveries < 12; deliveries++) {
+      const disk = new MemoryDisk();
+      const host = new StorageHost(disk).recover();
+      host.startAppending();
+      const dice = new Dice(deliveries);
+      const history: AppendedTxn[] = [];
+      for (let i = 0; i < 5; i++) history.push(host.appendRandom(dice));
+      host.storage.flush();
+      for (let i = 0; i < deliveries; i++) disk.deliver();
+      disk.kill();
+
+      const second = new StorageHost(disk).recover();
+      const { lastZxid } = second.database!;
+      const kept = history.filter(({ header }) => header.zxid <= lastZxid);
+      second.startAppending();
+      for (let i = 0; i < 5; i++) kept.push(second.appendRandom(dice));
+      second.settle();
+      const { durable } = second;
+      expect(durable).toBe(kept.at(-1)?.header.zxid);
+      disk.crash('nothing');
+
+      const third = new StorageHost(disk).recover();
+      expectRecovered(third, kept, durable, `killed after ${deliveries} completions`);
+    }
+  });
+
   it('in the middle of a write leaves an entry that is cut, which the next start removes', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const dice = new Dice(seed);

@@ -50,7 +50,7 @@ export interface TxnLogReaderEvents {
    * @returns false when the payload is no txn that this version knows; then a fault follows
    */
   onTxn(payload: JuteReader): boolean;
-  /** Everything has been delivered; a torn tail has been cut and the cut is durable. */
+  /** Everything has been delivered and is durable; a torn tail has been cut, durably too. */
   onLogRead(): void;
   /** The log cannot be trusted: which file, where, why and what to do. Nothing follows. */
   onLogFault(error: Error): void;
@@ -106,7 +106,7 @@ export class TxnLogReader {
     const { files, logDirectory } = this.#options;
     const file = files[this.#fileIndex];
     if (file === undefined) {
-      this.#events.onLogRead();
+      this.#makeNamesDurable();
       return;
     }
     this.#path = `${logDirectory}/${file.name}`;
@@ -305,33 +305,57 @@ export class TxnLogReader {
 
   #onFileRead(): void {
     const tail = this.#tail!;
-    this.#file?.close();
+    const file = this.#file!;
     this.#file = null;
     const { position } = tail;
     const judgement = judgeLogTail(tail.collected());
+    const hasHeader = position >= LOG_HEADER_BYTES;
+    if (judgement.kind === 'end' && hasHeader) {
+      this.#makeDurable(file);
+      return;
+    }
+    if (judgement.kind === 'torn' && hasHeader && !this.#isLastFile) {
+      this.#ports.trace.emit({
+        kind: 'warning',
+        message: `${this.#path} at position ${position}: ${judgement.reason}; the next file shows whether a txn is missing`,
+      });
+      this.#makeDurable(file);
+      return;
+    }
+    file.close();
     if (judgement.kind === 'rotten') {
       this.#fault(position, judgement.reason);
-      return;
-    }
-    if (position < LOG_HEADER_BYTES) {
+    } else if (judgement.kind === 'end' || !hasHeader) {
       this.#removeUnborn(judgement.kind === 'torn' ? judgement.reason : 'no header');
-      return;
-    }
-    if (judgement.kind === 'end') {
-      this.#openNext();
-      return;
-    }
-    const { trace } = this.#ports;
-    if (this.#isLastFile) {
-      trace.emit({ kind: 'log-tail-cut', file: this.#path, position, reason: judgement.reason });
+    } else {
+      this.#ports.trace.emit({ kind: 'log-tail-cut', file: this.#path, position, reason: judgement.reason });
       this.#cut(position);
+    }
+  }
+
+  /**
+   * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync.
+   * The txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
+   */
+  #makeDurable(file: DiskFile): void {
+    file.sync((error) => {
+      file.close();
+      if (error !== null) this.#diskFault(error);
+      else this.#openNext();
+    });
+  }
+
+  /** The same for the names of the files. */
+  #makeNamesDurable(): void {
+    const { files, logDirectory } = this.#options;
+    if (files.length === 0) {
+      this.#events.onLogRead();
       return;
     }
-    trace.emit({
-      kind: 'warning',
-      message: `${this.#path} at position ${position}: ${judgement.reason}; the next file shows whether a txn is missing`,
+    this.#ports.disk.syncDirectory(logDirectory, (error) => {
+      if (error !== null) this.#diskFault(error);
+      else this.#events.onLogRead();
     });
-    this.#openNext();
   }
 
   #cut(position: number): void {
@@ -377,7 +401,7 @@ export class TxnLogReader {
   #diskFault(error: DiskError): void {
     this.#file?.close();
     this.#file = null;
-    this.#events.onLogFault(new Error(`the log cannot be read: ${error.message}`, { cause: error }));
+    this.#events.onLogFault(new Error(`the log cannot be read and synced: ${error.message}`, { cause: error }));
   }
 }
 

@@ -1,5 +1,5 @@
+import { makeAuth } from './auth.ts';
 import type { Clock } from './clock.ts';
-import { toBytes } from './data.ts';
 import { stallChannel, stateChannel } from './diagnostics/channels.ts';
 import { Listeners } from './listeners.ts';
 import type { FailedAttempt } from './machine/ports.ts';
@@ -41,10 +41,7 @@ export class ClientSession implements SessionListener {
         backOff: settings.backOff,
         canBeReadOnly: settings.canBeReadOnly,
         session: options.session ?? null,
-        credentials: (options.auth ?? []).map(({ scheme, auth }) => ({
-          scheme,
-          auth: toBytes(auth) ?? new Uint8Array(0),
-        })),
+        credentials: (options.auth ?? []).map(({ scheme, auth }) => makeAuth(scheme, auth, 'connect')),
         sasl: options.sasl ?? null,
         requestBytesMax: settings.requestBytesMax,
         replyBytesMax: settings.replyBytesMax,

@@ -1,4 +1,5 @@
 import { type Acl, type ClientInfo, OpCode, type Request, WatcherType } from '@meerkat/protocol';
+import { makeAuth } from './auth.ts';
 import { type CallPlan, call, callRead } from './calls.ts';
 import { ClientRequester } from './client-requester.ts';
 import type { ClientSession, Stall } from './client-session.ts';
@@ -22,7 +23,7 @@ import {
   type UpdateOrCreateOptions,
   update,
 } from './conveniences/update.ts';
-import { type Data, toBytes } from './data.ts';
+import type { Data } from './data.ts';
 import { makeError, NoWatcherError } from './errors.ts';
 import type { HostPort, Target } from './machine/ports.ts';
 import {
@@ -63,7 +64,7 @@ import type { Surroundings } from './surroundings.ts';
 import { Transaction } from './transaction.ts';
 import { makeWatchPorts } from './watch-ports.ts';
 import { type WatchOptions, WatchStream } from './watch-stream.ts';
-import { checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
+import { checkedAcl, checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
 
 /**
  * A ZooKeeper client: one session, many requests in flight.
@@ -365,7 +366,7 @@ export class Client implements AsyncDisposable {
     return this.#call('setAcl', path, readStatReply, options, (absolute, about) => ({
       op: OpCode.setACL,
       path: absolute,
-      acl,
+      acl: checkedAcl(acl, about),
       version: checkedVersion(options?.version, about),
     }));
   }
@@ -535,7 +536,8 @@ export class Client implements AsyncDisposable {
    */
   addAuth(scheme: string, auth: Data): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#session.session.addCredentials(scheme, toBytes(auth) ?? new Uint8Array(0), (failure) => {
+      const made = makeAuth(scheme, auth, 'addAuth');
+      this.#session.session.addCredentials(made.scheme, made.auth, (failure) => {
         if (failure === null) resolve();
         else reject(makeError(failure, { operation: 'addAuth', path: null }));
       });

@@ -346,6 +346,7 @@ const TYPE_OF_KIND: Readonly<Record<FailureKind, PlainErrorType>> = {
   'timed-out': TimeoutError,
   aborted: AbortedError,
   'request-too-large': RequestTooLargeError,
+  'malformed-request': BadArgumentsError,
   'bad-reply': BadReplyError,
 };
 

@@ -1,4 +1,5 @@
 import {
+  type Acl,
   type CheckRequest,
   CreateMode,
   type CreateRequest,
@@ -40,7 +41,11 @@ export function absoluteOfCreate(
 /** The op code and the flags belong together: outside of a multi the server goes by the one, inside by the other. */
 export function makeCreate(path: string, data: Data | undefined, shape: CreateShape, about: About): CreateRequest {
   const { mode = 'persistent', sequential = false, ttlMs, acl = OPEN_ACL } = shape;
-  const record = { path, data: data === undefined ? EMPTY_BYTES : checkedBytes(data, about), acl };
+  const record = {
+    path,
+    data: data === undefined ? EMPTY_BYTES : checkedBytes(data, about),
+    acl: checkedAcl(acl, about),
+  };
   if (ttlMs !== undefined) {
     if (mode !== 'persistent') throw bad(about, `a znode with ttlMs is persistent, not ${mode}`);
     if (!Number.isInteger(ttlMs) || ttlMs < 1 || ttlMs > TTL_MS_MAX) {
@@ -86,6 +91,24 @@ export function checkedVersion(version: number | undefined, about: About): numbe
 }
 
 export const ANY_VERSION = -1;
+
+/** Permissions that are no number would arrive as none at all. */
+export function checkedAcl(acl: readonly Acl[], about: About): readonly Acl[] {
+  if (acl === OPEN_ACL) return acl;
+  if (!Array.isArray(acl)) throw bad(about, `an ACL is a list of entries, not ${typeof acl}`);
+  for (const entry of acl as readonly (Acl | null | undefined)[]) {
+    const { perms, scheme, id } = entry ?? {};
+    if (perms !== undefined && perms === (perms | 0) && typeof scheme === 'string' && typeof id === 'string') continue;
+    throw bad(about, `an entry of an ACL is { perms: bits of Perm, scheme: text, id: text }, not ${showEntry(entry)}`);
+  }
+  return acl;
+}
+
+function showEntry(entry: unknown): string {
+  return (
+    JSON.stringify(entry, (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)) ?? typeof entry
+  );
+}
 
 /** Five bytes of milliseconds, 34 years (EphemeralType.TTL). */
 const TTL_MS_MAX = 0xff_ffff_ffff;

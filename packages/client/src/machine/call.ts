@@ -19,6 +19,8 @@ export type FailureKind =
   | 'aborted'
   /** The request does not fit into a frame that servers take (jute.maxbuffer). */
   | 'request-too-large'
+  /** A field of the request is no value that the record can hold, in spite of its type. */
+  | 'malformed-request'
   /** What the server sent is no reply to this request. */
   | 'bad-reply';
 

@@ -77,7 +77,13 @@ export class Connection {
     const { request } = call;
     const xid = this.#nextXid;
     const sent = call.listener === null ? request : this.#asWatched(request);
-    const frameBytes = this.#outbox.write(xid, sent, this.#requestBytesMax);
+    let frameBytes: number;
+    try {
+      frameBytes = this.#outbox.write(xid, sent, this.#requestBytesMax);
+    } catch (error) {
+      this.#reject(call, 'malformed-request', error instanceof Error ? error.message : String(error));
+      return;
+    }
     if (frameBytes > this.#requestBytesMax) {
       const detail = `the request takes ${frameBytes} bytes, servers take ${this.#requestBytesMax}`;
       this.#reject(call, 'request-too-large', detail);

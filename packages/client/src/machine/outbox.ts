@@ -33,7 +33,10 @@ export class Outbox {
     this.flush();
   }
 
-  /** @returns the length of the frame without its length field, in bytes; more than `bytesMax`: it was not written */
+  /**
+   * @returns the length of the frame without its length field, in bytes; more than `bytesMax`: it was not written
+   * @throws Error for a record with a field that cannot be written; nothing of it is
+   */
   write(xid: number, request: Request, bytesMax: number = Number.POSITIVE_INFINITY): number {
     if (!this.#isFlushAsked) {
       this.#isFlushAsked = true;
@@ -44,7 +47,12 @@ export class Outbox {
     const at = writer.beginFrame();
     writer.int(xid);
     writer.int(request.op);
-    writeRequest(writer, request);
+    try {
+      writeRequest(writer, request);
+    } catch (error) {
+      writer.position = at;
+      throw error;
+    }
     const frameBytes = writer.position - at - 4;
     if (frameBytes > bytesMax) {
       writer.position = at;

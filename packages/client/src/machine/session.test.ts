@@ -184,6 +184,19 @@ describe('requests', () => {
     expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([[1, OpCode.getData]]);
   });
 
+  test('one that cannot be written is refused, whether it waited or not, and leaves no bytes', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    const broken = { ...SET_A, path: undefined as unknown as string };
+    const waiting = [world.submit(broken), world.submit(GET_A)];
+    world.connect();
+    const sent = [world.submit(GET_A), world.submit(broken), world.submit(GET_A)];
+    const refused = { kind: 'malformed-request', wasSent: false };
+    expect(waiting.map(({ failure }) => failure)).toEqual([expect.objectContaining(refused), null]);
+    expect(sent.map(({ failure }) => failure)).toEqual([null, expect.objectContaining(refused), null]);
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([1, 2, 3].map((xid) => [xid, OpCode.getData]));
+  });
+
   test('one that is given up is settled at once, and its late reply disturbs nobody', () => {
     const world = new ScriptedWorld();
     world.connect();

@@ -1,0 +1,226 @@
+import { OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { makeDeferred } from './deferred.ts';
+import { Call, type CallFailure } from './machine/call.ts';
+import type { Target } from './machine/ports.ts';
+import { readNothing } from './machine/replies.ts';
+import type { SessionOptions } from './machine/session.ts';
+import { Bytes, PASSWORD, TEST_OPTIONS } from './machine/testing/scripted-server.ts';
+import { SessionHost } from './session-host.ts';
+import { drainMicrotasks, VirtualSurroundings } from './testing/virtual-surroundings.ts';
+import type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
+
+/** A stream whose other end is the test, which may also say what no stream says any more. */
+class ManualStream implements TransportStream {
+  readonly target: Target;
+  readonly events: TransportEvents;
+  readonly written: Uint8Array[] = [];
+  isDestroyed = false;
+
+  constructor(target: Target, events: TransportEvents) {
+    this.target = target;
+    this.events = events;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.written.push(bytes.slice());
+    return true;
+  }
+
+  destroy(): void {
+    this.isDestroyed = true;
+  }
+
+  accept(isReadOnly = false): void {
+    this.events.onOpen();
+    const response = new Bytes()
+      .int(0)
+      .int(9000)
+      .long(0x77)
+      .buffer(PASSWORD)
+      .byte(isReadOnly ? 1 : 0);
+    this.events.onBytes(response.frame());
+  }
+}
+
+class Scene {
+  readonly streams: ManualStream[] = [];
+  readonly surroundings = new VirtualSurroundings();
+  readonly deferred: (() => void)[] = [];
+  readonly probed: string[] = [];
+  lookUp: () => Promise<readonly string[]> = async () => ['10.0.0.1'];
+  readonly states: string[] = [];
+  readonly attempts: string[] = [];
+  readonly host: SessionHost;
+
+  constructor(options: Partial<SessionOptions> = {}) {
+    const transport: Transport = {
+      resolve: () => this.lookUp(),
+      connect: (target, events) => {
+        const stream = new ManualStream(target, events);
+        this.streams.push(stream);
+        return stream;
+      },
+      probe: async ({ host }, word) => {
+        this.probed.push(`${word} ${host}`);
+        return 'rw';
+      },
+    };
+    const { clock, random } = this.surroundings;
+    const defer = (callback: () => void): unknown => this.deferred.push(callback);
+    this.host = new SessionHost(
+      { ...TEST_OPTIONS, ...options },
+      { transport, random, clock: { ...clock, defer } },
+      {
+        onState: ({ state }) => this.states.push(state),
+        onAttemptFailed: ({ failure, detail }) => this.attempts.push(`${failure}: ${detail}`),
+        onStall: () => {},
+      },
+    );
+  }
+
+  get stream(): ManualStream {
+    const stream = this.streams.at(-1);
+    if (stream === undefined) throw new Error('nothing was opened');
+    return stream;
+  }
+
+  async connect(): Promise<ManualStream> {
+    this.host.start();
+    await drainMicrotasks();
+    this.stream.accept();
+    return this.stream;
+  }
+
+  flush(): void {
+    for (const callback of this.deferred.splice(0)) callback();
+  }
+
+  submitRead(): { failure: CallFailure | null } {
+    const outcome: { failure: CallFailure | null } = { failure: null };
+    const onFailure = (failure: CallFailure): void => {
+      outcome.failure = failure;
+    };
+    const request = { op: OpCode.exists, path: '/a', watch: false } as const;
+    this.host.session.submit(new Call(request, readNothing, () => {}, onFailure, null, true));
+    return outcome;
+  }
+}
+
+describe('a session on a transport', () => {
+  test('what is submitted in one turn leaves in one write', async () => {
+    const scene = new Scene();
+    const stream = await scene.connect();
+    for (let i = 0; i < 10; i++) scene.submitRead();
+    expect([scene.deferred.length, stream.written.length]).toEqual([1, 1]);
+    scene.flush();
+    expect(stream.written).toHaveLength(2);
+    // xid, op, path and flag, with their length: ten times.
+    expect(stream.written[1]).toHaveLength(10 * (4 + 4 + 4 + 6 + 1));
+  });
+
+  test('nothing that a stream tells after it was closed is heard', async () => {
+    const scene = new Scene();
+    const old = await scene.connect();
+    old.events.onClosed(null, 'gone');
+    expect(scene.states).toEqual(['connected', 'suspended']);
+    // Half of a frame, a reply to nothing, another end, another opening.
+    old.events.onBytes(new Uint8Array([0, 0]));
+    old.events.onBytes(new Bytes().int(1).long(5).int(0).frame());
+    old.events.onClosed('refused', 'again');
+    old.events.onOpen();
+    expect(scene.states).toEqual(['connected', 'suspended']);
+    expect(old.written).toHaveLength(1);
+  });
+
+  test('an answer of the name service that comes too late is not used', async () => {
+    const scene = new Scene();
+    const late = makeDeferred<readonly string[]>();
+    scene.lookUp = () => late.promise;
+    scene.host.start();
+    await drainMicrotasks();
+    scene.lookUp = () => new Promise(() => {});
+    scene.surroundings.nowMs += TEST_OPTIONS.attemptTimeoutMs;
+    scene.host.session.onTick();
+    expect(scene.attempts).toEqual(['timed-out: no answer of the name service within 3000 ms']);
+    late.resolve(['10.0.0.1']);
+    await drainMicrotasks();
+    expect(scene.streams).toHaveLength(0);
+  });
+
+  test('a look-up that fails is a failed attempt, and the next one is due by a timer', async () => {
+    const scene = new Scene();
+    scene.lookUp = () => Promise.reject(new Error('ENOTFOUND'));
+    scene.host.start();
+    await drainMicrotasks();
+    expect(scene.attempts).toEqual(['dns: ENOTFOUND']);
+    expect(scene.surroundings.timerCount).toBe(1);
+  });
+
+  test('one timer runs, whatever happens, and none after the end', async () => {
+    const scene = new Scene();
+    const stream = await scene.connect();
+    expect(scene.surroundings.timerCount).toBe(1);
+    for (let i = 0; i < 5; i++) scene.submitRead();
+    scene.flush();
+    stream.events.onBytes(new Bytes().int(1).long(5).int(0).frame());
+    expect(scene.surroundings.timerCount).toBe(1);
+    stream.events.onClosed(null, 'gone');
+    expect(scene.surroundings.timerCount).toBe(1);
+    scene.host.end('enough');
+    expect(scene.surroundings.timerCount).toBe(0);
+    expect(scene.states.at(-1)).toBe('closed');
+  });
+
+  test('what is deferred when the stream is replaced does not reach the next one', async () => {
+    const scene = new Scene();
+    const first = await scene.connect();
+    const read = scene.submitRead();
+    first.events.onClosed(null, 'gone');
+    scene.flush();
+    expect(first.written).toHaveLength(1);
+    scene.surroundings.nowMs += 1000;
+    scene.host.session.onTick();
+    await drainMicrotasks();
+    const second = scene.stream;
+    second.events.onOpen();
+    scene.flush();
+    // Only the connect request: the read waits for the session.
+    expect(second.written).toHaveLength(1);
+    expect(new DataView(second.written[0]!.buffer).getInt32(0)).toBe(45);
+    expect(read.failure).toBeNull();
+  });
+
+  test('while read-only the other servers are asked in turn, and the session moves to one that is read-write', async () => {
+    const hosts = [
+      { host: 'one', port: 1 },
+      { host: 'two', port: 2 },
+    ];
+    const scene = new Scene({ hosts, canBeReadOnly: true });
+    scene.host.start();
+    await drainMicrotasks();
+    const first = scene.stream;
+    first.accept(true);
+    expect(scene.states).toEqual(['read-only']);
+    scene.surroundings.nowMs += 100;
+    scene.host.session.onTick();
+    await drainMicrotasks();
+    const other = first.target.host === 'one' ? 'two' : 'one';
+    expect(scene.probed).toEqual([`isro ${other}`]);
+    expect(first.isDestroyed).toBe(true);
+    expect(scene.stream.target.host).toBe(other);
+    scene.stream.accept();
+    expect(scene.states).toEqual(['read-only', 'suspended', 'connected']);
+  });
+
+  test('the end closes the stream, and nothing is heard of it any more', async () => {
+    const scene = new Scene();
+    const stream = await scene.connect();
+    const read = scene.submitRead();
+    scene.host.end('enough');
+    expect(stream.isDestroyed).toBe(true);
+    expect(read.failure).toMatchObject({ kind: 'closed' });
+    stream.events.onClosed(null, 'gone');
+    expect(scene.states).toEqual(['connected', 'closed']);
+  });
+});

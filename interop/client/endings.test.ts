@@ -48,6 +48,7 @@ const MOMENTS: Readonly<Record<string, (client: Client, states: StateLog) => Pro
   'while moving to another server': async (client) => void outcomeOf(client.moveTo()),
   'while the session expires': async (client) => void server.expireSession(client.session!.id).catch(() => {}),
   'while credentials are refused': async (client) => void outcomeOf(client.addAuth('nonsense', '')),
+  'while it is detached': async (client) => void outcomeOf(client.detach()),
   'while it is closed already': async (client) => void client.close(),
 };
 
@@ -233,6 +234,7 @@ describe('a client that is dropped by its process', () => {
       client.multiRead().get('/a').run(),
       client.whenConnected(),
       client.moveTo(),
+      client.detach(),
       client.watch('/a').ready,
       client.observe('/a').ready,
     ];

@@ -44,6 +44,21 @@ export function testSessions(site: Site): void {
       expect(await third.exists(path)).toBeNull();
     });
 
+    test('a client leaves its session to a successor, after what is in flight', async () => {
+      const first = await site.connect();
+      const path = site.freshPath();
+      const inFlight = Array.from({ length: 20 }, (_, i) => first.create(`${path}-${i}`, '', { mode: 'ephemeral' }));
+      const session = await first.detach();
+      expect(await Promise.all(inFlight)).toHaveLength(20);
+      expect(first.state).toBe('closed');
+      expect(first.lostSignal.aborted).toBe(true);
+      for (const error of await errorsOf([first.get('/'), first.detach()])) expect(error).toBeInstanceOf(ClosedError);
+
+      await using second = await site.connect({ session });
+      expect(second.session?.id).toBe(session.id);
+      expect(await second.ephemerals(path)).toHaveLength(20);
+    });
+
     test('a session that is over is not taken over: there is a new one, and that is told', async () => {
       const first = await site.connect();
       const session = first.session!;

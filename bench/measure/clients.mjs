@@ -56,11 +56,12 @@ async function measureSpeed(server, titles, rivals, amounts, progress) {
   );
   for (const client of clients) await client.ready();
   progress('warming up');
-  await warmUp(clients, titles, amounts);
+  await locked(() => warmUp(clients, titles, amounts));
   const rows = [];
   for (const title of titles) {
     for (const depth of DEPTHS) {
-      const figures = await measureInTurns(clients, { title, depth }, amounts);
+      // One hold of the lock for all rounds, so that slices of one round see the same machine.
+      const figures = await locked(() => measureInTurns(clients, { title, depth }, amounts));
       rows.push(...speedRows(title, depth, figures));
       const medians = clients.map(({ name }) => `${name} ${Math.round(medianOf(figures[name], 'perSecond'))}`);
       progress(`${title}, depth ${depth}: ${medians.join(', ')} per second`);
@@ -75,7 +76,7 @@ async function warmUp(clients, titles, { warmUpSeconds }) {
   for (let round = 0; round < 2; round++) {
     for (const client of clients) {
       for (const title of titles) {
-        await locked(() => client.slice({ title, depth: 64, warmUpSeconds: 0, seconds: warmUpSeconds / 2 }));
+        await client.slice({ title, depth: 64, warmUpSeconds: 0, seconds: warmUpSeconds / 2 });
       }
     }
   }
@@ -87,7 +88,7 @@ async function measureInTurns(clients, { title, depth }, amounts) {
   const figures = Object.fromEntries(clients.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     for (const client of round % 2 === 0 ? clients : clients.toReversed()) {
-      figures[client.name].push(await locked(() => client.slice({ title, depth, warmUpSeconds: 0.2, seconds })));
+      figures[client.name].push(await client.slice({ title, depth, warmUpSeconds: 0.2, seconds }));
     }
   }
   return figures;

@@ -81,7 +81,7 @@ export class TxnApplier {
   }
 
   /**
-   * Applies a create from its payload, in about a quarter of the time that decoding and applying it take; nobody is told.
+   * Applies a create from its payload, in about half the time that decoding and applying it take; nobody is told.
    *
    * @returns false when there is more to it than making a znode below an existing one: then nothing has been done
    */

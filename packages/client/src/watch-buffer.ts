@@ -1,4 +1,4 @@
-import { Fifo } from './machine/fifo.ts';
+import { Fifo } from '@meerkat/protocol';
 import type { WatchEvent } from './machine/watches.ts';
 import type { GapReason } from './watch-source.ts';
 

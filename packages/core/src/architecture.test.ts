@@ -31,7 +31,7 @@ const SOURCES = readdirSync(PACKAGES)
 /** Folders of the inner ring: state machines that know records and zxids, nothing of bytes and blocks. */
 const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'zab'];
 /** What every ring of the core may use. */
-const COMMON_GROUND = ['assert', 'fifo', 'options', 'ports', 'server-stats', 'server-view'];
+const COMMON_GROUND = ['assert', 'options', 'ports', 'server-stats', 'server-view'];
 /** The one thing of the middle ring that the inner one may name, as a type: what an acknowledgement is made of. */
 const DURABLE = 'core/src/storage/durable.ts';
 /** Where the two watermarks are made: by the storage after a sync, by the broadcast from its quorum. */

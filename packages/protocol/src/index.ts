@@ -1,4 +1,5 @@
 export * from './error-code.ts';
+export { Fifo } from './fifo.ts';
 export { DEFAULT_FIELD_BYTES_MAX, EMPTY_BYTES, JuteReader } from './jute/reader.ts';
 export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';
 export * from './op-code.ts';

@@ -1,7 +1,15 @@
-import { AddWatchMode, ErrorCode, JuteReader, OpCode, type Request, SpecialXid, WatcherType } from '@meerkat/protocol';
+import {
+  AddWatchMode,
+  ErrorCode,
+  Fifo,
+  JuteReader,
+  OpCode,
+  type Request,
+  SpecialXid,
+  WatcherType,
+} from '@meerkat/protocol';
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import type { Credentials } from './credentials.ts';
-import { Fifo } from './fifo.ts';
 import type { Outbox } from './outbox.ts';
 import { readNothing } from './replies.ts';
 import type { Timing } from './timing.ts';

@@ -1,10 +1,9 @@
-import { type ConnectRequest, OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
+import { type ConnectRequest, Fifo, OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import { Connection, type Settle } from './connection.ts';
 import { Contact } from './contact.ts';
 import { Credentials } from './credentials.ts';
 import type { BackOff } from './dialer.ts';
-import { Fifo } from './fifo.ts';
 import { FrameAssembler } from './frame-assembler.ts';
 import type { AcceptedSession } from './handshake.ts';
 import { Outbox } from './outbox.ts';

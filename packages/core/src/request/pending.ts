@@ -1,5 +1,4 @@
-import { type Acl, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
-import { Fifo } from '../fifo.ts';
+import { type Acl, Fifo, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
 import type { DataTree } from '../tree/data-tree.ts';
 import {
   type DigestSum,

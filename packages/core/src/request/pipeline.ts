@@ -1,5 +1,6 @@
 import {
   ErrorCode,
+  Fifo,
   isClientOp,
   type JuteReader,
   type MultiRequest,
@@ -13,7 +14,6 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
-import { Fifo } from '../fifo.ts';
 import type { Trace } from '../ports.ts';
 import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';

@@ -38,6 +38,13 @@ export class Fifo<T> {
     return item;
   }
 
+  /** Takes everything out, oldest first. */
+  takeAll(): T[] {
+    const items: T[] = [];
+    for (let item = this.shift(); item !== undefined; item = this.shift()) items.push(item);
+    return items;
+  }
+
   /** Takes the newest `count` items out again. */
   dropNewest(count: number): void {
     for (let i = 0; i < count; i++) {

@@ -5,7 +5,7 @@ import { QUICK } from './fault-site.ts';
 import { outcomeOf } from './outcome.ts';
 import { StateLog } from './state-log.ts';
 
-const SESSION_TIMEOUT_MS = 1200;
+const SESSION_TIMEOUT_MS = 900;
 
 let server: ServerProcess;
 let client: Client;

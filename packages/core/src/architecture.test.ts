@@ -29,7 +29,7 @@ const SOURCES = readdirSync(PACKAGES)
   .map(readSource);
 
 /** Folders of the inner ring: state machines that know records and zxids, nothing of bytes and blocks. */
-const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'zab'];
+const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'election', 'zab'];
 /** What every ring of the core may use. */
 const COMMON_GROUND = ['assert', 'options', 'ports', 'server-stats', 'server-view'];
 /** The one thing of the middle ring that the inner one may name, as a type: what an acknowledgement is made of. */

@@ -1,0 +1,42 @@
+import type { Quorum } from './quorum.ts';
+import { compareVotes, type Vote } from './vote.ts';
+
+/**
+ * Who votes at the moment. While a new configuration has been proposed but not committed there are two, and whatever is
+ * decided needs a quorum of each (ZOOKEEPER-1699).
+ */
+export class Electorate {
+  /** The last committed configuration. */
+  readonly current: Quorum;
+  /** The last proposed one (`lastSeenQuorumVerifier`); null when it is the committed one. */
+  readonly lastSeen: Quorum | null;
+  /** Everybody who has a say in one of the two, in ascending order. */
+  readonly voters: ReadonlySet<number>;
+
+  constructor(current: Quorum, lastSeen: Quorum | null = null) {
+    this.current = current;
+    this.lastSeen = lastSeen;
+    this.voters = new Set([...current.voters, ...(lastSeen?.voters ?? [])].sort((a, b) => a - b));
+  }
+
+  /** True when these servers are a quorum of every configuration that counts. */
+  isQuorum(ids: Iterable<number>): boolean {
+    const list = [...ids];
+    return this.current.isReachedBy(list) && (this.lastSeen === null || this.lastSeen.isReachedBy(list));
+  }
+
+  /** True of a voter that has a weight, in the committed configuration if it is a member of that. */
+  canLead(id: number): boolean {
+    const { current, lastSeen } = this;
+    return current.voters.has(id) ? current.weightOf(id) > 0 : (lastSeen?.weightOf(id) ?? 0) > 0;
+  }
+
+  /**
+   * True when `vote` wins over `other`. Votes for servers that can lead are totally ordered; votes for others are below
+   * all of them and win over nothing, so that a server without weight does not cling to itself (ZOOKEEPER-498).
+   */
+  isBetter(vote: Vote, other: Vote): boolean {
+    if (!this.canLead(vote.leader)) return false;
+    return !this.canLead(other.leader) || compareVotes(vote, other) > 0;
+  }
+}

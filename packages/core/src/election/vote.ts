@@ -1,0 +1,42 @@
+/**
+ * A vote proposes a leader and says how much of the history that server holds. The order of votes is what an election
+ * is about: whoever has adopted the latest epoch wins, among those the one with the latest zxid, among those the one
+ * with the highest id (FastLeaderElection.totalOrderPredicate).
+ *
+ *     peerEpoch ──► zxid ──► leader          each decides only when all before it are equal
+ *
+ * The epoch comes first because a zxid of an old epoch may be one that no quorum ever saw.
+ */
+import { VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE, type Zxid } from '@meerkat/protocol';
+
+export interface Vote {
+  /** Server id of the proposed leader; VOTE_NONE in the vote of a server that has nobody to propose. */
+  readonly leader: number;
+  /** Last zxid in the proposed leader's log. */
+  readonly zxid: Zxid;
+  /** Epoch whose history the proposed leader has adopted (its `currentEpoch`). */
+  readonly peerEpoch: number;
+}
+
+/** Below every other vote: what an observer begins with. */
+export const NO_VOTE: Vote = { leader: VOTE_NONE, zxid: ZXID_VOTE_NONE, peerEpoch: VOTE_NONE };
+
+/** Negative when `a` is worse than `b`, 0 when they are the same vote, positive when `a` is better. */
+export function compareVotes(a: Vote, b: Vote): number {
+  if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch < b.peerEpoch ? -1 : 1;
+  if (a.zxid !== b.zxid) return a.zxid < b.zxid ? -1 : 1;
+  if (a.leader !== b.leader) return a.leader < b.leader ? -1 : 1;
+  return 0;
+}
+
+export function isSameVote(a: Vote, b: Vote): boolean {
+  return a.leader === b.leader && a.zxid === b.zxid && a.peerEpoch === b.peerEpoch;
+}
+
+/**
+ * True of a vote for a server whose data directory is empty and must not be taken for an empty service
+ * (`zookeeper.db.autocreate=false` and no `initialize` file). It is neither counted nor elected.
+ */
+export function isUntrusted(vote: Vote): boolean {
+  return vote.zxid === ZXID_NONE;
+}

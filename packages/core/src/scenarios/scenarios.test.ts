@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { playElection } from '../testing/election-scenario.ts';
 import { playScenario } from '../testing/scenario.ts';
 
 const folder = new URL('.', import.meta.url);
@@ -10,7 +11,7 @@ describe('scenarios', () => {
     it(file.replace('.txt', '').replaceAll('-', ' '), () => {
       const url = new URL(file, folder);
       const text = readFileSync(url, 'utf8');
-      const played = playScenario(text);
+      const played = file.startsWith('election-') ? playElection(text) : playScenario(text);
       if (process.env['RECORD'] === '1') writeFileSync(url, played);
       else expect(played).toBe(text);
     });

@@ -1,0 +1,200 @@
+/**
+ * Elections under faults that nobody thought of: connections break, swallow everything and come back, messages are
+ * late, said twice or lost, servers crash and start again, leaders write txns that only some followers get.
+ *
+ * After every event it must hold what an election promises (see the head of `election.ts`). That there is one leader
+ * per epoch, and that it has all that was committed, is checked too: that is what the election and the few lines of
+ * discovery in `ElectionRoles` achieve together. At the end everything is healed, and everybody must find one leader.
+ */
+import { type ElectionNotification, makeZxid, ServerState } from '@meerkat/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApacheElection } from '../testing/apache-election.ts';
+import type { EnsembleShape } from '../testing/election-ensemble.ts';
+import { ElectionRoles } from '../testing/election-roles.ts';
+import { type Decision, Election } from './election.ts';
+import { compareVotes, type Vote } from './vote.ts';
+
+interface Fault {
+  readonly kind: 'crash' | 'start' | 'cut' | 'swallow' | 'heal' | 'write';
+  readonly afterMs: number;
+  readonly a: number;
+  readonly b: number;
+}
+
+const fault: fc.Arbitrary<Fault> = fc.record({
+  kind: fc.constantFrom('crash', 'start', 'start', 'cut', 'swallow', 'heal', 'heal', 'write', 'write'),
+  // Some at once, some in the middle of an election, some when all is quiet.
+  afterMs: fc.oneof(fc.constant(0), fc.nat(30), fc.nat(500), fc.nat(5000)),
+  a: fc.nat(100),
+  b: fc.nat(100),
+});
+
+const history = fc.record({
+  shape: fc.constantFrom<EnsembleShape>(
+    { voters: [1, 2, 3] },
+    { voters: [1, 2, 3], observers: [9] },
+    { voters: [1, 2, 3, 4, 5] },
+    { voters: [1, 2, 3, 4, 5], observers: [8, 9] },
+    { voters: [1, 2] },
+    { voters: [1] },
+    {
+      voters: [1, 2, 3, 4, 5, 6],
+      groups: [
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ],
+      weights: new Map([
+        [2, 0],
+        [6, 3],
+      ]),
+    },
+    {
+      voters: [1, 2, 3, 4, 5],
+      groups: [
+        [1, 2, 3],
+        [4, 5],
+      ],
+      weights: new Map([
+        [4, 0],
+        [5, 0],
+      ]),
+    },
+  ),
+  /** Which servers are Apache's, by bits. */
+  apache: fc.oneof(fc.constant(0), fc.nat(255)),
+  lastZxids: fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }),
+  delayMaxMs: fc.constantFrom(1, 5, 50, 400),
+  seed: fc.nat(),
+  faults: fc.array(fault, { maxLength: 30 }),
+});
+
+type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
+
+describe('elections under faults', () => {
+  it('keep their promises, and find one leader when everything is healed', () => {
+    fc.assert(
+      fc.property(history, (story) => new Play(story).run()),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+class Play {
+  readonly #story: History;
+  readonly #roles: ElectionRoles;
+  readonly #ids: readonly number[];
+  readonly #random: () => number;
+  /** What each server has said to each other one, with the vote that it stood for when it did. */
+  readonly #sent = new Map<string, Vote>();
+
+  constructor(story: History) {
+    this.#story = story;
+    this.#random = makeRandom(story.seed);
+    const apache = story.shape.voters.concat(story.shape.observers ?? []).filter((_, i) => (story.apache >> i) & 1);
+    this.#roles = new ElectionRoles(
+      { ...story.shape, apache },
+      {
+        onSent: (from, to, notification) => {
+          const { state, leader, electionEpoch } = notification;
+          for (const word of [notification, { state, leader, electionEpoch }]) {
+            this.#sent.set(keyOf(from, to, word), this.#standingBehind(from, notification));
+          }
+        },
+        onDecided: (id, decision) => this.#checkDecision(id, decision),
+      },
+      () => 1 + (this.#random() % story.delayMaxMs),
+    );
+    this.#ids = this.#roles.ensemble.ids;
+    this.#fillDisks();
+  }
+
+  run(): void {
+    for (const { kind, afterMs, a, b } of this.#story.faults) {
+      this.#roles.runUntil(this.#roles.ensemble.clock.nowMs + afterMs);
+      const [one, other] = [this.#ids[a % this.#ids.length]!, this.#ids[b % this.#ids.length]!];
+      if (kind === 'crash') this.#roles.crash(one);
+      else if (kind === 'start') this.#roles.start(one);
+      else if (kind === 'write') this.#roles.write(one, () => this.#random() % 3 > 0);
+      else if (one !== other && kind === 'heal') this.#roles.heal(one, other, this.#random() % 2 === 0);
+      else if (one !== other && kind !== 'heal') this.#roles[kind](one, other);
+    }
+    for (const one of this.#ids) for (const other of this.#ids) if (one < other) this.#roles.heal(one, other, false);
+    for (const id of this.#ids) this.#roles.start(id);
+    const isWhole = this.#roles.runUntilTrue(() => this.#roles.isWhole(), 30_000);
+    expect(isWhole, 'everybody follows one leader').toBe(true);
+    const states = this.#ids.map((id) => this.#roles.ensemble.machine(id).state);
+    expect(states.filter((state) => state === ServerState.leading)).toHaveLength(1);
+  }
+
+  /** Logs of epoch 1, of several lengths; what a quorum has is committed. */
+  #fillDisks(): void {
+    const { electorate } = this.#roles.ensemble;
+    for (const [i, id] of this.#ids.entries()) {
+      const lastZxid = makeZxid(1, this.#story.lastZxids[i]!);
+      this.#roles.disks.set(id, { lastZxid, currentEpoch: 1, acceptedEpoch: 1 });
+    }
+    for (let counter = 0; counter <= 3; counter++) {
+      const holders = this.#ids.filter((id) => this.#roles.disks.get(id)!.lastZxid >= makeZxid(1, counter));
+      if (electorate.isQuorum(holders)) this.#roles.committed = makeZxid(1, counter);
+    }
+  }
+
+  /** The vote for itself that a server began with before it sent this one. */
+  #standingBehind(id: number, notification: ElectionNotification): Vote {
+    const machine = this.#roles.ensemble.machine(id);
+    // Apache's server says over a new connection what it said last, however long ago that was.
+    const isOld = machine.state !== ServerState.looking || machine.round !== notification.electionEpoch;
+    if (isOld && machine instanceof ApacheElection) return notification;
+    const { lastZxid, currentEpoch } = this.#roles.disks.get(id)!;
+    return { leader: id, zxid: lastZxid, peerEpoch: currentEpoch };
+  }
+
+  #checkDecision(id: number, { state, leader, supporters }: Decision): void {
+    const { electorate } = this.#roles.ensemble;
+    const { round, vote } = this.#roles.ensemble.machine(id);
+    const { zxid, peerEpoch } = vote;
+    expect(state === ServerState.leading).toBe(leader === id);
+    expect(electorate.isQuorum(supporters), 'a quorum decides').toBe(true);
+    expect(electorate.canLead(leader), 'the leader can lead').toBe(true);
+    const isOurs = this.#roles.ensemble.machine(id) instanceof Election;
+    if (isOurs) expect(supporters.every((supporter) => electorate.voters.has(supporter))).toBe(true);
+
+    const sent = (from: number, word: Word): Vote | undefined => this.#sent.get(keyOf(from, id, word));
+    const ballot = { state: ServerState.looking, leader, electionEpoch: round };
+    const didLeaderClaim = leader === id || sent(leader, { state: ServerState.leading, leader }) !== undefined;
+    for (const supporter of supporters) {
+      if (supporter === id) continue;
+      const own = sent(supporter, { ...ballot, zxid, peerEpoch });
+      if (own === undefined) {
+        // Not this vote in this round, so it has said that it found this leader, or voted for it with another epoch.
+        const words = [{ state: ServerState.following, leader }, { state: ServerState.leading, leader }, ballot];
+        expect(words.some((word) => sent(supporter, word) !== undefined)).toBe(true);
+        if (isOurs) expect(didLeaderClaim, 'the leader itself said that it leads').toBe(true);
+      } else if (isOurs && electorate.canLead(supporter)) {
+        expect(compareVotes(vote, own), 'the elected is at least as good as who elected it').toBeGreaterThanOrEqual(0);
+      }
+    }
+  }
+}
+
+type Word = Pick<ElectionNotification, 'state' | 'leader'> & Partial<ElectionNotification>;
+
+/** Claims are told apart by the leader that they name, ballots by the round too, and by the vote where it is given. */
+function keyOf(from: number, to: number, { state, leader, electionEpoch, zxid, peerEpoch }: Word): string {
+  const round = state === ServerState.looking ? ` ${electionEpoch}` : '';
+  const vote = state === ServerState.looking && zxid !== undefined ? ` ${zxid} ${peerEpoch}` : '';
+  return `${from}>${to} ${state} ${leader}${round}${vote}`;
+}
+
+/** mulberry32: 32 random bits from a seed. */
+function makeRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+}

@@ -1,0 +1,99 @@
+import { type ElectionNotification, ServerState } from '@meerkat/protocol';
+import { isSameVote, type Vote } from './vote.ts';
+
+/** What a server says that is not looking for a leader: whom it follows, or that it leads. */
+export type Claim = Pick<ElectionNotification, 'state' | 'leader' | 'zxid' | 'peerEpoch' | 'electionEpoch' | 'version'>;
+
+/**
+ * The last word of every voter, as far as it helps to find a leader. Two kinds are kept apart:
+ *
+ * - a *ballot* is what a server that is looking votes for in the round of this server (`recvset`);
+ * - a *claim* is what a server says that has found its leader, in whatever round it did (`outofelection`).
+ *
+ * A server has one last word. A claim replaces its ballot unless it says that the ballot won, and a ballot replaces its
+ * claim: a leader that is looking again leads no more, whatever it said before.
+ */
+export class Tally {
+  readonly #ballots = new Map<number, Vote>();
+  readonly #claims = new Map<number, Claim>();
+
+  /** Ballots count in one round only; claims stay. */
+  startRound(): void {
+    this.#ballots.clear();
+  }
+
+  clear(): void {
+    this.#ballots.clear();
+    this.#claims.clear();
+  }
+
+  ballotOf(id: number): Vote | undefined {
+    return this.#ballots.get(id);
+  }
+
+  /** @returns true when this is news */
+  recordBallot(id: number, vote: Vote): boolean {
+    this.#claims.delete(id);
+    const known = this.#ballots.get(id);
+    if (known !== undefined && isSameVote(known, vote)) return false;
+    this.#ballots.set(id, vote);
+    return true;
+  }
+
+  /** @param round the round of this server, to which the ballots belong */
+  recordClaim(id: number, claim: Claim, round: number): void {
+    const ballot = this.#ballots.get(id);
+    const didBallotWin = ballot?.leader === claim.leader && claim.electionEpoch === round;
+    if (!didBallotWin) this.#ballots.delete(id);
+    this.#claims.set(id, claim);
+  }
+
+  /** @returns true when there was something to forget */
+  forget(id: number): boolean {
+    const hadBallot = this.#ballots.delete(id);
+    return this.#claims.delete(id) || hadBallot;
+  }
+
+  votersFor(vote: Vote): number[] {
+    return idsWhere(this.#ballots, (ballot) => isSameVote(ballot, vote));
+  }
+
+  /**
+   * Who stands behind the leader that `claim` names, when the claim is of this server's own round: whoever voted for it
+   * and whoever found it. Within a round the id of the leader says everything, because a server stands for election
+   * with one vote per round; the epochs of claims differ while servers are still taking over the new one.
+   */
+  backersInRound(claim: Claim): number[] {
+    const voters = idsWhere(this.#ballots, ({ leader }) => leader === claim.leader);
+    const others = idsWhere(
+      this.#claims,
+      ({ leader, electionEpoch }) => leader === claim.leader && electionEpoch === claim.electionEpoch,
+    );
+    return [...new Set([...voters, ...others])];
+  }
+
+  /**
+   * Who claims the same as `claim`, whatever the round: members of one ensemble may have found their leader in
+   * different rounds and know different zxids of it (ZOOKEEPER-1732, 1805).
+   */
+  backersInAnyRound(claim: Claim): number[] {
+    return idsWhere(this.#claims, (other) => isSameClaim(other, claim));
+  }
+
+  isLeading(id: number): boolean {
+    return this.#claims.get(id)?.state === ServerState.leading;
+  }
+}
+
+/** Version 0, which has no true epoch in its votes, is compared by the leader alone (Vote.equals). */
+function isSameClaim(a: Claim, b: Claim): boolean {
+  if (a.leader !== b.leader) return false;
+  const isOneOld = (a.version === 0) !== (b.version === 0);
+  return isOneOld || a.peerEpoch === b.peerEpoch;
+}
+
+function idsWhere<T>(words: ReadonlyMap<number, T>, isMeant: (word: T) => boolean): number[] {
+  const ids: number[] = [];
+  for (const [id, word] of words) if (isMeant(word)) ids.push(id);
+  return ids;
+}

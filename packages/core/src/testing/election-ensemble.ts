@@ -1,0 +1,285 @@
+import type { ElectionNotification } from '@meerkat/protocol';
+import {
+  DEFAULT_ELECTION_OPTIONS,
+  type Decision,
+  Election,
+  type ElectionEffects,
+  type Standing,
+} from '../election/election.ts';
+import { Electorate } from '../election/electorate.ts';
+import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import { ApacheElection } from './apache-election.ts';
+import { ManualClock } from './test-server.ts';
+
+export interface EnsembleShape extends QuorumShape {
+  readonly observers?: readonly number[];
+  /** Servers that behave as Apache's 3.8.0; the others are ours. */
+  readonly apache?: readonly number[];
+  /** Servers without a machine: what they hear is lost, and what they say comes by `deliver`. */
+  readonly scripted?: readonly number[];
+}
+
+/** What happens, told after the event in which it happened has run to its end. */
+export interface EnsembleEvents {
+  onSent?(from: number, to: number, notification: ElectionNotification): void;
+  onDecided?(id: number, decision: Decision): void;
+  onDecisionLost?(id: number): void;
+  onConfigHeard?(id: number, configText: string): void;
+  /** After every event. */
+  onStep?(): void;
+}
+
+interface Message {
+  readonly atMs: number;
+  /** Counts what has been sent; decides between messages of the same moment. */
+  readonly number: number;
+  readonly from: number;
+  readonly to: number;
+  readonly notification: ElectionNotification;
+}
+
+/** Far more than any run of a test needs. */
+const STEPS_MAX = 50_000;
+
+type Machine = Election | ApacheElection;
+
+/** The config text of every server, unless a test says otherwise. */
+export const CONFIG_TEXT = 'version=0';
+
+/**
+ * Elections of several servers on a virtual network. Connections are in order until they break; what is under way then
+ * is lost. Nothing happens but by `step`, so every run can be repeated.
+ */
+export class ElectionEnsemble {
+  readonly clock: ManualClock = new ManualClock();
+  readonly electorate: Electorate;
+  readonly ids: readonly number[];
+  readonly #shape: EnsembleShape;
+  readonly #events: EnsembleEvents;
+  readonly #delayMs: () => number;
+  readonly #machines = new Map<number, Machine>();
+  readonly #cuts = new Set<string>();
+  readonly #blackHoles = new Set<string>();
+  /** What is under way between two servers, in the order in which it was sent. */
+  readonly #links = new Map<string, Message[]>();
+  readonly #lastSent = new Map<string, Message>();
+  #sent = 0;
+  #steps = 0;
+  #told: (() => void)[] = [];
+
+  constructor(shape: EnsembleShape, events: EnsembleEvents, delayMs: () => number = () => 0) {
+    this.#shape = shape;
+    this.#events = events;
+    this.#delayMs = delayMs;
+    this.electorate = new Electorate(makeQuorum(shape));
+    this.ids = [...shape.voters, ...(shape.observers ?? [])];
+  }
+
+  machine(id: number): Machine {
+    const machine = this.#machines.get(id);
+    if (machine === undefined) throw new Error(`server ${id} is not running`);
+    return machine;
+  }
+
+  isRunning(id: number): boolean {
+    return this.#machines.has(id);
+  }
+
+  /** True when what one of them sends reaches the other. */
+  isPassable(a: number, b: number): boolean {
+    return this.isConnected(a, b) && !this.#blackHoles.has(pairOf(a, b));
+  }
+
+  #isThere(id: number): boolean {
+    return this.isRunning(id) || (this.#shape.scripted?.includes(id) ?? false);
+  }
+
+  isObserver(id: number): boolean {
+    return this.#shape.observers?.includes(id) ?? false;
+  }
+
+  isConnected(a: number, b: number): boolean {
+    return this.#isThere(a) && this.#isThere(b) && !this.#cuts.has(pairOf(a, b));
+  }
+
+  /* --------------------------------------------------------------------------------- what befalls servers ---- */
+
+  /** Starts the server, or lets a running one look for a leader again. */
+  look(id: number, { lastZxid, currentEpoch }: Pick<Standing, 'lastZxid' | 'currentEpoch'>): void {
+    const isNew = !this.#machines.has(id);
+    if (isNew) this.#machines.set(id, this.#makeMachine(id));
+    const learnerType = this.isObserver(id) ? 'observer' : 'participant';
+    this.machine(id).look({ lastZxid, currentEpoch, learnerType });
+    if (isNew) for (const other of this.ids) if (other !== id) this.#meet(id, other);
+    this.#tell();
+  }
+
+  crash(id: number): void {
+    const peers = this.ids.filter((other) => this.isConnected(id, other));
+    for (const other of peers) this.#loseMessages(id, other);
+    this.#machines.delete(id);
+    for (const other of peers) this.#machines.get(other)?.onPeerUnreachable(id);
+    this.#tell();
+  }
+
+  cut(a: number, b: number): void {
+    const wereConnected = this.isConnected(a, b);
+    this.#cuts.add(pairOf(a, b));
+    this.#loseMessages(a, b);
+    if (!wereConnected) return;
+    this.#machines.get(a)?.onPeerUnreachable(b);
+    this.#machines.get(b)?.onPeerUnreachable(a);
+    this.#tell();
+  }
+
+  /** Nothing comes through any more, but neither end is told. */
+  swallow(a: number, b: number): void {
+    this.#blackHoles.add(pairOf(a, b));
+    this.#loseMessages(a, b);
+  }
+
+  /** @param isLastRepeated what was sent last each way is sent again, before anything else */
+  heal(a: number, b: number, isLastRepeated = false): void {
+    if (this.#blackHoles.delete(pairOf(a, b))) this.cut(a, b);
+    if (!this.#cuts.delete(pairOf(a, b))) return;
+    const last = isLastRepeated ? [this.#lastSent.get(linkOf(a, b)), this.#lastSent.get(linkOf(b, a))] : [];
+    if (this.isConnected(a, b)) for (const message of last) if (message !== undefined) this.#transmit(message);
+    this.#meet(a, b);
+    this.#tell();
+  }
+
+  healAll(): void {
+    for (const pair of [...this.#blackHoles, ...this.#cuts]) {
+      const [a, b] = pair.split(' ').map(Number) as [number, number];
+      this.heal(a, b);
+    }
+  }
+
+  establish(id: number, epoch: number): void {
+    this.machine(id).onEpochEstablished(epoch);
+    this.#tell();
+  }
+
+  /** Something reaches a server that none of the machines has sent. */
+  deliver(from: number, to: number, notification: ElectionNotification): void {
+    this.machine(to).onNotification(from, notification);
+    this.#tell();
+  }
+
+  /* ---------------------------------------------------------------------------------------------- running ---- */
+
+  /** When the next thing happens, in milliseconds of the clock; Infinity when nothing is under way or due. */
+  get nextEventMs(): number {
+    let atMs = Number.POSITIVE_INFINITY;
+    for (const [first] of this.#links.values()) if (first !== undefined) atMs = Math.min(atMs, first.atMs);
+    for (const machine of this.#machines.values()) atMs = Math.min(atMs, machine.nextDeadlineMs);
+    return atMs;
+  }
+
+  /** Lets the clock go to the next thing that happens, and that happen. */
+  step(): void {
+    if (++this.#steps > STEPS_MAX) throw new Error('the servers never stop talking');
+    this.clock.nowMs = Math.max(this.clock.nowMs, this.nextEventMs);
+    if (!this.#deliverNext()) {
+      for (const machine of this.#machines.values()) if (machine.nextDeadlineMs <= this.clock.nowMs) machine.onTick();
+    }
+    this.#tell();
+  }
+
+  /** Delivers what is under way, and what is sent in answer, at this moment. */
+  deliverAll(): void {
+    while (this.#deliverNext()) this.#tell();
+  }
+
+  advance(ms: number): void {
+    const untilMs = this.clock.nowMs + ms;
+    while (this.nextEventMs <= untilMs) this.step();
+    this.clock.nowMs = untilMs;
+  }
+
+  #deliverNext(): boolean {
+    let next: Message[] | null = null;
+    for (const link of this.#links.values()) {
+      const atMs = link[0]?.atMs ?? Number.POSITIVE_INFINITY;
+      if (atMs <= this.clock.nowMs && (next === null || isEarlier(link[0]!, next[0]!))) next = link;
+    }
+    const message = next?.shift();
+    if (message === undefined) return false;
+    this.#machines.get(message.to)?.onNotification(message.from, message.notification);
+    return true;
+  }
+
+  /* ---------------------------------------------------------------------------------------------- network ---- */
+
+  #makeMachine(id: number): Machine {
+    const effects: ElectionEffects = {
+      sendNotification: (to, notification) => {
+        const atMs = this.clock.nowMs + this.#delayMs();
+        const message = { atMs, number: ++this.#sent, from: id, to, notification };
+        this.#lastSent.set(linkOf(id, to), message);
+        this.#told.push(() => this.#events.onSent?.(id, to, notification));
+        if (this.isConnected(id, to)) this.#transmit(message);
+      },
+      decided: (decision) => this.#told.push(() => this.#events.onDecided?.(id, decision)),
+      decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
+      configHeard: (text) => this.#told.push(() => this.#events.onConfigHeard?.(id, text)),
+    };
+    const { clock, electorate } = this;
+    if (this.#shape.apache?.includes(id)) return new ApacheElection(id, clock, electorate, effects);
+    return new Election({ serverId: id, ...DEFAULT_ELECTION_OPTIONS }, clock, electorate, CONFIG_TEXT, effects);
+  }
+
+  /** In order after what is under way already. */
+  #transmit(message: Message): void {
+    const { from, to } = message;
+    if (this.#blackHoles.has(pairOf(from, to))) return;
+    const name = linkOf(from, to);
+    const link = this.#links.get(name) ?? [];
+    this.#links.set(name, link);
+    link.push({ ...message, atMs: Math.max(this.clock.nowMs, message.atMs, link.at(-1)?.atMs ?? 0) });
+  }
+
+  /** A connection between the two is tried. */
+  #meet(a: number, b: number): void {
+    const pairs: [number, number][] = [
+      [a, b],
+      [b, a],
+    ];
+    for (const [one, other] of pairs) {
+      const machine = this.#machines.get(one);
+      if (machine === undefined) continue;
+      if (!this.isConnected(a, b)) {
+        machine.onPeerUnreachable(other);
+        continue;
+      }
+      machine.onPeerConnected(other);
+      if (machine instanceof Election && this.#machines.get(other) instanceof Election) machine.onPeerAnnounced(other);
+    }
+  }
+
+  #loseMessages(a: number, b: number): void {
+    this.#links.delete(linkOf(a, b));
+    this.#links.delete(linkOf(b, a));
+  }
+
+  #tell(): void {
+    while (this.#told.length > 0) {
+      const told = this.#told;
+      this.#told = [];
+      for (const tell of told) tell();
+    }
+    this.#events.onStep?.();
+  }
+}
+
+function isEarlier(a: Message, b: Message): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.number < b.number);
+}
+
+function pairOf(a: number, b: number): string {
+  return a < b ? `${a} ${b}` : `${b} ${a}`;
+}
+
+function linkOf(from: number, to: number): string {
+  return `${from}>${to}`;
+}

@@ -1,7 +1,8 @@
-import { type Client, type ClientState, connect, type Stat } from '@meerkat/client';
+import { type Client, type ClientState, connect, type Stat, type WatchStream } from '@meerkat/client';
 import { TcpProxy, TestServer } from '@meerkat/testing';
 import { assert, describe, expect, test } from 'vitest';
 import { Random } from '../differential/random.ts';
+import { EventLog } from './event-log.ts';
 import { QUICK } from './fault-site.ts';
 import { outcomeOf } from './outcome.ts';
 import { StateLog } from './state-log.ts';
@@ -69,6 +70,8 @@ class Worker {
   #made = 0;
   readonly #poked: Promise<void>;
   readonly #observed: Promise<void>;
+  readonly #stream: WatchStream;
+  readonly #events: EventLog;
 
   static async start(server: TestServer, index: number, sessionTimeoutMs: number): Promise<Worker> {
     const proxies = [await TcpProxy.start({ target: server.port }), await TcpProxy.start({ target: server.port })];
@@ -87,10 +90,16 @@ class Worker {
     this.proxies = proxies;
     this.states = new StateLog(client);
     this.#index = index;
-    this.#ledger = new WriteLedger(client, `/client-${index}`);
+    this.#ledger = new WriteLedger(client, this.#parent);
     this.#poked = this.#followByOneShots();
     this.#observed = this.#followByObservation();
     for (const following of [this.#poked, this.#observed]) following.catch(() => {});
+    this.#stream = client.watch(this.#parent, { recursive: true, bufferMax: 100_000 });
+    this.#events = new EventLog(this.#stream);
+  }
+
+  get #parent(): string {
+    return `/client-${this.#index}`;
   }
 
   /** A few requests of every kind, none of them waited for. */
@@ -121,7 +130,7 @@ class Worker {
           break;
         case 4: {
           const read = random.pick(['local', 'linearizable'] as const);
-          const made = outcomeOf(client.children(`/client-${this.#index}`, { read })).then((outcome) => {
+          const made = outcomeOf(client.children(this.#parent, { read })).then((outcome) => {
             // Time does not go backwards for one client, whatever connection a read was answered on.
             if (outcome.ok) this.#readVersions.push(outcome.value.stat.cversion);
           });
@@ -143,6 +152,7 @@ class Worker {
     const sorted = [...this.#readVersions].sort((a, b) => a - b);
     expect(this.#readVersions).toEqual(sorted);
     await this.#checkEphemerals(observer);
+    await this.#checkStream(observer);
     this.#checkStates();
   }
 
@@ -164,6 +174,38 @@ class Worker {
       assert(wrong.length === 0, `the session is ${id}, but ${wrong.join(', ')}`);
       return;
     }
+  }
+
+  /** What the stream did not tell lies where it has told a gap. */
+  async #checkStream(observer: Client): Promise<void> {
+    const { events } = this.#events;
+    for (let isHeard = false; !isHeard; ) {
+      const from = events.length;
+      const { path } = await observer.create(`${this.#parent}/marker-`, '', { sequential: true });
+      const event = await this.#events.until((each) => each.type === 'gap' || each.path === path, from);
+      isHeard = event.type !== 'gap';
+    }
+    const { children } = await observer.children(this.#parent);
+    const stats = await Promise.all(children.map((name) => observer.exists(`${this.#parent}/${name}`)));
+    const czxids = new Map(children.map((name, i) => [`${this.#parent}/${name}`, stats[i]?.czxid ?? 0n]));
+    const sorted = [...czxids].sort(([, a], [, b]) => (a < b ? -1 : 1));
+    // Walks along both: the znodes as they were made, and what was told of them.
+    let next = 0;
+    let isAfterGap = true;
+    for (const event of events) {
+      if (event.type === 'gap') isAfterGap = true;
+      if (event.type !== 'created') continue;
+      const czxid = czxids.get(event.path);
+      assert(czxid !== undefined, `${event.path} was told and is not there`);
+      expect(event.zxid).toBe(czxid);
+      const index = sorted.findIndex(([path]) => path === event.path);
+      assert(index >= next, `${event.path} was told twice, or too late`);
+      assert(index === next || isAfterGap, `${sorted[next]?.[0]} was not told before ${event.path}, and no gap`);
+      next = index + 1;
+      isAfterGap = false;
+    }
+    expect(next).toBe(sorted.length);
+    await this.#stream.close();
   }
 
   async close(): Promise<void> {

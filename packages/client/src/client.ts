@@ -138,7 +138,10 @@ export class Client implements AsyncDisposable {
     return this.#session.stateListeners.add(listener);
   }
 
-  /** Calls back when the event loop of this process stood still for more than a third of the session timeout. */
+  /**
+   * Calls back when the event loop of this process stood still so long that a ping was late by more than a third of the
+   * session timeout. A stall of two thirds always is told.
+   */
   onStall(listener: (stall: Stall) => void): Disposable {
     return this.#session.stallListeners.add(listener);
   }

@@ -10,7 +10,7 @@ import { type ElectionNotification, makeZxid, ServerState } from '@meerkat/proto
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApacheElection } from '../testing/apache-election.ts';
-import type { EnsembleShape } from '../testing/election-ensemble.ts';
+import { ElectionEnsemble, type EnsembleShape } from '../testing/election-ensemble.ts';
 import { ElectionRoles } from '../testing/election-roles.ts';
 import { type Decision, Election } from './election.ts';
 import { compareVotes, type Vote } from './vote.ts';
@@ -70,6 +70,15 @@ const history = fc.record({
   faults: fc.array(fault, { maxLength: 30 }),
 });
 
+const calm = fc.record({
+  voters: fc.integer({ min: 1, max: 7 }),
+  apache: fc.oneof(fc.constant(0), fc.nat(127)),
+  lastZxids: fc.array(fc.nat(3), { minLength: 7, maxLength: 7 }),
+  epochs: fc.array(fc.integer({ min: 1, max: 2 }), { minLength: 7, maxLength: 7 }),
+  delayMaxMs: fc.integer({ min: 1, max: 30 }),
+  seed: fc.nat(),
+});
+
 type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
 describe('elections under faults', () => {
@@ -77,6 +86,37 @@ describe('elections under faults', () => {
     fc.assert(
       fc.property(history, (story) => new Play(story).run()),
       { numRuns: 3000 },
+    );
+  });
+});
+
+describe('elections in which nothing breaks', () => {
+  it('end alike for all servers that start together, with the best vote of all, in the first round', () => {
+    fc.assert(
+      fc.property(calm, ({ voters: count, apache: bits, lastZxids, epochs, delayMaxMs, seed }) => {
+        const voters = Array.from({ length: count }, (_, i) => i + 1);
+        const random = makeRandom(seed);
+        const apache = voters.filter((_, i) => (bits >> i) & 1);
+        const decisions = new Map<number, Decision>();
+        const ensemble = new ElectionEnsemble(
+          { voters, apache },
+          { onDecided: (id, decision) => decisions.set(id, decision) },
+          () => 1 + (random() % delayMaxMs),
+        );
+        const startMs = ensemble.clock.nowMs;
+        const votes = voters.map((leader, i): Vote => {
+          const vote = { leader, zxid: makeZxid(1, lastZxids[i]!), peerEpoch: epochs[i]! };
+          ensemble.look(leader, { lastZxid: vote.zxid, currentEpoch: vote.peerEpoch });
+          return vote;
+        });
+        const best = votes.sort(compareVotes).at(-1)!;
+        while (decisions.size < count) ensemble.step();
+        const tookMs = ensemble.clock.nowMs - startMs;
+        for (const { leader, round } of decisions.values()) expect([leader, round]).toEqual([best.leader, 1]);
+        // Everybody has heard of the best vote after one delay, and of everybody else's after another one at most.
+        if (apache.length === 0) expect(tookMs).toBeLessThanOrEqual(2 * delayMaxMs);
+      }),
+      { numRuns: 1000 },
     );
   });
 });

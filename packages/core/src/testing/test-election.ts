@@ -1,0 +1,85 @@
+import { type ElectionNotification, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
+import { DEFAULT_ELECTION_OPTIONS, type Decision, Election, type Standing } from '../election/election.ts';
+import { Electorate } from '../election/electorate.ts';
+import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import { ManualClock } from './test-server.ts';
+
+export interface Sent extends ElectionNotification {
+  readonly to: number;
+}
+
+/** One election on its own; what others say is up to the test. Every peer is connected, and Apache's or of ours. */
+export class TestElection {
+  readonly clock: ManualClock = new ManualClock();
+  readonly election: Election;
+  readonly decisions: Decision[] = [];
+  readonly configsHeard: string[] = [];
+  decisionsLost = 0;
+  #sent: Sent[] = [];
+
+  constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
+    const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
+    this.election = new Election(options, this.clock, new Electorate(makeQuorum(shape)), 'version=0', {
+      sendNotification: (to, notification) => this.#sent.push({ to, ...notification }),
+      decided: (decision) => this.decisions.push(decision),
+      decisionLost: () => {
+        this.decisionsLost++;
+      },
+      configHeard: (text) => this.configsHeard.push(text),
+    });
+    for (const id of peers) {
+      if (id === serverId) continue;
+      this.election.onPeerConnected(id);
+      if (areOurs) this.election.onPeerAnnounced(id);
+    }
+  }
+
+  get decision(): Decision | undefined {
+    return this.decisions.at(-1);
+  }
+
+  /** What has been sent since this was asked last. */
+  takeSent(): readonly Sent[] {
+    const sent = this.#sent;
+    this.#sent = [];
+    return sent;
+  }
+
+  look(standing: Partial<Standing> = {}): void {
+    this.election.look({ lastZxid: makeZxid(1, 1), currentEpoch: 1, learnerType: 'participant', ...standing });
+  }
+
+  /** A vote of a server that is looking. */
+  ballot(from: number, leader: number, round: number, rest: Partial<ElectionNotification> = {}): void {
+    this.#deliver(from, ServerState.looking, leader, round, rest);
+  }
+
+  following(from: number, leader: number, round: number, rest: Partial<ElectionNotification> = {}): void {
+    this.#deliver(from, ServerState.following, leader, round, rest);
+  }
+
+  leading(from: number, round: number, rest: Partial<ElectionNotification> = {}): void {
+    this.#deliver(from, ServerState.leading, from, round, rest);
+  }
+
+  advance(ms: number): void {
+    const untilMs = this.clock.nowMs + ms;
+    while (this.election.nextDeadlineMs <= untilMs) {
+      this.clock.nowMs = this.election.nextDeadlineMs;
+      this.election.onTick();
+    }
+    this.clock.nowMs = untilMs;
+  }
+
+  #deliver(
+    from: number,
+    state: ServerState,
+    leader: number,
+    electionEpoch: number,
+    rest: Partial<ElectionNotification>,
+  ): void {
+    const zxid: Zxid = makeZxid(1, 1);
+    const vote = { state, leader, zxid, electionEpoch, peerEpoch: 1 };
+    this.election.onNotification(from, { ...vote, version: 2, configText: 'version=0', ...rest });
+  }
+}

@@ -441,14 +441,15 @@ export class Client implements AsyncDisposable {
    * await client.update('/visits', (data) => `${Number(new TextDecoder().decode(data)) + 1}`);
    * await client.update('/config', (config) => ({ ...config, debug: true }), { codec: json<Config>() });
    */
-  update(path: string, change: Change<Uint8Array, Data>, options?: UpdateOptions): Promise<Znode>;
-  update(path: string, change: Change<Uint8Array, Data, null>, options: UpdateOrCreateOptions): Promise<Znode | null>;
-  update<T>(path: string, change: Change<T, T>, options: UpdateOptions & { codec: Codec<T> }): Promise<Znode<T>>;
+  // The most demanding first: what a function without types is given is settled by the first that may fit.
   update<T>(
     path: string,
     change: Change<T, T, null>,
     options: UpdateOrCreateOptions & { codec: Codec<T> },
   ): Promise<Znode<T> | null>;
+  update<T>(path: string, change: Change<T, T>, options: UpdateOptions & { codec: Codec<T> }): Promise<Znode<T>>;
+  update(path: string, change: Change<Uint8Array, Data, null>, options: UpdateOrCreateOptions): Promise<Znode | null>;
+  update(path: string, change: Change<Uint8Array, Data>, options?: UpdateOptions): Promise<Znode>;
   update<T>(
     path: string,
     change: Change<T, T, null> | Change<Uint8Array, Data, null>,

@@ -94,6 +94,19 @@ test('an update sees null only where it may create', () => {
   expectTypeOf(json<Config>()).toExtend<UpdateCodec<Config, Config>>();
 });
 
+test('an update is given and gives back what its codec says', () => {
+  const updates = () => ({
+    bytes: client.update('/a', (data) => `${data.length}`),
+    text: client.update('/a', (value) => `${value.trim()}!`, { codec: text, timeoutMs: 1000 }),
+    config: client.update('/a', async (value) => ({ isOn: !value.isOn }), { codec: json<Config>() }),
+    created: client.update('/a', (value) => value ?? 'first', { codec: text, create: true }),
+  });
+  expectTypeOf<Awaited<ReturnType<typeof updates>['bytes']>>().toEqualTypeOf<Znode>();
+  expectTypeOf<Awaited<ReturnType<typeof updates>['text']>>().toEqualTypeOf<Znode<string>>();
+  expectTypeOf<Awaited<ReturnType<typeof updates>['config']>>().toEqualTypeOf<Znode<Config>>();
+  expectTypeOf<Awaited<ReturnType<typeof updates>['created']>>().toEqualTypeOf<Znode<string> | null>();
+});
+
 test('codes tell the classes of errors apart, completely', () => {
   expectTypeOf<Exclude<ZooKeeperCode, AnyZooKeeperError['code']>>().toEqualTypeOf<'DECODEFAILED'>();
   expectTypeOf<Extract<AnyZooKeeperError, { code: 'NONODE' }>>().toEqualTypeOf<NoNodeError>();

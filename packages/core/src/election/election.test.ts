@@ -38,6 +38,24 @@ describe('a decision by votes', () => {
     expect(server.decision?.leader).toBe(3);
   });
 
+  it('is not made at once again after one that came to nothing, until one has led to an epoch', () => {
+    const server = new TestElection(2, THREE, { areOurs: true, peers: [1] });
+    server.election.onPeerUnreachable(3);
+    server.look();
+    server.ballot(1, 2, 1);
+    expect(server.decisions).toHaveLength(1);
+    server.look();
+    server.ballot(1, 2, 2);
+    server.advance(199);
+    expect(server.decisions).toHaveLength(1);
+    server.advance(1);
+    expect(server.decisions).toHaveLength(2);
+    server.election.onEpochEstablished(2);
+    server.look();
+    server.ballot(1, 2, 3);
+    expect(server.decisions).toHaveLength(3);
+  });
+
   it('waits anew for 200 ms when another vote comes, and not when one is repeated', () => {
     const server = new TestElection(5, FIVE);
     server.look();

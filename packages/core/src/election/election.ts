@@ -108,6 +108,12 @@ export class Election {
   /** After a decision: the voters that it was made by and that have not gone back on it. */
   #supporters = new Set<number>();
   #isDecisionLost = false;
+  /**
+   * True until a decision came to nothing, and again once one has led to an epoch. A server that some reach and others
+   * do not can make hasty ones undo each other for ever; those that wait hear of it through the others in time.
+   */
+  #maySettleEarly = true;
+  #isEpochEstablished = false;
   #settleAtMs = NEVER;
   #notifyAtMs = NEVER;
   #notifyIntervalMs = 0;
@@ -148,6 +154,7 @@ export class Election {
 
   /** Begins a new round: at the start, and whenever a role has ended. */
   look(standing: Standing): void {
+    if (this.#state !== ServerState.looking && !this.#isEpochEstablished) this.#maySettleEarly = false;
     this.#standing = standing;
     this.#state = ServerState.looking;
     this.#tally.clear();
@@ -214,6 +221,8 @@ export class Election {
    */
   onEpochEstablished(epoch: number): void {
     assert(this.#state !== ServerState.looking, 'an epoch is established after the election');
+    this.#isEpochEstablished = true;
+    this.#maySettleEarly = true;
     this.#vote = { ...this.#vote, peerEpoch: epoch };
     for (const id of this.#peers.takeAskers()) this.#send(id);
   }
@@ -313,13 +322,16 @@ export class Election {
     const backers = this.#tally.votersFor(this.#vote);
     const hasWon = this.#electorate.canLead(this.#vote.leader) && this.#electorate.isQuorum(backers);
     if (!hasWon) this.#settleAtMs = NEVER;
-    else if (this.#isUnanimous()) this.#decide(this.#vote, backers);
+    else if (this.#maySettleEarly && this.#isUnanimous()) this.#decide(this.#vote, backers);
     else if (isNews || this.#settleAtMs === NEVER) {
       this.#settleAtMs = this.#clock.monotonicMs() + this.#options.settleMs;
     }
   }
 
-  /** True when no better vote can come: every voter votes alike or cannot be reached, and all of them know this rule. */
+  /**
+   * True when no better vote is to be expected: every voter votes alike or cannot be reached, and all of them know this
+   * rule.
+   */
   #isUnanimous(): boolean {
     for (const id of this.#electorate.voters) {
       if (id === this.#options.serverId || this.#peers.isUnreachable(id)) continue;
@@ -388,8 +400,10 @@ export class Election {
     this.#vote = vote;
     this.#supporters = new Set(backers);
     this.#isDecisionLost = false;
+    this.#isEpochEstablished = false;
     this.#settleAtMs = NEVER;
     this.#notifyAtMs = NEVER;
+    this.#peers.forgetAskers();
     // Who is looking and has not voted alike would not find out by itself before its next notification.
     for (const id of this.#peers.lookers()) if (!this.#hasVotedFor(id, vote)) this.#reply(id);
     this.#effects.decided({ state, leader: vote.leader, round: this.#round, supporters: backers });

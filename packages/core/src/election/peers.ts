@@ -52,6 +52,11 @@ export class Peers {
     return [...this.#peers].filter(([, peer]) => peer.isLooking).map(([id]) => id);
   }
 
+  /** A new decision has been made: nobody has been told of it yet. */
+  forgetAskers(): void {
+    for (const peer of this.#peers.values()) peer.hasAsked = false;
+  }
+
   /** Those that have been answered since the decision; they are told no second time. */
   takeAskers(): readonly number[] {
     const askers = [...this.#peers].filter(([, peer]) => peer.hasAsked && peer.isLooking).map(([id]) => id);

@@ -136,6 +136,15 @@ export class ElectionRoles {
     return isEverybodyThere && leaders.size === 1;
   }
 
+  /** True when a server leads that has synchronized with a quorum, whatever the rest does. */
+  isServing(): boolean {
+    const { electorate, ids } = this.ensemble;
+    return ids.some((leader) => {
+      const role = this.#roles.get(leader);
+      return role?.leader === leader && role.isEstablished && electorate.isQuorum([leader, ...role.learners]);
+    });
+  }
+
   #step(): void {
     const { clock } = this.ensemble;
     const due = [...this.#roles].find(([, role]) => role.deadlineMs <= clock.nowMs);

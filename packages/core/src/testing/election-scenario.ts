@@ -12,6 +12,7 @@ import { CONFIG_TEXT, ElectionEnsemble } from './election-ensemble.ts';
  *     apache 2                          behaves as Apache's server does
  *     scripted 3                        has no machine: `say` speaks for it
  *
+ *     quietly                           of what follows in this block only decisions are said
  *     look 3 zxid=0x200000004           starts server 3, or ends its role: it looks for a leader. The epoch is that of
  *                                       the zxid unless epoch= says otherwise
  *     deliver-all                       delivers what is under way, and every answer, at this moment
@@ -35,7 +36,8 @@ export function playElection(text: string): string {
     .trim()
     .split(/\n\n+/)
     .map((block) => block.split(/\n?^----$/m)[0]!);
-  return `${blocks.map((commands) => `${commands}\n----\n${player.playAll(commands.split('\n')).join('\n')}`).join('\n\n')}\n`;
+  const played = blocks.map((commands) => [commands, '----', ...player.playAll(commands.split('\n'))].join('\n'));
+  return `${played.join('\n\n')}\n`;
 }
 
 class Player {
@@ -47,6 +49,7 @@ class Player {
   #groups: readonly (readonly number[])[] = [];
   #weights = new Map<number, number>();
   #said: string[] = [];
+  #isQuiet = false;
   /** The messages said last, while they are one and the same to several servers. */
   #group: { from: number; text: string; to: number[] } | null = null;
   /** Round and vote of each server, to notice when they change. */
@@ -54,6 +57,7 @@ class Player {
 
   playAll(lines: readonly string[]): readonly string[] {
     this.#said = [];
+    this.#isQuiet = false;
     for (const line of lines) if (!line.startsWith('#')) this.#play(line.trim().split(/\s+/) as [string, ...string[]]);
     this.#closeGroup();
     return this.#said;
@@ -75,6 +79,9 @@ class Player {
         return;
       case 'groups':
         this.#groups = rest.map((group) => group.split(':').map(Number));
+        return;
+      case 'quietly':
+        this.#isQuiet = true;
         return;
       case 'weights':
         this.#weights = new Map(rest.map((pair) => pair.split('=').map(Number) as [number, number]));
@@ -153,7 +160,10 @@ class Player {
       onSent: (from, to, notification) => this.#saySent(from, to, notification),
       onDecided: (id, { state, leader }) => {
         this.#notice();
-        this.#say(id, state === ServerState.leading ? 'LEADING' : `${nameOf(state)} ${leader}`);
+        this.#closeGroup();
+        this.#said.push(
+          `${String(id).padEnd(WIDTH)}${state === ServerState.leading ? 'LEADING' : `${nameOf(state)} ${leader}`}`,
+        );
       },
       onDecisionLost: (id) => this.#say(id, 'decided in vain'),
       onConfigHeard: (id, text) => this.#say(id, `hears of another configuration: ${text}`),
@@ -175,14 +185,14 @@ class Player {
 
   #say(id: number, text: string): void {
     this.#closeGroup();
-    this.#said.push(`${String(id).padEnd(WIDTH)}${text}`);
+    if (!this.#isQuiet) this.#said.push(`${String(id).padEnd(WIDTH)}${text}`);
   }
 
   #closeGroup(): void {
     if (this.#group === null) return;
     const { from, text, to } = this.#group;
     this.#group = null;
-    this.#said.push(`${`${from} → ${to.join(' ')}`.padEnd(WIDTH)}${text}`);
+    if (!this.#isQuiet) this.#said.push(`${`${from} → ${to.join(' ')}`.padEnd(WIDTH)}${text}`);
   }
 
   /** Says which servers have changed their minds. */
@@ -200,7 +210,7 @@ class Player {
   }
 }
 
-const WIDTH = 11;
+const WIDTH = 14;
 
 function nameOf(state: ServerState): string {
   return Object.entries(ServerState)

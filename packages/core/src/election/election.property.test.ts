@@ -12,7 +12,8 @@ import { describe, expect, it } from 'vitest';
 import { ApacheElection } from '../testing/apache-election.ts';
 import { ElectionEnsemble, type EnsembleShape } from '../testing/election-ensemble.ts';
 import { ElectionRoles } from '../testing/election-roles.ts';
-import { type Decision, Election } from './election.ts';
+import { Election } from './election.ts';
+import type { Decision } from './election-host.ts';
 import { compareVotes, type Vote } from './vote.ts';
 
 interface Fault {
@@ -147,6 +148,7 @@ class Play {
           }
         },
         onDecided: (id, decision) => this.#checkDecision(id, decision),
+        onStep: () => this.#checkLeaders(),
       },
       () => 1 + (this.#random() % story.delayMaxMs),
     );
@@ -212,6 +214,26 @@ class Play {
     if (isOld && machine instanceof ApacheElection) return notification;
     const { lastZxid, currentEpoch } = this.#roles.disks.get(id)!;
     return { leader: id, zxid: lastZxid, peerEpoch: currentEpoch };
+  }
+
+  /**
+   * Several may lead, as each decides for itself; but whoever stands behind one stands behind no other, so that at no
+   * moment two of them have a quorum to go on with.
+   */
+  #checkLeaders(): void {
+    const { ensemble } = this.#roles;
+    const leaders = new Map<number, number[]>();
+    for (const id of this.#ids) {
+      if (!ensemble.isRunning(id)) continue;
+      const { state, vote } = ensemble.machine(id);
+      if (state === ServerState.looking) continue;
+      const behind = leaders.get(vote.leader);
+      if (behind === undefined) leaders.set(vote.leader, [id]);
+      else behind.push(id);
+    }
+    if (leaders.size < 2) return;
+    const withQuorum = [...leaders.values()].filter((behind) => ensemble.electorate.isQuorum(behind));
+    expect(withQuorum.length, 'leaders with a quorum').toBeLessThanOrEqual(1);
   }
 
   #checkDecision(id: number, { state, leader, supporters }: Decision): void {

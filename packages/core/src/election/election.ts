@@ -31,60 +31,14 @@
  *   the peer is connected again.
  * - It calls `onTick` when `nextDeadlineMs` has come.
  */
-import { type ElectionNotification, NOTIFICATION_VERSION, ServerState, VOTE_NONE, type Zxid } from '@meerkat/protocol';
+import { type ElectionNotification, NOTIFICATION_VERSION, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { Clock } from '../ports.ts';
+import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
 import { Peers } from './peers.ts';
 import { type Claim, Tally } from './tally.ts';
 import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
-
-export interface ElectionOptions {
-  readonly serverId: number;
-  /** Silence, in milliseconds, after which a vote of a quorum has won (Apache's `finalizeWait`). */
-  readonly settleMs: number;
-  /** Milliseconds until a server that hears nothing says its vote again; doubles each time up to the maximum. */
-  readonly notificationIntervalMinMs: number;
-  readonly notificationIntervalMaxMs: number;
-}
-
-export const DEFAULT_ELECTION_OPTIONS: Omit<ElectionOptions, 'serverId'> = {
-  settleMs: 200,
-  notificationIntervalMinMs: 200,
-  notificationIntervalMaxMs: 60_000,
-};
-
-/** What a server brings into an election, as its storage holds it. */
-export interface Standing {
-  /** Last zxid in its log; −1 when its empty directory must not be trusted. */
-  readonly lastZxid: Zxid;
-  readonly currentEpoch: number;
-  /** An observer finds the leader but is never counted and never leads, whatever the configuration says of it. */
-  readonly learnerType: 'participant' | 'observer';
-}
-
-export interface Decision {
-  readonly state: typeof ServerState.leading | typeof ServerState.following | typeof ServerState.observing;
-  /** Server id of the leader. */
-  readonly leader: number;
-  readonly round: number;
-  /** The voters whose votes or claims made it. */
-  readonly supporters: readonly number[];
-}
-
-export interface ElectionEffects {
-  sendNotification(to: number, notification: ElectionNotification): void;
-  /** The search is over. Told once per `look`, as the last effect of an event. */
-  decided(decision: Decision): void;
-  /**
-   * What was decided does not hold: too few of the voters that made this server the leader still stand by it, or the
-   * leader that it follows looks for one itself. Told at most once per decision. A role that has not brought a quorum
-   * together yet does well to `look` again, instead of waiting out `initLimit`; later its connections know better.
-   */
-  decisionLost(): void;
-  /** A peer follows another configuration, and this server is looking, which is when it may take one over. */
-  configHeard(configText: string): void;
-}
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -164,12 +118,14 @@ export class Election {
     this.#count();
   }
 
-  /** The connection to a peer stands. It gets to hear at once what it may have missed. */
+  /** A connection to a peer stands, perhaps in place of another. Both ends say again what may have been missed. */
   onPeerConnected(id: number): void {
     this.#peers.connect(id);
     if (this.#standing === null || this.#state !== ServerState.looking) return;
+    this.#tally.forget(id);
     if (this.#electorate.voters.has(id)) this.#send(id);
     this.#scheduleNotifications();
+    this.#count();
   }
 
   /** The connected peer has said that it decides as this machine does; of others, Apache's rules are assumed. */
@@ -307,10 +263,8 @@ export class Election {
     } else if (!this.#tally.isLeading(claim.leader)) {
       return null;
     }
-    const inAnyRound = this.#tally.backersInAnyRound(claim);
-    if (this.#electorate.isQuorum(inAnyRound)) return inAnyRound;
-    const inRound = isOfThisRound ? this.#tally.backersInRound(claim) : [];
-    return this.#electorate.isQuorum(inRound) ? inRound : null;
+    const backers = [this.#tally.backersInAnyRound(claim), isOfThisRound ? this.#tally.backersInRound(claim) : []];
+    return backers.find((ids) => this.#electorate.isQuorum(ids)) ?? null;
   }
 
   /**

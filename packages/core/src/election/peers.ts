@@ -21,6 +21,7 @@ export class Peers {
   readonly #unreachable = new Set<number>();
 
   connect(id: number): void {
+    this.#peers.delete(id);
     this.#unreachable.delete(id);
     this.#connected.add(id);
   }

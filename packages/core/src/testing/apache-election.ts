@@ -1,5 +1,5 @@
 import { type ElectionNotification, ServerState, VOTE_NONE, ZXID_VOTE_NONE, type Zxid } from '@meerkat/protocol';
-import type { ElectionEffects, Standing } from '../election/election.ts';
+import type { ElectionEffects, Standing } from '../election/election-host.ts';
 import type { Electorate } from '../election/electorate.ts';
 import type { Clock } from '../ports.ts';
 

@@ -1,11 +1,11 @@
 import type { ElectionNotification } from '@meerkat/protocol';
+import { Election } from '../election/election.ts';
 import {
   DEFAULT_ELECTION_OPTIONS,
   type Decision,
-  Election,
   type ElectionEffects,
   type Standing,
-} from '../election/election.ts';
+} from '../election/election-host.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import { ApacheElection } from './apache-election.ts';

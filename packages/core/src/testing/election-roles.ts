@@ -1,5 +1,5 @@
 import { epochOf, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
-import type { Decision } from '../election/election.ts';
+import type { Decision } from '../election/election-host.ts';
 import { ElectionEnsemble, type EnsembleEvents, type EnsembleShape } from './election-ensemble.ts';
 
 /** What a server finds again after a crash. */

@@ -1,5 +1,6 @@
 import { type ElectionNotification, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
-import { DEFAULT_ELECTION_OPTIONS, type Decision, Election, type Standing } from '../election/election.ts';
+import { Election } from '../election/election.ts';
+import { DEFAULT_ELECTION_OPTIONS, type Decision, type Standing } from '../election/election-host.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import { ManualClock } from './test-server.ts';

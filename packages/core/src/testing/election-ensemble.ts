@@ -178,7 +178,7 @@ export class ElectionEnsemble {
 
   /** Lets the clock go to the next thing that happens, and that happen. */
   step(): void {
-    if (++this.#steps > STEPS_MAX) throw new Error('the servers never stop talking');
+    this.#countStep();
     this.clock.nowMs = Math.max(this.clock.nowMs, this.nextEventMs);
     if (!this.#deliverNext()) {
       for (const machine of this.#machines.values()) if (machine.nextDeadlineMs <= this.clock.nowMs) machine.onTick();
@@ -188,13 +188,20 @@ export class ElectionEnsemble {
 
   /** Delivers what is under way, and what is sent in answer, at this moment. */
   deliverAll(): void {
-    while (this.#deliverNext()) this.#tell();
+    while (this.#deliverNext()) {
+      this.#countStep();
+      this.#tell();
+    }
   }
 
   advance(ms: number): void {
     const untilMs = this.clock.nowMs + ms;
     while (this.nextEventMs <= untilMs) this.step();
     this.clock.nowMs = untilMs;
+  }
+
+  #countStep(): void {
+    if (++this.#steps > STEPS_MAX) throw new Error('the servers never stop talking');
   }
 
   #deliverNext(): boolean {

@@ -367,6 +367,25 @@ describe('what connections do to votes', () => {
     expect(server.takeSent()).toMatchObject([{ to: 3, leader: 2 }]);
   });
 
+  it('nothing that was said over a connection counts once another has taken its place', () => {
+    const server = new TestElection(3, THREE, { areOurs: true });
+    server.look();
+    server.ballot(1, 3, 1);
+    server.election.onPeerConnected(1);
+    server.ballot(2, 3, 1);
+    server.advance(1000);
+    expect(server.decision).toMatchObject({ supporters: [3, 2] });
+
+    // What it announced over the old one is forgotten too: it may have been replaced by one of Apache's.
+    server.election.onEpochEstablished(2);
+    server.look();
+    server.election.onPeerConnected(1);
+    for (const id of [1, 2]) server.ballot(id, 3, 2);
+    expect(server.decisions).toHaveLength(1);
+    server.advance(200);
+    expect(server.decisions).toHaveLength(2);
+  });
+
   it('one that was not looking when it heard the vote hears it again when it does', () => {
     const server = new TestElection(2, THREE);
     server.look();

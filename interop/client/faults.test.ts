@@ -111,6 +111,172 @@ for (const kind of SERVER_KINDS) {
       expect(await own.changed).toMatchObject({ type: 'deleted', path: '/ephemeral' });
       expect(await data.changed).toMatchObject({ type: 'changed', path: '/data' });
       expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
+      await observer.create('/news');
+      await events.until((event) => event.type === 'created' && event.path === '/news');
+      expect([await client.exists('/waiting'), await client.exists('/late')]).toEqual([null, null]);
+      expect(states.states).toEqual(['suspended', 'lost', 'connected']);
+    });
+  });
+}
+
+describe('a client whose server freezes', () => {
+  test('for less than the session timeout: suspended, then the same session, and what waited is carried out', async () => {
+    await using site = await FaultSite.start('meerkat', { sessionTimeoutMs: 2000 });
+    const { client, proxy, states } = site;
+    await client.create('/counter');
+    const id = client.session?.id;
+    proxy.freeze();
+    const sent = outcomeOf(client.set('/counter', 'sent'));
+    const read = client.get('/counter');
+    await states.until('suspended');
+    const waiting = [client.set('/counter', 'a'), client.set('/counter', 'b')];
+    proxy.thaw();
+    expect(await states.until('connected', 'lost')).toMatchObject({ state: 'connected', sameSession: true });
+    expect(client.session?.id).toBe(id);
+    expect(await sent).toMatchObject({ error: { code: 'CONNECTIONLOSS', outcome: 'unknown' } });
+    const versions = await Promise.all(waiting.map(async (write) => (await write).version));
+    // The one that was in flight when the proxy froze arrived, or not; those that waited came once and in order.
+    expect([
+      [1, 2],
+      [2, 3],
+    ]).toContainEqual(versions);
+    await read;
+  });
+
+  test('in its replies only: lost, and then the same session again, with its ephemeral znodes', async () => {
+    await using site = await FaultSite.start('meerkat', SHORT);
+    const { client, proxy, states } = site;
+    await client.create('/ephemeral', '', { mode: 'ephemeral' });
+    const { lostSignal } = client;
+    const id = client.session?.id;
+    // What the client sends arrives: for the server the session lives on.
+    proxy.freeze('toClient');
+    const write = outcomeOf(client.create('/arrived'));
+    await states.until('lost');
+    expect(lostSignal.aborted).toBe(true);
+    expect(await write).toMatchObject({ error: { outcome: 'unknown' } });
+    expect(await site.observer.exists('/arrived')).not.toBeNull();
+    proxy.thaw();
+    const again = await states.until('connected');
+    // Whether the last reconnection came in time is for the server to say.
+    expect(again.sameSession).toBe(again.sessionId === id);
+    expect(await site.observer.exists('/ephemeral')).toEqual(again.sameSession ? expect.anything() : null);
+    expect(lostSignal.aborted).toBe(true);
+    expect(client.lostSignal.aborted).toBe(false);
+  });
+
+  test('as a whole: lost on time, and the session is what the server says', async () => {
+    await using server = await TestServer.start({ tickTimeMs: 100 });
+    await using client = await connect(server.connectString, { ...SHORT, backOff: QUICK });
+    const states = new StateLog(client);
+    for (let round = 0; round < 3; round++) {
+      const path = `/ephemeral-${round}`;
+      await client.create(path, '', { mode: 'ephemeral' });
+      const id = client.session?.id;
+      server.pause();
+      const write = outcomeOf(client.create(`/write-${round}`));
+      await states.until('suspended');
+      await states.until('lost');
+      expect((await errorOf(client.get('/'))).code).toBe('SESSIONLOST');
+      expect(await write).toMatchObject({ error: { outcome: 'unknown' } });
+      server.resume();
+      const again = await states.until('connected');
+      expect(again.sameSession).toBe(again.sessionId === id);
+      expect(await client.exists(path)).toEqual(again.sameSession ? expect.anything() : null);
+    }
+  });
+});
+
+describe('a client whose session expires', () => {
+  test('is told: lost, then connected with another session; ephemeral znodes are gone, watches armed again', async () => {
+    await using server = await TestServer.start();
+    await using client = await connect(server.connectString, { backOff: QUICK });
+    await using observer = await connect(server.connectString);
+    const states = new StateLog(client);
+    await client.create('/data');
+    await using stream = client.watch('/data');
+    const events = new EventLog(stream);
+    await stream.ready;
+    for (let round = 0; round < 5; round++) {
+      await client.create('/ephemeral', '', { mode: 'ephemeral' });
+      const { lostSignal } = client;
+      const id = client.session!.id;
+      const own = await client.exists('/ephemeral', { watch: true });
+      const { changed } = await client.get('/data', { watch: true });
+      const load = Array.from({ length: 20 }, () => outcomeOf(client.set('/data-none', '')));
+      const reads = Array.from({ length: 20 }, () => outcomeOf(client.get('/data')));
+      await server.expireSession(id);
+      expect((await states.until('lost')).sessionId).toBe(id);
+      expect(lostSignal.aborted).toBe(true);
+      const again = await states.until('connected');
+      expect(again).toMatchObject({ sameSession: false });
+      expect(again.sessionId).not.toBe(id);
+      for (const each of await Promise.all(load)) {
+        expect(each.ok ? '' : each.error.code).toMatch(/^(NONODE|CONNECTIONLOSS|SESSIONEXPIRED|SESSIONLOST)$/);
+      }
+      for (const each of await Promise.all(reads)) {
+        expect(each.ok ? 'ok' : each.error.code).toMatch(/^(ok|SESSIONEXPIRED|SESSIONLOST)$/);
+      }
+      expect(await own.changed).toMatchObject({ type: 'deleted', path: '/ephemeral' });
+      expect(await client.exists('/ephemeral')).toBeNull();
+      expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
+      await observer.set('/data', 'x');
+      expect(await changed).toMatchObject({ type: 'changed', path: '/data' });
+      await events.until(({ type }) => type === 'changed');
+      events.events.length = 0;
+    }
+  });
+
+  test('while its connection is away learns so from the next server', async () => {
+    await using site = await FaultSite.start('meerkat', { sessionTimeoutMs: 60_000 });
+    const { client, proxy, server, states } = site;
+    assert(server instanceof TestServer);
+    await client.create('/ephemeral', '', { mode: 'ephemeral' });
+    const id = client.session!.id;
+    await proxy.refuse();
+    await proxy.cut();
+    await states.until('suspended');
+    const waiting = outcomeOf(client.create('/waiting'));
+    await server.expireSession(id);
+    await proxy.accept();
+    expect(await states.until('lost')).toMatchObject({ previous: 'suspended', sessionId: id });
+    // It was waiting for a session that is no more: whoever asked decides whether it still makes sense.
+    expect(await waiting).toMatchObject({ error: { code: 'SESSIONEXPIRED', outcome: 'not-applied' } });
+    expect(await states.until('connected')).toMatchObject({ sameSession: false });
+    expect(await client.exists('/waiting')).toBeNull();
+  });
+});
+
+describe('a client whose server has lost its data', () => {
+  test.each([
+    ['fewer', 0],
+    ['more', 100],
+  ])(
+    'and has seen %s changes since: the old session is lost, there is a new one, and watches tell',
+    async (_, writes) => {
+      await using old = await TestServer.start();
+      await using fresh = await TestServer.start();
+      await using proxy = await TcpProxy.start({ target: old.port });
+      // Long enough that a busy machine does not lose the session before its server does.
+      await using client = await connect(proxy.connectString, { sessionTimeoutMs: 2000, backOff: QUICK });
+      await using observer = await connect(fresh.connectString);
+      const states = new StateLog(client);
+      for (let i = 0; i < 20; i++) await client.create(`/old-${i}`);
+      await client.create('/ephemeral', '', { mode: 'ephemeral' });
+      const kept = await client.get('/old-0', { watch: true });
+      await using stream = client.watch('/', { recursive: true });
+      const events = new EventLog(stream);
+      await stream.ready;
+      await observer.create('/writes');
+      for (let i = 0; i < writes; i++) await observer.set('/writes', String(i));
+
+      proxy.target = fresh.port;
+      await proxy.cut();
+      expect(await states.until('lost')).toMatchObject({ previous: 'suspended' });
+      expect(await states.until('connected')).toMatchObject({ sameSession: false });
+      expect((await client.children('/')).children).toEqual(expect.arrayContaining(['writes']));
+      expect(await kept.changed).toMatchObject({ type: 'deleted', path: '/old-0' });
+      expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
       // A change that comes while the watch is being armed is told as a gap: the next one is told as itself.
       for (let i = 0, told = 'gap'; told !== 'created'; i++) {
         const from = events.events.length;

@@ -14,7 +14,7 @@
  *     SYNC                0                           –
  *     REVALIDATE          −1                          long sessionId, boolean isValid
  */
-import { EMPTY_BYTES, JuteReader } from '../jute/reader.ts';
+import type { JuteReader } from '../jute/reader.ts';
 import { JuteWriter } from '../jute/writer.ts';
 import { ZXID_NONE, ZXID_ZERO, type Zxid } from '../zxid.ts';
 import {
@@ -22,7 +22,7 @@ import {
   endQuorumPacket,
   PacketType,
   type QuorumPacket,
-  readQuorumPacket,
+  readTypedPacket,
   type UnknownPacket,
   writeQuorumPacket,
 } from './quorum.ts';
@@ -190,16 +190,8 @@ export function writeLeaderPacket(writer: JuteWriter, packet: Exclude<LeaderPack
  * @returns null when it is malformed, or holds a txn that we do not know: the link is closed
  */
 export function readLeaderPacket(reader: JuteReader): LeaderPacket | null {
-  const packet = readQuorumPacket(reader);
-  if (packet === null) return null;
-  const data = packet.data ?? EMPTY_BYTES;
-  DATA.reset(data, 0, data.length);
-  const payload = readPayload(packet, DATA);
-  return DATA.failed ? null : payload;
+  return readTypedPacket(reader, readPayload);
 }
-
-/** The reader of the packet's data, used up before anything else is read. The packet's reader has checked their length. */
-const DATA = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
 
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 

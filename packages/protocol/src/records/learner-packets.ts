@@ -8,7 +8,7 @@
  *     REVALIDATE                   −1                        long sessionId, int timeoutMs
  *     REQUEST                      −1                        long sessionId, int cxid, int op, body; authInfo of the client
  */
-import { EMPTY_BYTES, JuteReader } from '../jute/reader.ts';
+import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
 import {
@@ -17,7 +17,7 @@ import {
   endQuorumPacket,
   PacketType,
   type QuorumPacket,
-  readQuorumPacket,
+  readTypedPacket,
   type UnknownPacket,
   writeQuorumPacket,
 } from './quorum.ts';
@@ -135,16 +135,8 @@ export function writeLearnerPacket(writer: JuteWriter, packet: Exclude<LearnerPa
 
 /** Reads a packet that is there as a whole; `body` is a view. @returns null when it is malformed: the link is closed */
 export function readLearnerPacket(reader: JuteReader): LearnerPacket | null {
-  const packet = readQuorumPacket(reader);
-  if (packet === null) return null;
-  const data = packet.data ?? EMPTY_BYTES;
-  DATA.reset(data, 0, data.length);
-  const payload = readPayload(packet, DATA);
-  return DATA.failed ? null : payload;
+  return readTypedPacket(reader, readPayload);
 }
-
-/** The reader of the packet's data, used up before anything else is read. The packet's reader has checked their length. */
-const DATA = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
 
 /** Bytes behind the fields that are known are not looked at, as Apache's server does not. */
 function readPayload(packet: QuorumPacket, data: JuteReader): LearnerPacket | null {

@@ -7,7 +7,7 @@
  *
  * What `data` holds depends on the type and on who sends it: `LearnerPacket` and `LeaderPacket`.
  */
-import type { JuteReader } from '../jute/reader.ts';
+import { EMPTY_BYTES, JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
 
@@ -72,6 +72,27 @@ export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
   const authInfo = readAuthInfo(reader);
   return reader.failed || !isZxid(zxid) ? null : { type, zxid, data, authInfo };
 }
+
+/**
+ * Reads a packet with what its data mean, which depends on its type and on who sends it.
+ *
+ * @param readPayload is given a reader of the data, used up before anything else is read
+ * @returns null when the packet or its data are malformed
+ */
+export function readTypedPacket<T>(
+  reader: JuteReader,
+  readPayload: (packet: QuorumPacket, data: JuteReader) => T | null,
+): T | null {
+  const packet = readQuorumPacket(reader);
+  if (packet === null) return null;
+  const data = packet.data ?? EMPTY_BYTES;
+  DATA.reset(data, 0, data.length);
+  const payload = readPayload(packet, DATA);
+  return DATA.failed ? null : payload;
+}
+
+/** The packet's own reader has checked the length of its data. */
+const DATA = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
 
 /** Writes a packet whose data are there as bytes. */
 export function writeQuorumPacket(

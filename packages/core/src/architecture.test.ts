@@ -34,10 +34,10 @@ const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'election', 'zab'
 const COMMON_GROUND = ['assert', 'options', 'ports', 'server-stats', 'server-view'];
 /** The one thing of the middle ring that the inner one may name, as a type: what an acknowledgement is made of. */
 const DURABLE = 'core/src/storage/durable.ts';
-/** Where the two watermarks are made: by the storage after a sync, by the broadcast from its quorum. */
+/** Where the two watermarks are made: by the storage after a sync, by the broadcast from its quorum, by a learner whose leader has said so. */
 const MINTS = {
   Durable: /^core\/src\/storage\/(txn-log|epoch-files)\.ts:/,
-  Committed: /^core\/src\/zab\/solo\.ts:/,
+  Committed: /^core\/src\/zab\/(solo|proposals|learner)\.ts:/,
 };
 
 describe('the three rings', () => {

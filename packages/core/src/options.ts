@@ -1,3 +1,32 @@
+import type { Membership } from '@meerkat/protocol';
+
+/** What a server knows of the ensemble that it is a member of. */
+export interface EnsembleOptions {
+  /** Its members, this server among them. */
+  readonly membership: Membership;
+  /** Ticks that a learner may take to connect to its leader and to synchronize. */
+  readonly initLimit: number;
+  /** Ticks of silence after which leader and learner give each other up. */
+  readonly syncLimit: number;
+  /** Txns of an epoch after which its leader hands over, so that the counter never wraps; at most 2**32 − 2. */
+  readonly epochTxnsMax: number;
+  /** Committed txns that are kept in memory for learners that are a little behind (`commitLogCount`). */
+  readonly commitLogCount: number;
+  /** Part of the newest snapshot's size that may be read from the log for a learner that is further behind. */
+  readonly snapshotSizeFactor: number;
+  /** True of an observer that logs what it is informed of (`syncEnabled`). */
+  readonly syncEnabled: boolean;
+}
+
+export const DEFAULT_ENSEMBLE_OPTIONS: Omit<EnsembleOptions, 'membership'> = {
+  initLimit: 10,
+  syncLimit: 5,
+  epochTxnsMax: 2 ** 32 - 2 ** 20,
+  commitLogCount: 500,
+  snapshotSizeFactor: 0.33,
+  syncEnabled: true,
+};
+
 /** Everything that configuration decides about a server's core. Names and defaults are those of zoo.cfg. */
 export interface CoreOptions {
   /** Directory of the snapshots and epoch files (`dataDir/version-2`). */
@@ -47,6 +76,8 @@ export interface CoreOptions {
   readonly purgeIntervalMs: number;
   /** Start with a log but without any snapshot (`snapshot.trust.empty`). */
   readonly trustEmptySnapshot: boolean;
+  /** null: a server of its own. */
+  readonly ensemble: EnsembleOptions | null;
 }
 
 export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'> = {
@@ -75,4 +106,5 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   purgeRetainCount: 3,
   purgeIntervalMs: 0,
   trustEmptySnapshot: false,
+  ensemble: null,
 };

@@ -68,6 +68,34 @@ export interface StreamEvents {
   onClosed(reason: string): void;
 }
 
+/** Where somebody listens. */
+export interface Endpoint {
+  /** A name, resolved anew at each attempt, or an address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ListenEvents {
+  onListening(): void;
+  /** Nobody can connect; told instead of `onListening`, or when listening ends by itself. */
+  onListenFailed(reason: string): void;
+  onAccepted(stream: ByteStream): StreamEvents;
+}
+
+export interface ConnectEvents {
+  onConnected(stream: ByteStream): StreamEvents;
+  /** There is no connection. `reason` is for people: "refused", "unknown host", "ETIMEDOUT". */
+  onConnectFailed(reason: string): void;
+}
+
+/** Streams to and from other servers. */
+export interface Network {
+  /** @returns ends the listening; streams that were accepted live on */
+  listen(at: Endpoint, events: ListenEvents): { close(): void };
+  /** Tries once. @returns gives up: nothing is told any more, and a stream that opens meanwhile is destroyed */
+  connect(to: Endpoint, events: ConnectEvents): { cancel(): void };
+}
+
 /* --------------------------------------------------------------------------------------------------- disk ---- */
 
 /** The world failed: what was attempted, on which file, and what the system said. */
@@ -217,6 +245,29 @@ export type TraceEvent =
   | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
   | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
   | { readonly kind: 'warning'; readonly message: string }
+  /** A server of an ensemble does something else from now on; `leader` is null while it is looking for one. */
+  | {
+      readonly kind: 'role-changed';
+      readonly role: 'looking' | 'leading' | 'following' | 'observing';
+      readonly leader: number | null;
+      readonly reason: string;
+    }
+  /** Leader and quorum, or this learner and its leader, have synchronized: clients are served in this epoch. */
+  | { readonly kind: 'epoch-established'; readonly epoch: number; readonly zxid: number }
+  /** A leader has given a txn its zxid and sent it to its followers. */
+  | { readonly kind: 'proposed'; readonly zxid: number }
+  /** A leader's quorum holds everything up to here; on a learner, its leader has said so. */
+  | { readonly kind: 'committed'; readonly zxid: number }
+  | {
+      readonly kind: 'learner-synchronizing';
+      readonly serverId: number;
+      readonly mode: 'diff' | 'trunc' | 'snap';
+      /** Where the learner was, and where the history that it is sent begins. */
+      readonly from: number;
+      readonly zxid: number;
+    }
+  | { readonly kind: 'learner-synchronized'; readonly serverId: number; readonly zxid: number }
+  | { readonly kind: 'learner-closed'; readonly serverId: number | null; readonly reason: string }
   /** The server can go on no longer: `error` says why and what to do. Nothing is acknowledged after this. */
   | { readonly kind: 'failed'; readonly error: Error };
 

@@ -1,0 +1,18 @@
+import type { Trace } from '../ports.ts';
+
+/** A link that has collected output during a turn. */
+export interface Flushable {
+  /** Hands the turn's output to the stream, in one write. */
+  flush(): void;
+}
+
+/** What a link between servers needs of the server around it. */
+export interface LinkHost {
+  readonly trace: Trace;
+  /** Largest field of a packet in bytes (`jute.maxbuffer` and what servers allow themselves beyond it). */
+  readonly fieldBytesMax: number;
+  /** Time of this turn, monotonic milliseconds. */
+  nowMs(): number;
+  /** The link has output; `flush` is called at the end of the turn. */
+  onOutput(link: Flushable): void;
+}

@@ -1,0 +1,13 @@
+/** Times and limits of leader and learner. */
+export interface ZabOptions {
+  readonly serverId: number;
+  readonly tickTimeMs: number;
+  /** Ticks for connecting and synchronizing. */
+  readonly initLimit: number;
+  /** Ticks of silence that leader and learner allow each other. */
+  readonly syncLimit: number;
+  /** Txns of an epoch after which its leader hands over. */
+  readonly epochTxnsMax: number;
+  /** Committed txns kept in memory for learners. */
+  readonly commitLogCount: number;
+}

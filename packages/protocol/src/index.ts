@@ -4,6 +4,7 @@ export { DEFAULT_FIELD_BYTES_MAX, EMPTY_BYTES, JuteReader } from './jute/reader.
 export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';
 export * from './op-code.ts';
 export * from './path.ts';
+export { Announcement } from './records/announcement.ts';
 export * from './records/connect.ts';
 export * from './records/data.ts';
 export * from './records/election.ts';

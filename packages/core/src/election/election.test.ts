@@ -380,7 +380,8 @@ describe('what connections do to votes', () => {
     server.election.onEpochEstablished(2);
     server.look();
     server.election.onPeerConnected(1);
-    for (const id of [1, 2]) server.ballot(id, 3, 2);
+    server.ballot(1, 3, 2, { announces: 0 });
+    server.ballot(2, 3, 2);
     expect(server.decisions).toHaveLength(1);
     server.advance(200);
     expect(server.decisions).toHaveLength(2);
@@ -518,6 +519,7 @@ it('whatever peers say, nothing is thrown and no promise is broken (ZOOKEEPER-54
     peerEpoch: fc.constantFrom(VOTE_NONE, -1, 0, 1, 2, 2 ** 20),
     version: fc.constantFrom(0, 1, 2, 3),
     configText: fc.constantFrom(null, '', 'version=0', 'version=1'),
+    announces: fc.constantFrom(0, 1, -1),
   });
   const event = fc.record({ word, kind: fc.constantFrom('say', 'say', 'say', 'tick', 'lose', 'connect', 'look') });
   const shape = { voters: [1, 2, 3, 4], groups: [[1, 2, 3, 4]], weights: new Map([[4, 0]]) };

@@ -31,7 +31,13 @@
  *   the peer is connected again.
  * - It calls `onTick` when `nextDeadlineMs` has come.
  */
-import { type ElectionNotification, NOTIFICATION_VERSION, ServerState, VOTE_NONE } from '@meerkat/protocol';
+import {
+  Announcement,
+  type ElectionNotification,
+  NOTIFICATION_VERSION,
+  ServerState,
+  VOTE_NONE,
+} from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { Clock } from '../ports.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
@@ -41,6 +47,8 @@ import { type Claim, Tally } from './tally.ts';
 import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** What every notification says of its sender. */
+const ANNOUNCES = Announcement.settlesEarly;
 
 export class Election {
   readonly #options: ElectionOptions;
@@ -128,11 +136,6 @@ export class Election {
     this.#count();
   }
 
-  /** The connected peer has said that it decides as this machine does; of others, Apache's rules are assumed. */
-  onPeerAnnounced(id: number): void {
-    this.#peers.get(id).settlesEarly = true;
-  }
-
   /** The connection to a peer broke, or an attempt to make one failed. Its last word counts no more. */
   onPeerUnreachable(id: number): void {
     this.#peers.disconnect(id);
@@ -143,12 +146,14 @@ export class Election {
 
   onNotification(from: number, notification: ElectionNotification): void {
     if (this.#standing === null || from === this.#options.serverId) return;
-    const { state, configText } = notification;
+    const { state, configText, announces } = notification;
     const isLooking = this.#state === ServerState.looking;
     const isSenderLooking = state === ServerState.looking;
     if (isLooking && configText !== null && configText !== this.#configText) this.#effects.configHeard(configText);
 
-    this.#peers.get(from).isLooking = isSenderLooking;
+    const peer = this.#peers.get(from);
+    peer.isLooking = isSenderLooking;
+    if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
     if (!this.#electorate.voters.has(from)) {
       if (isSenderLooking) this.#replyToOutsider(from);
     } else if (!isLooking) {
@@ -430,6 +435,7 @@ export class Election {
       peerEpoch,
       version: NOTIFICATION_VERSION,
       configText: this.#configText,
+      announces: ANNOUNCES,
     });
   }
 }

@@ -241,7 +241,7 @@ export class ApacheElection {
 
   #send(to: number, { leader, zxid, peerEpoch, round }: ApacheVote): void {
     const vote = { leader, zxid, peerEpoch, electionEpoch: round };
-    const notification = { state: this.state, ...vote, version: 2, configText: 'version=0' };
+    const notification = { state: this.state, ...vote, version: 2, configText: 'version=0', announces: 0 };
     this.#lastSent.set(to, notification);
     if (this.#connected.has(to)) this.#effects.sendNotification(to, notification);
   }

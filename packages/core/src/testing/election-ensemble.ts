@@ -260,7 +260,6 @@ export class ElectionEnsemble {
         continue;
       }
       machine.onPeerConnected(other);
-      if (machine instanceof Election && this.#machines.get(other) instanceof Election) machine.onPeerAnnounced(other);
     }
   }
 

@@ -241,6 +241,7 @@ function parseNotification([what, ...rest]: readonly string[]): ElectionNotifica
     electionEpoch: Number(optionOf(rest, 'round')),
     version,
     configText: optionOf(rest, 'config') ?? (version < 2 ? null : CONFIG_TEXT),
+    announces: 0,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type ElectionNotification, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
+import { Announcement, type ElectionNotification, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
 import { Election } from '../election/election.ts';
 import { DEFAULT_ELECTION_OPTIONS, type Decision, type Standing } from '../election/election-host.ts';
 import { Electorate } from '../election/electorate.ts';
@@ -16,9 +16,12 @@ export class TestElection {
   readonly decisions: Decision[] = [];
   readonly configsHeard: string[] = [];
   decisionsLost = 0;
+  /** What the peers say of themselves in every notification. */
+  readonly #announces: number;
   #sent: Sent[] = [];
 
   constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
+    this.#announces = areOurs ? Announcement.settlesEarly : 0;
     const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
     this.election = new Election(options, this.clock, new Electorate(makeQuorum(shape)), 'version=0', {
       sendNotification: (to, notification) => this.#sent.push({ to, ...notification }),
@@ -31,7 +34,6 @@ export class TestElection {
     for (const id of peers) {
       if (id === serverId) continue;
       this.election.onPeerConnected(id);
-      if (areOurs) this.election.onPeerAnnounced(id);
     }
   }
 
@@ -81,6 +83,7 @@ export class TestElection {
   ): void {
     const zxid: Zxid = makeZxid(1, 1);
     const vote = { state, leader, zxid, electionEpoch, peerEpoch: 1 };
-    this.election.onNotification(from, { ...vote, version: 2, configText: 'version=0', ...rest });
+    const config = { version: 2, configText: 'version=0', announces: this.#announces };
+    this.election.onNotification(from, { ...vote, ...config, ...rest });
   }
 }

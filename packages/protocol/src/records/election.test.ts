@@ -21,6 +21,7 @@ const NOTIFICATION: ElectionNotification = {
   peerEpoch: 2,
   version: 2,
   configText: CONFIG,
+  announces: 0,
 };
 
 const vote = (b: ByteList) => b.int(2).long(3).long(0x200000005).long(7);
@@ -37,6 +38,19 @@ describe('a notification', () => {
     const build = (b: ByteList) => vote(b).long(2).int(2).text(CONFIG);
     expect(read(build)).toEqual(NOTIFICATION);
     expect(write(NOTIFICATION)).toEqual(bytesOf(build));
+  });
+
+  test('of ours ends with what its sender announces', () => {
+    const build = (b: ByteList) => vote(b).long(2).int(2).text(CONFIG).int(0x4d4b4154).int(1);
+    expect(read(build)).toEqual({ ...NOTIFICATION, announces: 1 });
+    expect(write({ ...NOTIFICATION, announces: 1 })).toEqual(bytesOf(build));
+  });
+
+  test('is read without what follows that is no announcement of ours, or not there as a whole', () => {
+    const whole = (b: ByteList) => vote(b).long(2).int(2).text(CONFIG);
+    for (const tail of [[1], [0x4d, 0x4b, 0x41, 0x54, 0, 0, 1], [0x4d, 0x4b, 0x41, 0x55, 0, 0, 0, 1]]) {
+      expect(read((b) => whole(b).raw(tail))).toEqual(NOTIFICATION);
+    }
   });
 
   test('may have an empty config, and a version that comes after ours', () => {

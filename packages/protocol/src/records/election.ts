@@ -5,10 +5,12 @@
  *     notification := int state, long leader, long zxid, long electionEpoch                  28 bytes, before 3.3
  *                     long peerEpoch, int version                                            40 bytes, before 3.5
  *                     int length, config text in UTF-8                                       version 2 and later
+ *                     announcement?                                                          of ours
  */
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { epochOf, isZxid, type Zxid } from '../zxid.ts';
+import { readAnnouncement, writeAnnouncement } from './announcement.ts';
 
 /** What a server does at the moment, as its notifications tell. */
 export const ServerState = { looking: 0, following: 1, leading: 2, observing: 3 } as const;
@@ -28,6 +30,8 @@ export interface ElectionNotification {
   readonly version: number;
   /** Text of the membership that the sender follows, to be read by `parseMembership`; null before version 2. */
   readonly configText: string | null;
+  /** A sum of Announcement; 0 from Apache's servers, and before version 2. */
+  readonly announces: number;
 }
 
 /** The version that has a config. */
@@ -53,7 +57,9 @@ export function writeElectionNotification(writer: JuteWriter, notification: Elec
   writer.long(notification.electionEpoch);
   writer.long(notification.peerEpoch);
   writer.int(notification.version);
-  if (notification.version >= NOTIFICATION_VERSION) writer.ustring(notification.configText ?? '');
+  if (notification.version < NOTIFICATION_VERSION) return;
+  writer.ustring(notification.configText ?? '');
+  writeAnnouncement(writer, notification.announces);
 }
 
 /**
@@ -70,16 +76,18 @@ export function readElectionNotification(reader: JuteReader): ElectionNotificati
   const electionEpoch = reader.long();
   if (reader.failed || !isServerState(state) || !isVoteZxid(zxid)) return null;
   const vote = { state, leader, zxid, electionEpoch };
-  if (length === WITHOUT_PEER_EPOCH) return { ...vote, peerEpoch: epochOf(zxid), version: 0, configText: null };
+  const short = { version: 0, configText: null, announces: 0 };
+  if (length === WITHOUT_PEER_EPOCH) return { ...vote, peerEpoch: epochOf(zxid), ...short };
 
   const peerEpoch = readVoteLong(reader);
   const versionThere = reader.int();
   if (reader.failed) return null;
   const version = length === WITHOUT_CONFIG ? 0 : versionThere;
-  if (version < NOTIFICATION_VERSION) return { ...vote, peerEpoch, version, configText: null };
+  if (version < NOTIFICATION_VERSION) return { ...vote, peerEpoch, ...short, version };
 
   const configText = reader.ustring();
-  return reader.failed || configText === null ? null : { ...vote, peerEpoch, version, configText };
+  const announces = readAnnouncement(reader);
+  return reader.failed || configText === null ? null : { ...vote, peerEpoch, version, configText, announces };
 }
 
 const WITHOUT_PEER_EPOCH = 28;

@@ -35,9 +35,15 @@ const PAYLOAD = bytesOf(txn);
 const PACKETS: readonly (readonly [string, Exclude<LeaderPacket, UnknownPacket>, Uint8Array])[] = [
   [
     'LEADERINFO',
-    { type: PacketType.leaderInfo, zxid: EPOCH, protocolVersion: QUORUM_PROTOCOL_VERSION },
+    { type: PacketType.leaderInfo, zxid: EPOCH, protocolVersion: QUORUM_PROTOCOL_VERSION, announces: 0 },
     packetOf(17, EPOCH, (b) => b.int(0x10000)),
   ],
+  [
+    'LEADERINFO of ours',
+    { type: PacketType.leaderInfo, zxid: EPOCH, protocolVersion: QUORUM_PROTOCOL_VERSION, announces: 2 },
+    packetOf(17, EPOCH, (b) => b.int(0x10000).int(0x4d4b4154).int(2)),
+  ],
+  ['HANDOVER', { type: PacketType.handOver, zxid: ZXID }, packetOf(0x4d4b01, ZXID, null)],
   ['DIFF', { type: PacketType.diff, zxid: ZXID }, packetOf(13, ZXID, null)],
   ['TRUNC', { type: PacketType.trunc, zxid: ZXID }, packetOf(14, ZXID, null)],
   ['SNAP', { type: PacketType.snap, zxid: ZXID }, packetOf(15, ZXID, null)],

@@ -2,7 +2,7 @@
  * What a leader sends to its followers and observers (Leader and LearnerHandler write it, Learner, Follower and Observer
  * read it).
  *
- *     LEADERINFO          (newEpoch, 0)               int protocolVersion
+ *     LEADERINFO          (newEpoch, 0)               int protocolVersion, announcement?
  *     DIFF, TRUNC, SNAP   where the learner starts    –            behind SNAP the snapshot follows, see `snap-stream.ts`
  *     NEWLEADER           (newEpoch, 0)               text of the membership last proposed
  *     UPTODATE            −1                          –
@@ -13,10 +13,12 @@
  *     PING                last proposed               –
  *     SYNC                0                           –
  *     REVALIDATE          −1                          long sessionId, boolean isValid
+ *     HANDOVER            last proposed               –            of ours, see `announcement.ts`
  */
 import type { JuteReader } from '../jute/reader.ts';
 import { JuteWriter } from '../jute/writer.ts';
 import { ZXID_NONE, ZXID_ZERO, type Zxid } from '../zxid.ts';
+import { readAnnouncement, writeAnnouncement } from './announcement.ts';
 import {
   beginQuorumPacket,
   endQuorumPacket,
@@ -35,6 +37,8 @@ export interface LeaderInfoPacket {
   readonly zxid: Zxid;
   /** QUORUM_PROTOCOL_VERSION */
   readonly protocolVersion: number;
+  /** A sum of Announcement; 0 from Apache's servers. */
+  readonly announces: number;
 }
 
 /** How the learner catches up. */
@@ -107,6 +111,13 @@ export interface RevalidateReplyPacket {
   readonly isValid: boolean;
 }
 
+/** The leader steps down and leaves the place to this learner, whose log holds all that was proposed. */
+export interface HandOverPacket {
+  readonly type: typeof PacketType.handOver;
+  /** The zxid that was proposed last. */
+  readonly zxid: Zxid;
+}
+
 export type LeaderPacket =
   | LeaderInfoPacket
   | SyncStartPacket
@@ -119,6 +130,7 @@ export type LeaderPacket =
   | PingPacket
   | SyncPacket
   | RevalidateReplyPacket
+  | HandOverPacket
   | UnknownPacket;
 
 /** Encodes the txn once, for all learners that it is sent to. */
@@ -134,6 +146,7 @@ export function writeLeaderPacket(writer: JuteWriter, packet: Exclude<LeaderPack
     case PacketType.leaderInfo: {
       const at = beginQuorumPacket(writer, packet.type, packet.zxid);
       writer.int(packet.protocolVersion);
+      writeAnnouncement(writer, packet.announces);
       endQuorumPacket(writer, at);
       return;
     }
@@ -142,6 +155,7 @@ export function writeLeaderPacket(writer: JuteWriter, packet: Exclude<LeaderPack
     case PacketType.snap:
     case PacketType.commit:
     case PacketType.ping:
+    case PacketType.handOver:
       writeQuorumPacket(writer, packet.type, packet.zxid, null);
       return;
     case PacketType.newLeader:
@@ -200,12 +214,13 @@ function readPayload(packet: QuorumPacket, data: JuteReader): LeaderPacket | nul
   const { type, zxid } = packet;
   switch (type) {
     case PacketType.leaderInfo:
-      return { type, zxid, protocolVersion: data.int() };
+      return { type, zxid, protocolVersion: data.int(), announces: readAnnouncement(data) };
     case PacketType.diff:
     case PacketType.trunc:
     case PacketType.snap:
     case PacketType.commit:
     case PacketType.ping:
+    case PacketType.handOver:
       return { type, zxid };
     case PacketType.newLeader:
       return { type, zxid, configText: data.remaining === 0 ? null : DECODER.decode(data.bytes) };

@@ -30,12 +30,32 @@ const PACKETS: readonly (readonly [string, Exclude<LearnerPacket, UnknownPacket>
       serverId: 2,
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       configVersion: 0x200000001 as Zxid,
+      announces: 0,
     },
     packetOf(11, 0x300000000, (b) => b.long(2).int(0x10000).long(0x200000001)),
   ],
   [
+    'FOLLOWERINFO of ours',
+    {
+      type: PacketType.followerInfo,
+      zxid: ZXID,
+      serverId: 2,
+      protocolVersion: QUORUM_PROTOCOL_VERSION,
+      configVersion: 0 as Zxid,
+      announces: 2,
+    },
+    packetOf(11, ZXID, (b) => b.long(2).int(0x10000).long(0).int(0x4d4b4154).int(2)),
+  ],
+  [
     'OBSERVERINFO of a server from before 3.5',
-    { type: PacketType.observerInfo, zxid: ZXID, serverId: 2, protocolVersion: 0x10000, configVersion: null },
+    {
+      type: PacketType.observerInfo,
+      zxid: ZXID,
+      serverId: 2,
+      protocolVersion: 0x10000,
+      configVersion: null,
+      announces: 0,
+    },
     packetOf(16, ZXID, (b) => b.long(2).int(0x10000)),
   ],
   ['ACKEPOCH', { type: PacketType.ackEpoch, zxid: ZXID, currentEpoch: 3 }, packetOf(18, ZXID, (b) => b.int(3))],
@@ -131,6 +151,7 @@ describe('FOLLOWERINFO', () => {
       serverId: null,
       protocolVersion: 1,
       configVersion: null,
+      announces: 0,
     });
   });
 

@@ -1,7 +1,8 @@
 /**
  * What a follower or an observer sends to its leader (LearnerHandler reads it, Learner and its processors write it).
  *
- *     FOLLOWERINFO, OBSERVERINFO   zxid (acceptedEpoch, 0)   long serverId, int protocolVersion, long configVersion
+ *     FOLLOWERINFO, OBSERVERINFO   zxid (acceptedEpoch, 0)   long serverId, int protocolVersion, long configVersion,
+ *                                                            announcement?
  *     ACKEPOCH                     last zxid of its log      int currentEpoch, −1 when it is not to be counted
  *     ACK                          zxid, (epoch, 0)          –
  *     PING                         as it came                (long sessionId, int timeoutMs)*
@@ -11,6 +12,7 @@
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
+import { readAnnouncement, writeAnnouncement } from './announcement.ts';
 import {
   type AuthId,
   beginQuorumPacket,
@@ -33,6 +35,8 @@ export interface LearnerInfoPacket {
   readonly protocolVersion: number;
   /** Version of the membership that it follows; null before 3.5. A newer one than the leader's ends the connection. */
   readonly configVersion: Zxid | null;
+  /** A sum of Announcement; 0 from Apache's servers. Written only behind a config version. */
+  readonly announces: number;
 }
 
 export interface AckEpochPacket {
@@ -170,7 +174,10 @@ function writeLearnerInfo(writer: JuteWriter, packet: LearnerInfoPacket): void {
   if (packet.serverId !== null) {
     writer.long(packet.serverId);
     writer.int(packet.protocolVersion);
-    if (packet.configVersion !== null) writer.long(packet.configVersion);
+    if (packet.configVersion !== null) {
+      writer.long(packet.configVersion);
+      writeAnnouncement(writer, packet.announces);
+    }
   }
   endQuorumPacket(writer, at);
 }
@@ -183,7 +190,8 @@ function readLearnerInfo(type: LearnerInfoPacket['type'], zxid: Zxid, data: Jute
   const protocolVersion = data.remaining >= 4 ? data.int() : PRE_ZAB_VERSION;
   const configVersion = data.remaining >= 8 ? data.long() : null;
   if (configVersion !== null && !isZxid(configVersion)) return null;
-  return { type, zxid, serverId, protocolVersion, configVersion };
+  const announces = configVersion === null ? 0 : readAnnouncement(data);
+  return { type, zxid, serverId, protocolVersion, configVersion, announces };
 }
 
 function readSessions(data: JuteReader): readonly SessionTimeout[] {

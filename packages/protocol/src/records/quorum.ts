@@ -38,6 +38,8 @@ export const PacketType = {
   /** ACK-E */
   ackEpoch: 18,
   informAndActivate: 19,
+  /** HANDOVER: of ours, far from Apache's numbers, and sent only to a learner that announced that it takes it. */
+  handOver: 0x4d4b01,
 } as const;
 export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 

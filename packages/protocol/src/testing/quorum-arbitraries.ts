@@ -19,6 +19,7 @@ const zxid: fc.Arbitrary<Zxid> = fc.oneof(
     .map(([epoch, counter]) => makeZxid(epoch, counter)),
 );
 const text = fc.string({ unit: 'binary', maxLength: 60 });
+const announces = fc.oneof(fc.constant(0), int);
 const session = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const serverId = fc.oneof(fc.integer({ min: 1, max: 255 }), fc.maxSafeNat());
 const port = fc.integer({ min: 0, max: 65535 });
@@ -37,8 +38,11 @@ export const anyNotification: fc.Arbitrary<ElectionNotification> = fc
     peerEpoch: fc.oneof(long, fc.constant(VOTE_NONE)),
     version: fc.integer({ min: 2, max: 5 }),
     configText: text,
+    announces,
   })
-  .chain((notification) => fc.constantFrom(notification, { ...notification, version: 0, configText: null }));
+  .chain((notification) =>
+    fc.constantFrom(notification, { ...notification, version: 0, configText: null, announces: 0 }),
+  );
 
 export const anyHello = fc.oneof(
   fc.record({
@@ -61,7 +65,16 @@ export const anyLearnerPacket: fc.Arbitrary<Exclude<LearnerPacket, UnknownPacket
     zxid,
     serverId,
     protocolVersion: int,
-    configVersion: fc.option(zxid),
+    configVersion: zxid,
+    announces,
+  }),
+  fc.record({
+    type: fc.constantFrom(PacketType.followerInfo, PacketType.observerInfo),
+    zxid,
+    serverId,
+    protocolVersion: int,
+    configVersion: fc.constant(null),
+    announces: fc.constant(0),
   }),
   fc.record({ type: fc.constant(PacketType.ackEpoch), zxid, currentEpoch: int }),
   fc.record({ type: fc.constant(PacketType.ack), zxid }),
@@ -90,7 +103,7 @@ const proposal = fc
   .map(([type, txnEntry]) => makeProposal(type, txnEntry));
 
 export const anyLeaderPacket: fc.Arbitrary<Exclude<LeaderPacket, UnknownPacket>> = fc.oneof(
-  fc.record({ type: fc.constant(PacketType.leaderInfo), zxid, protocolVersion: int }),
+  fc.record({ type: fc.constant(PacketType.leaderInfo), zxid, protocolVersion: int, announces }),
   fc.record({
     type: fc.constantFrom(PacketType.diff, PacketType.trunc, PacketType.snap),
     zxid,
@@ -101,7 +114,7 @@ export const anyLeaderPacket: fc.Arbitrary<Exclude<LeaderPacket, UnknownPacket>>
     configText: fc.option(text.filter((value) => value !== '')),
   }),
   fc.record({ type: fc.constantFrom(PacketType.upToDate, PacketType.sync) }),
-  fc.record({ type: fc.constantFrom(PacketType.commit, PacketType.ping), zxid }),
+  fc.record({ type: fc.constantFrom(PacketType.commit, PacketType.ping, PacketType.handOver), zxid }),
   fc.record({ type: fc.constant(PacketType.commitAndActivate), zxid, designatedLeader: long }),
   fc.record({ type: fc.constant(PacketType.revalidate), sessionId: session, isValid: fc.boolean() }),
   proposal,

@@ -1,0 +1,33 @@
+/**
+ * What our servers tell each other that Apache's do not know of: behind the last field that those read, where they look
+ * at nothing.
+ *
+ *     announcement := int 0x4d4b4154 ("MKAT"), int announces      a sum of Announcement; left out when it is 0
+ *
+ * It ends a notification of the election, the data of FOLLOWERINFO and OBSERVERINFO, and those of LEADERINFO.
+ */
+import type { JuteReader } from '../jute/reader.ts';
+import type { JuteWriter } from '../jute/writer.ts';
+
+/** Bits that mean something; servers of other releases may set more. */
+export const Announcement = {
+  /** Decides an election without waiting once every voter that can be reached votes alike. */
+  settlesEarly: 1,
+  /** Understands HANDOVER. */
+  takesHandOver: 2,
+} as const;
+export type Announcement = (typeof Announcement)[keyof typeof Announcement];
+
+const MAGIC = 0x4d4b4154;
+const ANNOUNCEMENT_BYTES = 8;
+
+export function writeAnnouncement(writer: JuteWriter, announces: number): void {
+  if (announces === 0) return;
+  writer.int(MAGIC);
+  writer.int(announces);
+}
+
+/** Reads what is left of a record. @returns 0 when that is nothing, or something else */
+export function readAnnouncement(reader: JuteReader): number {
+  return reader.remaining >= ANNOUNCEMENT_BYTES && reader.int() === MAGIC ? reader.int() : 0;
+}

@@ -1,0 +1,159 @@
+import type { Socket } from 'node:net';
+import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
+import { parseIp } from '../auth/ip-address.ts';
+import type { Turn } from './turn.ts';
+
+/** Counts what arrives on all connections. */
+export interface Traffic {
+  onBytesReceived(bytes: number): void;
+}
+
+/** One socket as a stream of bytes. */
+export class SocketStream implements ByteStream {
+  readonly remote: PeerAddress;
+  readonly #socket: Socket;
+  readonly #turn: Turn;
+  readonly #traffic: Traffic;
+  #events: StreamEvents | null = null;
+  /** The kernel did not take everything at once: `onDrain` is owed. */
+  #isQueued = false;
+  #isEnding = false;
+  /** The core wants to read nothing now. */
+  #isPaused = false;
+  #closeReason = 'closed by this server';
+
+  constructor(socket: Socket, turn: Turn, traffic: Traffic) {
+    this.#socket = socket;
+    this.#turn = turn;
+    this.#traffic = traffic;
+    const host = socket.remoteAddress ?? '0.0.0.0';
+    const ip = parseIp(host) ?? new Uint8Array(4);
+    this.remote = { ip, host: ip.length === 4 ? ip.join('.') : host, port: socket.remotePort ?? 0 };
+  }
+
+  open(onStream: (stream: ByteStream) => StreamEvents): void {
+    const socket = this.#socket;
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#closeReason = error.code === 'ECONNRESET' ? 'reset by peer' : (error.code ?? error.message);
+    });
+    socket.on('close', this.#onClose);
+    if (this.#turn.isFrozen) {
+      this.freeze();
+      this.#turn.postpone(() => this.#accept(onStream));
+    } else {
+      this.#accept(onStream);
+    }
+  }
+
+  #accept(onStream: (stream: ByteStream) => StreamEvents): void {
+    if (this.#socket.destroyed) return;
+    try {
+      this.#events = onStream(this);
+    } catch (error) {
+      this.#socket.destroy();
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  }
+
+  get closed(): Promise<unknown> {
+    return new Promise((resolve) => this.#socket.once('close', resolve));
+  }
+
+  freeze(): void {
+    this.#socket.pause();
+  }
+
+  thaw(): void {
+    if (!this.#isPaused || this.#isEnding) this.#socket.resume();
+  }
+
+  get queuedBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#isEnding || this.#socket.destroyed) return;
+    this.#socket.write(bytes, this.#onWritten);
+    // The kernel is offered the bytes at once; what it did not take is told by this length.
+    if (this.#socket.writableLength > 0) this.#isQueued = true;
+  }
+
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    // Reading goes on, and what comes is dropped: unread input would make the kernel reset the connection and with it
+    // the answer that is on its way.
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  destroy(): void {
+    this.#isEnding = true;
+    this.#socket.destroy();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isEnding || this.#turn.isStopped) return;
+    this.#traffic.onBytesReceived(chunk.length);
+    try {
+      // A plain array of bytes, so that the core sees one kind of object everywhere.
+      this.#events?.onBytes(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+
+  readonly #onWritten = (): void => {
+    if (!this.#isQueued || this.#socket.writableLength > 0 || this.#turn.isStopped) return;
+    if (this.#turn.isFrozen) {
+      this.#turn.postpone(this.#onWritten);
+      return;
+    }
+    this.#isQueued = false;
+    try {
+      this.#events?.onDrain();
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+
+  /** The peer sends nothing more. What this turn answers to its last bytes still leaves. */
+  readonly #onEnd = (): void => {
+    if (!this.#isEnding) this.#closeReason = 'closed by peer';
+    setImmediate(() => {
+      this.#isEnding = true;
+      this.#socket.destroySoon();
+    });
+  };
+
+  readonly #onClose = (): void => {
+    if (this.#turn.isStopped) return;
+    if (this.#turn.isFrozen) {
+      this.#turn.postpone(this.#onClose);
+      return;
+    }
+    const events = this.#events;
+    this.#events = null;
+    try {
+      events?.onClosed(this.#closeReason);
+    } catch (error) {
+      this.#turn.fail(error);
+    }
+    this.#turn.mark();
+  };
+}

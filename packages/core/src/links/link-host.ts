@@ -15,4 +15,6 @@ export interface LinkHost {
   nowMs(): number;
   /** The link has output; `flush` is called at the end of the turn. */
   onOutput(link: Flushable): void;
+  /** Runs an action as an event of its own, within this turn: what an effect brings about is told by no other way. */
+  defer(action: () => void): void;
 }

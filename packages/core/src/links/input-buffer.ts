@@ -1,0 +1,56 @@
+import { EMPTY_BYTES } from '@meerkat/protocol';
+
+/**
+ * Bytes that have come and are not read yet, in one piece.
+ *
+ *     bytes:  · · · c d e f g . . .        · read, . room of a buffer that is ours
+ *                   ▲         ▲
+ *                 start      end
+ *
+ * A chunk that finds nothing left is taken as it is, without a copy. Memory that has been read is never written again,
+ * so views of it stay as they are for as long as somebody keeps them.
+ */
+export class InputBuffer {
+  bytes: Uint8Array = EMPTY_BYTES;
+  /** The reader moves it. */
+  start = 0;
+  end = 0;
+  /** The room behind `end` may be written to: the bytes are no chunk of the stream's. */
+  #isOurs = false;
+
+  get isEmpty(): boolean {
+    return this.start === this.end;
+  }
+
+  append(chunk: Uint8Array): void {
+    const left = this.end - this.start;
+    if (left === 0) {
+      this.bytes = chunk;
+      this.start = 0;
+      this.end = chunk.length;
+      this.#isOurs = false;
+      return;
+    }
+    if (!this.#isOurs || this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length);
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+  }
+
+  clear(): void {
+    this.bytes = EMPTY_BYTES;
+    this.start = 0;
+    this.end = 0;
+    this.#isOurs = false;
+  }
+
+  /** What is longer than a chunk grows by doubling, so that something large in small chunks is not copied for each. */
+  #move(left: number, coming: number): void {
+    const needed = left + coming;
+    const bytes = new Uint8Array(left < coming ? needed : 2 * needed);
+    bytes.set(this.bytes.subarray(this.start, this.end));
+    this.bytes = bytes;
+    this.start = 0;
+    this.end = left;
+    this.#isOurs = true;
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * A learner's end of the stream to its leader.
+ *
+ *     stream ──► packets ──► onPacket
+ *                   └─ SNAP: a new database ──► onSnapshot
+ *
+ * While it is paused nothing is told, and the leader is stopped at last: what it sends waits in the network.
+ */
+import {
+  type LeaderPacket,
+  type LearnerPacket,
+  PacketType,
+  readLeaderPacket,
+  type UnknownPacket,
+  writeLearnerPacket,
+} from '@meerkat/protocol';
+import type { ByteStream, StreamEvents } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import { ConnectionOutput } from './connection-output.ts';
+import { LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
+import type { Flushable, LinkHost } from './link-host.ts';
+import { OutputPool } from './output-pool.ts';
+import { PacketInput } from './packet-input.ts';
+import { SnapReceiver } from './snap-receiver.ts';
+
+export interface LeaderLinkEvents {
+  /**
+   * A packet came. Byte fields of the packet (`payload`, those inside `entry`) are views of memory that nobody writes
+   * to again: they may be kept for as long as they are needed, and keep their chunk of the stream with them.
+   */
+  onPacket(packet: LeaderPacket): void;
+  /** The snapshot that a SNAP packet announced is there as a whole; its `lastZxid` is that of the packet. */
+  onSnapshot(database: Database): void;
+  /** Told once, as the last event, unless `close` was called; behind all that had come before. */
+  onLinkClosed(reason: string): void;
+}
+
+export class LeaderLink implements StreamEvents, Flushable {
+  readonly #stream: ByteStream;
+  readonly #host: LinkHost;
+  readonly #makeDatabase: () => Database;
+  readonly #events: LeaderLinkEvents;
+  readonly #input: PacketInput<LeaderPacket>;
+  readonly #output: ConnectionOutput;
+  #snapshot: SnapReceiver | null = null;
+  #isAwaitingFlush = false;
+  #isOpen = true;
+
+  /** @param makeDatabase makes one that is empty, for a snapshot */
+  constructor(stream: ByteStream, host: LinkHost, makeDatabase: () => Database, events: LeaderLinkEvents) {
+    this.#stream = stream;
+    this.#host = host;
+    this.#makeDatabase = makeDatabase;
+    this.#events = events;
+    this.#output = new ConnectionOutput(stream, new OutputPool());
+    this.#input = new PacketInput(host.fieldBytesMax, readLeaderPacket, {
+      onPacket: (packet) => this.#onPacket(packet),
+      onReceived: () => this.#onReceived(),
+      onFault: (reason) => {
+        this.#give();
+        events.onLinkClosed(reason);
+      },
+      onEnd: (reason) => {
+        this.#isOpen = false;
+        events.onLinkClosed(reason);
+      },
+    });
+  }
+
+  get remote(): ByteStream['remote'] {
+    return this.#stream.remote;
+  }
+
+  /* ------------------------------------------------------------------------------------------- sending ---- */
+
+  send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
+    if (!this.#isOpen) return;
+    writeLearnerPacket(this.#output.writer(), packet);
+    if (!this.#isAwaitingFlush) {
+      this.#isAwaitingFlush = true;
+      this.#host.onOutput(this);
+    }
+    const { queuedBytes } = this.#output;
+    if (queuedBytes <= LINK_OUTPUT_BYTES_MAX) return;
+    this.#give();
+    const reason = `the leader does not take what it is sent: ${queuedBytes} bytes wait for it`;
+    this.#host.defer(() => this.#input.onClosed(reason));
+  }
+
+  flush(): void {
+    this.#isAwaitingFlush = false;
+    if (this.#isOpen) this.#output.flush();
+  }
+
+  /* ----------------------------------------------------------------------------------------- receiving ---- */
+
+  /** From now on nothing is told, not even what came with the packet that is being told. */
+  pause(): void {
+    if (this.#input.isPaused) return;
+    this.#input.pause();
+    if (this.#isOpen) this.#stream.pause();
+  }
+
+  /** What has been kept back is told first, as an event of its own. */
+  resume(): void {
+    if (!this.#input.isPaused) return;
+    this.#input.resume();
+    if (this.#isOpen) this.#stream.resume();
+    if (this.#input.isWaiting) this.#host.defer(() => this.#input.goOn());
+  }
+
+  #onPacket(packet: LeaderPacket): void {
+    if (packet.type === PacketType.snap) {
+      this.#snapshot = new SnapReceiver(this.#makeDatabase(), packet.zxid);
+      this.#input.divert(this.#snapshot);
+    }
+    this.#events.onPacket(packet);
+  }
+
+  #onReceived(): void {
+    const { database } = this.#snapshot!;
+    this.#snapshot = null;
+    this.#events.onSnapshot(database);
+  }
+
+  onBytes(chunk: Uint8Array): void {
+    if (this.#isOpen) this.#input.onBytes(chunk);
+  }
+
+  onDrain(): void {
+    this.#output.onDrain();
+  }
+
+  onClosed(reason: string): void {
+    this.#isOpen = false;
+    this.#output.discard();
+    this.#input.onClosed(reason);
+  }
+
+  /* ------------------------------------------------------------------------------------------- closing ---- */
+
+  /** Ends the link; no event follows. What was sent in this turn still leaves, if the leader has taken all before. */
+  close(_reason: string): void {
+    this.#input.stop();
+    this.#snapshot = null;
+    if (!this.#isOpen) return;
+    if (this.#output.isBackedUp) {
+      this.#give();
+      return;
+    }
+    this.#output.flush();
+    this.#isOpen = false;
+    this.#stream.end();
+  }
+
+  /** Gives the stream up. */
+  #give(): void {
+    this.#isOpen = false;
+    this.#output.discard();
+    this.#stream.destroy();
+  }
+}

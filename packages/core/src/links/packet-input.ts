@@ -1,0 +1,145 @@
+import { EMPTY_BYTES, getInt, JuteReader, QuorumPacketScanner } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import { InputBuffer } from './input-buffer.ts';
+
+/** Takes bytes that are no packets out of the stream. */
+export interface RawReceiver {
+  /** @returns how many bytes it has taken; the others come again, together with what follows them */
+  read(bytes: Uint8Array, start: number, end: number): number;
+  /** Packets follow. */
+  readonly isComplete: boolean;
+  /** What is wrong with the bytes. */
+  readonly fault: string | null;
+}
+
+export interface PacketInputEvents<Packet> {
+  onPacket(packet: Packet): void;
+  /** The receiver that the input was diverted to is complete. */
+  onReceived(): void;
+  /** There is no packet where one should be; nothing more is read. */
+  onFault(reason: string): void;
+  /** The stream is gone, and all that came over it has been told. */
+  onEnd(reason: string): void;
+}
+
+/**
+ * The packets of a stream, told one by one.
+ *
+ *     chunks ──► packets ──► SNAP: `divert` ──► a receiver, until it is complete ──► packets ──► end
+ *
+ * While it is paused nothing is told, not even the end. Views inside a packet stay valid: nobody writes to the bytes
+ * that they show. Whoever keeps one keeps its chunk.
+ */
+export class PacketInput<Packet> {
+  readonly #scanner: QuorumPacketScanner;
+  readonly #reader: JuteReader;
+  readonly #readPacket: (reader: JuteReader) => Packet | null;
+  readonly #events: PacketInputEvents<Packet>;
+  readonly #input = new InputBuffer();
+  #receiver: RawReceiver | null = null;
+  #isPaused = false;
+  #isOver = false;
+  #endReason: string | null = null;
+
+  /** @param fieldBytesMax largest field of a packet */
+  constructor(
+    fieldBytesMax: number,
+    readPacket: (reader: JuteReader) => Packet | null,
+    events: PacketInputEvents<Packet>,
+  ) {
+    this.#scanner = new QuorumPacketScanner(fieldBytesMax);
+    this.#reader = new JuteReader(EMPTY_BYTES, fieldBytesMax);
+    this.#readPacket = readPacket;
+    this.#events = events;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** Something may be told once `resume` and `goOn` have been called. */
+  get isWaiting(): boolean {
+    return !this.#isOver && (!this.#input.isEmpty || this.#endReason !== null);
+  }
+
+  onBytes(chunk: Uint8Array): void {
+    if (this.#isOver || this.#endReason !== null) return;
+    this.#input.append(chunk);
+    this.goOn();
+  }
+
+  /** The stream has ended, or is given up: the first reason counts. */
+  onClosed(reason: string): void {
+    this.#endReason ??= reason;
+    this.goOn();
+  }
+
+  /** What follows the packet that is being told is the receiver's. */
+  divert(receiver: RawReceiver): void {
+    assert(this.#receiver === null, 'raw bytes have one receiver');
+    this.#receiver = receiver;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** Nothing is told before `goOn`, or before more bytes come. */
+  resume(): void {
+    this.#isPaused = false;
+  }
+
+  /** Nothing is told any more. */
+  stop(): void {
+    this.#isOver = true;
+    this.#receiver = null;
+    this.#input.clear();
+  }
+
+  goOn(): void {
+    while (!this.#isPaused && !this.#isOver) {
+      const hasRead = this.#receiver === null ? this.#tellPacket() : this.#feed(this.#receiver);
+      if (!hasRead) break;
+    }
+    if (this.#isPaused || this.#isOver || this.#endReason === null) return;
+    this.stop();
+    this.#events.onEnd(this.#endReason);
+  }
+
+  /** @returns false when more bytes are needed, or reading is over */
+  #tellPacket(): boolean {
+    const input = this.#input;
+    const { bytes, start } = input;
+    const length = this.#scanner.scan(bytes, start, input.end);
+    if (length === 0) return false;
+    if (length < 0) return this.#fail(`there is no packet where one should be${describe(bytes, start, input.end)}`);
+    this.#reader.reset(bytes, start, start + length);
+    input.start = start + length;
+    const packet = this.#readPacket(this.#reader);
+    if (packet === null)
+      return this.#fail(`a packet of ${length} bytes is malformed${describe(bytes, start, input.end)}`);
+    this.#events.onPacket(packet);
+    return true;
+  }
+
+  #feed(receiver: RawReceiver): boolean {
+    const input = this.#input;
+    input.start += receiver.read(input.bytes, input.start, input.end);
+    if (receiver.fault !== null) return this.#fail(receiver.fault);
+    if (!receiver.isComplete) return false;
+    this.#receiver = null;
+    this.#events.onReceived();
+    return true;
+  }
+
+  #fail(reason: string): false {
+    this.stop();
+    this.#events.onFault(reason);
+    return false;
+  }
+}
+
+/** The type tells people whether this was a server at all. */
+function describe(bytes: Uint8Array, start: number, end: number): string {
+  return end - start < 4 ? '' : ` (its type is ${getInt(bytes, start)})`;
+}

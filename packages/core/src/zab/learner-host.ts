@@ -1,17 +1,34 @@
 import type { LearnerPacket, TxnEntry, UnknownPacket, Zxid } from '@meerkat/protocol';
 import type { Committed } from './committed.ts';
+import type { ZabOptions } from './zab-options.ts';
 
-/** What a follower or observer asks of its host. An effect returns at once; what comes of it is an event. */
+export interface LearnerOptions extends ZabOptions {
+  /** A follower acknowledges, and counts when it is a voter; an observer only listens. */
+  readonly kind: 'follower' | 'observer';
+  /** Version of the membership that this server follows. A leader with an older one refuses it. */
+  readonly configVersion: Zxid;
+  /** False: an observer that writes no txns into its log (`syncEnabled=false`). Means nothing to a follower. */
+  readonly logsInforms: boolean;
+}
+
+/**
+ * What a follower or observer asks of its host. An effect returns at once and calls nothing of the learner's; what comes
+ * of it is an event.
+ */
 export interface LearnerEffects {
+  /** Packets leave in this order. */
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void;
-  /** No packets until `resumeLink`: they wait in the network. */
+  /**
+   * No packets until `resumeLink`, not even those of a chunk that has arrived already: the link keeps them in order, and
+   * the rest waits in the network. What was kept is delivered by later events, never from within `resumeLink`.
+   */
   pauseLink(): void;
   resumeLink(): void;
   /** Durable under its name once `onEpochDurable` is told. */
   writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void;
-  /** Into the log; durable once `onLogSynced` is told. */
+  /** Into the log; durable once `onLogSynced` is told. `payload` is a view into the chunk that arrived; nobody writes to it. */
   append(zxid: Zxid, payload: Uint8Array): void;
-  /** Forgets what follows `zxid`, on the disk and in memory; `onReady` follows. */
+  /** Forgets what follows `zxid`, durably (log and snapshots) and in memory; `onReady` follows. */
   truncate(zxid: Zxid): void;
   /** Makes the snapshot that the link has received the whole history, durably; `onReady` follows. */
   installSnapshot(): void;
@@ -19,17 +36,23 @@ export interface LearnerEffects {
   keepHistory(): void;
   /** A txn that will be applied once it is committed; in the order of the zxids. */
   proposed(entry: TxnEntry): void;
-  /** Everything up to here is committed, and durable here: it may be applied and answered. */
+  /**
+   * Everything up to here is committed, and durable here: it may be applied and answered. Ascending; told during
+   * synchronization too, when nobody is served yet.
+   */
   committed(watermark: Committed<Zxid>): void;
-  /** Synchronized: clients may be served. */
+  /** Synchronized, and everything that the leader had committed by then has been told: clients may be served. */
   serve(epoch: number): void;
-  /** So many of this learner's syncs are answered, from the beginning of the role. */
+  /**
+   * So many of this learner's syncs are answered, from the beginning of the role. `committed` has been told before of
+   * everything that was committed when the leader answered.
+   */
   synced(count: number): void;
   revalidated(sessionId: bigint, isValid: boolean): void;
   /** A ping is to be answered: sends PING with this zxid and the sessions that were heard of since the last one. */
   pinged(zxid: Zxid): void;
-  /** The leader steps down and wants this server as its successor. */
+  /** The leader steps down and wants this server as its successor. The host ends the role. */
   handedOver(): void;
-  /** The role is over. Told once, as the last effect. */
+  /** The role is over: the host closes the link. Told once, as the last effect, whatever events still come. */
   stop(reason: string): void;
 }

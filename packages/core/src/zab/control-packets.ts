@@ -1,0 +1,89 @@
+/**
+ * The packets of a leader that carry no txn and commit none, and when each of them makes sense. A leader that says
+ * anything else has another idea of where its learner is than the learner, and nothing that it says can be relied on.
+ */
+import {
+  counterOf,
+  epochOf,
+  formatZxid,
+  type LeaderPacket,
+  makeZxid,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+  type Zxid,
+} from '@meerkat/protocol';
+import { isUpToDate, type LearnerPhase } from './learner-phase.ts';
+
+export type ControlPacket = Extract<
+  LeaderPacket,
+  {
+    readonly type:
+      | typeof PacketType.leaderInfo
+      | typeof PacketType.diff
+      | typeof PacketType.trunc
+      | typeof PacketType.snap
+      | typeof PacketType.newLeader
+      | typeof PacketType.upToDate
+      | typeof PacketType.sync
+      | typeof PacketType.revalidate
+      | typeof PacketType.handOver;
+  }
+>;
+
+export interface LearnerPosition {
+  readonly phase: LearnerPhase;
+  /** The leader's, once LEADERINFO has come. */
+  readonly epoch: number;
+  /** When the role began. */
+  readonly acceptedEpoch: number;
+  /** Last of the log when the role began. */
+  readonly lastZxid: Zxid;
+}
+
+/** @returns why the packet makes no sense, for people; null when it does */
+export function faultOf(
+  packet: ControlPacket,
+  { phase, epoch, acceptedEpoch, lastZxid }: LearnerPosition,
+): string | null {
+  switch (packet.type) {
+    case PacketType.leaderInfo: {
+      const { zxid, protocolVersion } = packet;
+      if (phase !== 'discovery') return outOfTurn('LEADERINFO', phase);
+      if (protocolVersion < QUORUM_PROTOCOL_VERSION) return `the leader speaks the old protocol ${protocolVersion}`;
+      if (zxid < 0 || counterOf(zxid) !== 0) return `the leader has sent LEADERINFO of ${hex(zxid)}, which is no epoch`;
+      if (epochOf(zxid) >= acceptedEpoch) return null;
+      return `the leader is of epoch ${epochOf(zxid)}, but this server has accepted epoch ${acceptedEpoch}`;
+    }
+    case PacketType.diff:
+      return phase === 'choosing' ? null : outOfTurn('DIFF', phase);
+    case PacketType.trunc:
+      if (phase !== 'choosing') return outOfTurn('TRUNC', phase);
+      if (packet.zxid >= 0 && packet.zxid <= lastZxid) return null;
+      return `the leader has sent TRUNC to ${hex(packet.zxid)}, but the log ends with ${hex(lastZxid)}`;
+    case PacketType.snap:
+      if (phase !== 'choosing') return outOfTurn('SNAP', phase);
+      if (packet.zxid >= 0 && epochOf(packet.zxid) <= epoch) return null;
+      return `the leader has sent SNAP of ${hex(packet.zxid)}, but is of epoch ${epoch}`;
+    case PacketType.newLeader:
+      if (phase === 'discovery') return 'the leader speaks an old protocol: it begins with NEWLEADER';
+      if (phase !== 'catching-up') return outOfTurn('NEWLEADER', phase);
+      if (packet.zxid === makeZxid(epoch, 0)) return null;
+      return `the leader has sent NEWLEADER of ${hex(packet.zxid)}, but is of epoch ${epoch}`;
+    case PacketType.upToDate:
+      return phase === 'waiting' ? null : outOfTurn('UPTODATE', phase);
+    case PacketType.sync:
+      return isUpToDate(phase) ? null : outOfTurn('SYNC', phase);
+    case PacketType.revalidate:
+      return isUpToDate(phase) ? null : outOfTurn('REVALIDATE', phase);
+    case PacketType.handOver:
+      return phase === 'broadcast' ? null : outOfTurn('HANDOVER', phase);
+  }
+}
+
+function outOfTurn(name: string, phase: LearnerPhase): string {
+  return `the leader has sent ${name} out of turn, to a learner that is ${phase}`;
+}
+
+function hex(zxid: Zxid): string {
+  return `0x${formatZxid(zxid)}`;
+}

@@ -1,0 +1,60 @@
+/**
+ * Where a follower or an observer is on its way to its leader's history.
+ *
+ *     connecting ─ FOLLOWERINFO ─► discovery ─ LEADERINFO(e) ─► accepting ─ ACKEPOCH ─► choosing
+ *                                                                                          │
+ *            ┌── DIFF: keep all, TRUNC(z): cut behind z ───────────────────────────────────┤
+ *            │                      receiving ◄─ SNAP(z): the whole database ──────────────┘
+ *            ▼                          │
+ *        preparing ◄────────────────────┘       own history becomes what the leader's stream goes on from; link paused
+ *            │
+ *        catching-up    PROPOSAL, COMMIT, INFORM …  into the log as they come
+ *            │  NEWLEADER(e)
+ *        securing       all of it durable, then currentEpoch := e, then ACK(e,0)
+ *            │
+ *        waiting        ACK of what is not committed yet, and from here on of every proposal
+ *            │  UPTODATE
+ *        finishing      until everything committed so far is told as committed, then ACK(e,0) again
+ *            ▼
+ *        broadcast      clients are served
+ *
+ * Each of them may end in `stopped`. `accepting` is skipped when the epoch was accepted before.
+ */
+export type LearnerPhase =
+  | 'connecting'
+  | 'discovery'
+  | 'accepting'
+  | 'choosing'
+  | 'receiving'
+  | 'preparing'
+  | 'catching-up'
+  | 'securing'
+  | 'waiting'
+  | 'finishing'
+  | 'broadcast'
+  | 'stopped';
+
+/** True once the learner's history is the beginning of the leader's, and what comes goes on from it. */
+export function takesTxns(phase: LearnerPhase): boolean {
+  return phase === 'catching-up' || hasNewLeader(phase);
+}
+
+/** True once NEWLEADER has come: what follows is of the leader's own epoch. */
+export function hasNewLeader(phase: LearnerPhase): boolean {
+  return phase === 'securing' || hasAdopted(phase);
+}
+
+/** True once NEWLEADER has been acknowledged. */
+export function hasAdopted(phase: LearnerPhase): boolean {
+  return phase === 'waiting' || isUpToDate(phase);
+}
+
+/** True once UPTODATE has come. */
+export function isUpToDate(phase: LearnerPhase): boolean {
+  return phase === 'finishing' || phase === 'broadcast';
+}
+
+/** True while the learner's own disk is what is waited for: a leader may be silent then. */
+export function waitsForDisk(phase: LearnerPhase): boolean {
+  return phase === 'accepting' || phase === 'preparing' || phase === 'securing';
+}

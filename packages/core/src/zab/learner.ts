@@ -1,0 +1,432 @@
+/**
+ * Follower and observer: how a server takes over a leader's history and then keeps up with it (Learner, Follower,
+ * Observer). `learner-phase.ts` draws the way. See docs/zab.md.
+ *
+ * What a learner promises:
+ *
+ * 1. ACKEPOCH(e) leaves after acceptedEpoch = e is durable; ACK(z) after z and everything before it is; ACK(e,0) after
+ *    the history before NEWLEADER is and, after that, currentEpoch = e.
+ * 2. Between ACKEPOCH and the first ACK(e,0) it sends nothing: Apache's leader would take any packet for that ACK.
+ * 3. What is told as committed ascends, is durable here (but for an observer that does not log), and is what the leader
+ *    has said to be committed.
+ * 4. A follower acknowledges each proposal at most once, oldest first; an observer none.
+ *
+ * An observer differs in nothing else. INFORM is PROPOSAL and COMMIT in one. Whatever is wrong with the leader or the
+ * link ends the role, and nothing that is volatile outlives it: the next role begins with what is on the disk. So a link
+ * may be cut anywhere, and the disk is always the beginning of some leader's history.
+ */
+import {
+  Announcement,
+  counterOf,
+  epochOf,
+  Fifo,
+  formatZxid,
+  type LeaderPacket,
+  makeZxid,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+  type SyncStartPacket,
+  type TxnEntry,
+  type Zxid,
+} from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { Clock } from '../ports.ts';
+import type { Durable } from '../storage/durable.ts';
+import type { Committed } from './committed.ts';
+import { type ControlPacket, faultOf } from './control-packets.ts';
+import type { History } from './history.ts';
+import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
+import { hasAdopted, hasNewLeader, isUpToDate, type LearnerPhase, takesTxns, waitsForDisk } from './learner-phase.ts';
+import { ReceivedProposals } from './received-proposals.ts';
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class Learner {
+  readonly #options: LearnerOptions;
+  readonly #clock: Clock;
+  readonly #effects: LearnerEffects;
+  readonly #history: Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
+  readonly #logs: boolean;
+
+  #phase: LearnerPhase = 'connecting';
+  /** The leader's, from LEADERINFO on. */
+  #epoch = 0;
+  #syncStart: SyncStartPacket | null = null;
+  /** Before `onReady` it only knows where the history ends. */
+  #received: ReceivedProposals;
+  /** What the log has reported since `onReady`; null before anything. */
+  #logged: Durable<Zxid> | null = null;
+  /** Where the history before NEWLEADER ends. */
+  #historyEnd: Zxid;
+  #isEpochBeingWritten = false;
+  #currentEpoch: Durable<number> | null = null;
+  /** What has to be told as committed before clients are served. */
+  #servesFrom: Zxid;
+  #lastCommitted: Zxid;
+  /** Syncs that the leader has answered, each as what was committed by then and has to be told first. */
+  readonly #syncs: Fifo<Zxid> = new Fifo();
+  #syncsTold = 0;
+  /** When the leader has been silent for too long. */
+  #silentAtMs: number;
+  /** When UPTODATE is overdue, however much the leader talks. */
+  #upToDateAtMs: number = NEVER;
+
+  /** The time for connecting, `initLimit` ticks, begins here. */
+  constructor(options: LearnerOptions, clock: Clock, history: History, effects: LearnerEffects) {
+    const { lastZxid, currentEpoch, acceptedEpoch } = history;
+    this.#options = options;
+    this.#clock = clock;
+    this.#effects = effects;
+    this.#history = { lastZxid, currentEpoch, acceptedEpoch };
+    this.#logs = options.kind === 'follower' || options.logsInforms;
+    this.#received = new ReceivedProposals(lastZxid);
+    this.#historyEnd = lastZxid;
+    this.#servesFrom = lastZxid;
+    this.#lastCommitted = lastZxid;
+    this.#silentAtMs = clock.monotonicMs() + options.initLimit * options.tickTimeMs;
+  }
+
+  get phase(): LearnerPhase {
+    return this.#phase;
+  }
+
+  /** The txn that was received last; before `onReady`, the last of the log. */
+  get lastProposed(): Zxid {
+    return this.#received.last;
+  }
+
+  /** What has been told as committed; before that, where the history began that the leader goes on from. */
+  get lastCommitted(): Zxid {
+    return this.#lastCommitted;
+  }
+
+  /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
+  get nextDeadlineMs(): number {
+    return Math.min(this.#silentAtMs, this.#upToDateAtMs);
+  }
+
+  /* --------------------------------------------------------------------------------------------- events ---- */
+
+  /** The link stands. Dialling, and dialling again, is the host's. */
+  onConnected(): void {
+    if (this.#phase === 'stopped') return;
+    assert(this.#phase === 'connecting', 'a learner has one connection');
+    const { kind, serverId, configVersion } = this.#options;
+    this.#enter('discovery');
+    this.#effects.send({
+      type: kind === 'follower' ? PacketType.followerInfo : PacketType.observerInfo,
+      zxid: makeZxid(this.#history.acceptedEpoch, 0),
+      serverId,
+      protocolVersion: QUORUM_PROTOCOL_VERSION,
+      configVersion,
+      announces: kind === 'follower' ? Announcement.takesHandOver : 0,
+    });
+  }
+
+  /**
+   * A packet of the leader's, in the order in which they were sent. None comes between `pauseLink` and `resumeLink`, not
+   * even the rest of a chunk: whoever owns the link keeps it.
+   */
+  onPacket(packet: LeaderPacket): void {
+    if (this.#phase === 'stopped') return;
+    assert(this.#phase !== 'connecting', 'packets come over a link that stands');
+    assert(this.#phase !== 'preparing', 'a paused link delivers no packets');
+    this.#noteSignOfLife();
+    switch (packet.type) {
+      case PacketType.proposal:
+        this.#receive(packet.entry, packet.payload);
+        return;
+      case PacketType.commit:
+      // Memberships do not change while servers run: what would be activated is a txn like any other.
+      case PacketType.commitAndActivate:
+        this.#commit(packet.zxid);
+        return;
+      case PacketType.inform:
+      case PacketType.informAndActivate:
+        if (this.#receive(packet.entry, packet.payload)) this.#commit(packet.entry.header.zxid);
+        return;
+      case PacketType.ping:
+        // Apache's learners answer none before UPTODATE either, so a leader knows which of its pings are answered.
+        if (isUpToDate(this.#phase)) this.#effects.pinged(packet.zxid);
+        return;
+      case null:
+        return;
+      default:
+        this.#onControl(packet);
+    }
+  }
+
+  /** Bytes of the snapshot that follows SNAP have arrived, which shows that the leader lives. */
+  onSnapshotProgress(): void {
+    if (this.#phase === 'receiving') this.#noteSignOfLife();
+  }
+
+  /** The snapshot that follows SNAP is there as a whole, in the host's hands. */
+  onSnapshotReceived(): void {
+    if (this.#phase === 'stopped') return;
+    assert(this.#phase === 'receiving', 'a snapshot follows SNAP');
+    this.#enter('preparing');
+    this.#effects.pauseLink();
+    this.#effects.installSnapshot();
+  }
+
+  /**
+   * Answers `keepHistory`, `truncate` and `installSnapshot`: the database and everything on the disk end here, durably.
+   *
+   * A truncation may end before the zxid that was asked for, when the files allow no other. The role ends then; the
+   * next one tells its leader where this server is.
+   */
+  onReady(lastZxid: Zxid): void {
+    if (this.#phase === 'stopped') return;
+    assert(this.#phase === 'preparing' && this.#syncStart !== null, 'the host answers what it was asked');
+    const { type, zxid } = this.#syncStart;
+    const expected = type === PacketType.diff ? this.#history.lastZxid : zxid;
+    if (lastZxid !== expected) {
+      assert(type === PacketType.trunc && lastZxid < zxid, 'the history is what it was asked to be');
+      this.#stop(`the log cannot be truncated to ${hex(zxid)}: it ends with ${hex(lastZxid)} now`);
+      return;
+    }
+    this.#received = new ReceivedProposals(lastZxid);
+    this.#lastCommitted = lastZxid;
+    this.#enter('catching-up');
+    this.#effects.resumeLink();
+  }
+
+  onEpochDurable(name: 'acceptedEpoch' | 'currentEpoch', epoch: Durable<number>): void {
+    if (this.#phase === 'stopped') return;
+    assert(epoch === this.#epoch, "no epoch is written but the leader's");
+    if (name === 'acceptedEpoch') this.#acknowledgeAccepted(epoch);
+    else this.#adopt(epoch);
+  }
+
+  /** Everything appended up to `durable` is on the disk. */
+  onLogSynced(durable: Durable<Zxid>): void {
+    if (!takesTxns(this.#phase)) return;
+    assert(durable <= this.#received.last, 'the log holds nothing that was not received');
+    assert(this.#logged === null || durable >= this.#logged, 'the log does not forget');
+    this.#logged = durable;
+    this.#maybeWriteCurrentEpoch();
+    this.#acknowledge(durable);
+    this.#maybeCommit();
+  }
+
+  /** @param reason for people, see `StreamEvents` */
+  onLinkClosed(reason: string): void {
+    this.#stop(`the connection to the leader has ended: ${reason}`);
+  }
+
+  onTick(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs >= this.#silentAtMs) {
+      if (this.#phase === 'connecting') this.#stop('the leader could not be reached in time');
+      else this.#stop(`the leader has said nothing for ${this.#silenceMs} ms`);
+    } else if (nowMs >= this.#upToDateAtMs) {
+      this.#stop('the leader has not brought a quorum together in time');
+    }
+  }
+
+  /* ------------------------------------------------------------------------------------------- handshake ---- */
+
+  #onControl(packet: ControlPacket): void {
+    const { acceptedEpoch, lastZxid } = this.#history;
+    const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, acceptedEpoch, lastZxid });
+    if (fault !== null) {
+      this.#stop(fault);
+      return;
+    }
+    switch (packet.type) {
+      case PacketType.leaderInfo:
+        this.#onLeaderInfo(epochOf(packet.zxid));
+        return;
+      case PacketType.diff:
+      case PacketType.trunc:
+      case PacketType.snap:
+        this.#onSyncStart(packet);
+        return;
+      case PacketType.newLeader:
+        this.#historyEnd = this.#received.last;
+        this.#enter('securing');
+        this.#maybeWriteCurrentEpoch();
+        return;
+      case PacketType.upToDate:
+        this.#upToDateAtMs = NEVER;
+        this.#servesFrom = this.#received.committedUpTo;
+        this.#enter('finishing');
+        this.#maybeServe();
+        return;
+      case PacketType.sync:
+        this.#syncs.push(this.#received.committedUpTo);
+        this.#maybeSynced();
+        return;
+      case PacketType.revalidate:
+        this.#effects.revalidated(packet.sessionId, packet.isValid);
+        return;
+      case PacketType.handOver:
+        this.#effects.handedOver();
+    }
+  }
+
+  #onLeaderInfo(epoch: number): void {
+    this.#epoch = epoch;
+    if (epoch > this.#history.acceptedEpoch) {
+      this.#enter('accepting');
+      this.#effects.writeEpoch('acceptedEpoch', epoch);
+      return;
+    }
+    // It may have been counted for this epoch already, and must not be again with what may be another history now.
+    this.#enter('choosing');
+    this.#effects.send({ type: PacketType.ackEpoch, zxid: this.#history.lastZxid, currentEpoch: -1 });
+  }
+
+  #acknowledgeAccepted(_epoch: Durable<number>): void {
+    assert(this.#phase === 'accepting', 'an epoch is accepted once');
+    const { lastZxid, currentEpoch } = this.#history;
+    this.#enter('choosing');
+    this.#effects.send({ type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch });
+  }
+
+  /** The zxid of DIFF, where the history will end, says nothing about this server: what has not come is not there. */
+  #onSyncStart(packet: SyncStartPacket): void {
+    this.#syncStart = packet;
+    if (packet.type === PacketType.snap) {
+      this.#enter('receiving');
+      return;
+    }
+    this.#enter('preparing');
+    this.#effects.pauseLink();
+    if (packet.type === PacketType.diff) this.#effects.keepHistory();
+    else this.#effects.truncate(packet.zxid);
+  }
+
+  /** With currentEpoch = e this server outranks all of older epochs, so it must have the history of e by then. */
+  #maybeWriteCurrentEpoch(): void {
+    if (this.#phase !== 'securing' || this.#isEpochBeingWritten || this.#durableUpTo < this.#historyEnd) return;
+    this.#isEpochBeingWritten = true;
+    this.#effects.writeEpoch('currentEpoch', this.#epoch);
+  }
+
+  #adopt(currentEpoch: Durable<number>): void {
+    assert(this.#phase === 'securing', 'an epoch is adopted once');
+    assert(this.#durableUpTo >= this.#historyEnd, 'an epoch is adopted with its history');
+    const { kind, initLimit, syncLimit, tickTimeMs } = this.#options;
+    this.#currentEpoch = currentEpoch;
+    this.#enter('waiting');
+    this.#upToDateAtMs = this.#clock.monotonicMs() + (initLimit + syncLimit) * tickTimeMs;
+    this.#acknowledgeAdopted(currentEpoch);
+    if (kind === 'observer') return;
+    this.#received.beginAcknowledging();
+    if (this.#logged !== null) this.#acknowledge(this.#logged);
+  }
+
+  #maybeServe(): void {
+    if (this.#phase !== 'finishing' || this.#lastCommitted < this.#servesFrom) return;
+    assert(this.#currentEpoch !== null, 'clients are served in an epoch that was adopted');
+    this.#enter('broadcast');
+    this.#acknowledgeAdopted(this.#currentEpoch);
+    this.#effects.serve(this.#epoch);
+  }
+
+  #acknowledgeAdopted(currentEpoch: Durable<number>): void {
+    this.#effects.send({ type: PacketType.ack, zxid: makeZxid(currentEpoch, 0) });
+  }
+
+  /* ------------------------------------------------------------------------------- proposals and commits ---- */
+
+  /** @returns false when the role is over */
+  #receive(entry: TxnEntry, payload: Uint8Array): boolean {
+    const { zxid } = entry.header;
+    if (this.#isInSnapshot(zxid)) return true;
+    const fault = this.#faultOfTxn(zxid);
+    if (fault !== null) {
+      this.#stop(`the leader has sent txn ${hex(zxid)}${fault}`);
+      return false;
+    }
+    this.#received.propose(zxid);
+    if (this.#logs) this.#effects.append(zxid, payload);
+    this.#effects.proposed(entry);
+    return true;
+  }
+
+  /** A leader may say again what its snapshot holds: it goes on committing while it makes one. */
+  #isInSnapshot(zxid: Zxid): boolean {
+    return this.#syncStart?.type === PacketType.snap && takesTxns(this.#phase) && zxid <= this.#received.base;
+  }
+
+  #faultOfTxn(zxid: Zxid): string | null {
+    const epoch = epochOf(zxid);
+    if (!takesTxns(this.#phase)) return ' before the synchronization has begun';
+    if (zxid < 0 || counterOf(zxid) === 0) return ', which is no zxid of a txn';
+    if (!this.#received.follows(zxid)) return ` after ${hex(this.#received.last)}: its history has a gap`;
+    if (epoch > this.#epoch) return `, which is of a later epoch than its own, ${this.#epoch}`;
+    if (epoch < this.#epoch && hasNewLeader(this.#phase)) return ' of an older epoch behind NEWLEADER';
+    return null;
+  }
+
+  #commit(zxid: Zxid): void {
+    if (takesTxns(this.#phase) && this.#received.commit(zxid)) this.#maybeCommit();
+    else this.#stop(`the leader has sent COMMIT of ${hex(zxid)}, which it has not proposed`);
+  }
+
+  /** One ACK for each: Apache's leader counts them by zxid. */
+  #acknowledge(durable: Durable<Zxid>): void {
+    let zxid = this.#received.takeUnacknowledged(durable);
+    for (; zxid !== null; zxid = this.#received.takeUnacknowledged(durable)) {
+      this.#effects.send({ type: PacketType.ack, zxid });
+    }
+  }
+
+  /** Applying what is not durable would let the memory run ahead of a log that may fail (ZOOKEEPER-4882). */
+  #maybeCommit(): void {
+    const watermark = Math.min(this.#received.committedUpTo, this.#durableUpTo) as Zxid;
+    if (watermark <= this.#lastCommitted) return;
+    this.#lastCommitted = watermark;
+    this.#effects.committed(watermark as Committed<Zxid>);
+    this.#maybeSynced();
+    this.#maybeServe();
+  }
+
+  /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */
+  get #durableUpTo(): Zxid {
+    if (!this.#logs) return this.#received.last;
+    return this.#logged ?? this.#received.base;
+  }
+
+  #maybeSynced(): void {
+    const before = this.#syncsTold;
+    for (let next = this.#syncs.peek(); next !== undefined && next <= this.#lastCommitted; next = this.#syncs.peek()) {
+      this.#syncs.shift();
+      this.#syncsTold++;
+    }
+    if (this.#syncsTold > before) this.#effects.synced(this.#syncsTold);
+  }
+
+  /* ------------------------------------------------------------------------------------ time, and the end ---- */
+
+  #enter(phase: LearnerPhase): void {
+    this.#phase = phase;
+    this.#noteSignOfLife();
+  }
+
+  /** The leader's silence is counted from now. While this server's own disk is waited for, the leader may be silent. */
+  #noteSignOfLife(): void {
+    this.#silentAtMs = waitsForDisk(this.#phase) ? NEVER : this.#clock.monotonicMs() + this.#silenceMs;
+  }
+
+  /** `initLimit` ticks until NEWLEADER is acknowledged, then `syncLimit`. */
+  get #silenceMs(): number {
+    const { initLimit, syncLimit, tickTimeMs } = this.#options;
+    return (hasAdopted(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
+  }
+
+  #stop(reason: string): void {
+    if (this.#phase === 'stopped') return;
+    this.#phase = 'stopped';
+    this.#silentAtMs = NEVER;
+    this.#upToDateAtMs = NEVER;
+    this.#effects.stop(reason);
+  }
+}
+
+function hex(zxid: Zxid): string {
+  return `0x${formatZxid(zxid)}`;
+}

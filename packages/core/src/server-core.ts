@@ -5,19 +5,14 @@ import type { ConnectionHost } from './links/connection-host.ts';
 import { OutputPool } from './links/output-pool.ts';
 import type { CoreOptions } from './options.ts';
 import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './ports.ts';
-import { ContainerSweep } from './request/container-sweep.ts';
-import { PendingTree } from './request/pending.ts';
+import { LeaderServing } from './request/leader-serving.ts';
 import { Permission } from './request/permission.ts';
-import { Pipeline } from './request/pipeline.ts';
-import { Preparer } from './request/prepare.ts';
-import { Reads } from './request/read.ts';
+import type { Pipeline } from './request/pipeline.ts';
 import { ServerStats } from './server-stats.ts';
 import type { FourLetterWords, ServerView } from './server-view.ts';
 import type { Serving } from './serving.ts';
-import { Session } from './session/session.ts';
 import { type ConnectDecision, decideConnect } from './session/session-door.ts';
 import { SessionIds } from './session/session-ids.ts';
-import { SessionTracker } from './session/session-tracker.ts';
 import type { Durable } from './storage/durable.ts';
 import { Storage, type StorageEvents } from './storage/storage.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
@@ -67,7 +62,8 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
   #withRoom: ClientConnection[] = [];
   #phase: 'new' | 'recovering' | 'serving' | 'stopping' | 'stopped' | 'failed' = 'new';
-  #serving: Serving | null = null;
+  #serving: LeaderServing | null = null;
+  #solo: SoloBroadcast | null = null;
   #nextTickMs = 0;
   /** The clock at the first event of this turn; −1 between turns. */
   #turnMs = -1;
@@ -111,49 +107,40 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   }
 
   onRecovered(database: Database): void {
-    const { clock, trace, authenticator } = this.#ports;
+    const { trace, authenticator } = this.#ports;
     const options = this.#options;
-    const { tree } = database;
     const nowMs = this.nowMs();
     const broadcast = new SoloBroadcast(this.#storage, database.lastZxid);
-    const pending = new PendingTree(tree, options.digestEnabled);
-    const sessions = new SessionTracker(options.tickTimeMs, nowMs);
-    for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
-    const pipeline = new Pipeline({
-      database,
-      pending,
-      preparer: new Preparer(pending, this.permission, tree.quotas, options),
-      reads: new Reads(tree, this.#watches, this.permission, authenticator),
-      watches: this.#watches,
-      sessions,
-      sessionIds: new SessionIds(options.serverId, clock.wallMs()),
-      broadcast,
-      trace,
-    });
-    const containers = new ContainerSweep(
-      tree,
+    this.#solo = broadcast;
+    this.#serving = new LeaderServing(
       {
-        intervalMs: options.containerCheckIntervalMs,
-        deletesPerMinuteMax: options.containerDeletesPerMinuteMax,
-        neverUsedMs: options.containerNeverUsedMs,
+        options,
+        database,
+        broadcast,
+        permission: this.permission,
+        authenticator,
+        watches: this.#watches,
+        sessionIds: new SessionIds(options.serverId, this.#ports.clock.wallMs()),
+        trace,
       },
       nowMs,
     );
-    this.#serving = { database, broadcast, sessions, pipeline, containers };
     this.#nextTickMs = nowMs + options.tickTimeMs;
     if (this.#phase !== 'recovering') {
       this.#maybeStopStorage();
       return;
     }
-    this.#endOrphanedEphemerals(database, pipeline);
+    this.#serving.endOrphans(this.wallMs());
     this.#phase = 'serving';
     this.#events.onServing();
   }
 
   onLogSynced(durable: Durable<Zxid>): void {
     const serving = this.#serving;
-    if (serving === null || this.#phase === 'failed') return;
-    serving.pipeline.onCommitted(serving.broadcast.onLogSynced(durable), this.nowMs());
+    const solo = this.#solo;
+    if (serving === null || solo === null || this.#phase === 'failed') return;
+    serving.onCommitted(solo.onLogSynced(durable), this.nowMs());
+    serving.onSynced(solo.lastSynced);
   }
 
   onStorageFailed(error: Error): void {
@@ -207,13 +194,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
 
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#current;
-    const decision = decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.nowMs());
-    // Only now: Apache closes the other connection before it looks at the password, so that whoever guesses an id cuts
-    // its client off.
-    if (decision.kind === 'resume') {
-      pipeline.clientOf(request.sessionId)?.closeAfterReplies('its session has moved to another connection');
-    }
-    return decision;
+    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.nowMs());
   }
 
   get pipeline(): Pipeline {
@@ -266,7 +247,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     const serving = this.#serving;
     const storageMs = this.#storage.nextDeadlineMs();
     if (serving === null || this.#phase !== 'serving') return storageMs;
-    return Math.min(storageMs, this.#nextTickMs, serving.sessions.nextDeadlineMs, serving.containers.nextDeadlineMs);
+    return Math.min(storageMs, this.#nextTickMs, serving.nextDeadlineMs);
   }
 
   onTick(): void {
@@ -278,8 +259,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     for (const { isHeldBack, session } of this.#heldBack) {
       if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
     }
-    serving.pipeline.expire(serving.sessions.onTick(nowMs), this.wallMs());
-    for (const path of serving.containers.onTick(nowMs, this.wallMs())) serving.pipeline.collect(path, this.wallMs());
+    serving.onTick(nowMs, this.wallMs());
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + Math.min(this.#options.tickTimeMs, this.#options.sessionlessTimeoutMs);
     for (const connection of this.#connections) connection.onTick(nowMs, this.#options.sessionlessTimeoutMs);
@@ -314,10 +294,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
    * @returns false when there is no such session
    */
   expireSession(id: bigint): boolean {
-    const session = this.isServing ? this.#current.sessions.get(id) : undefined;
-    if (session === undefined) return false;
-    this.#current.pipeline.expire([session], this.wallMs());
-    return true;
+    return this.isServing && this.#current.expireSession(id, this.wallMs());
   }
 
   get #current(): Serving {
@@ -335,13 +312,6 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     }
     if (this.#phase === 'stopping' || this.#phase === 'failed') return 'the server is stopping';
     return null;
-  }
-
-  /** An ephemeral whose session is unknown can only come from a database that was edited or damaged. */
-  #endOrphanedEphemerals(database: Database, pipeline: Pipeline): void {
-    for (const sessionId of [...database.tree.sessionsWithEphemerals()]) {
-      if (!database.sessions.has(sessionId)) pipeline.endSession(sessionId, this.wallMs());
-    }
   }
 
   /** While stopping: once nothing is in flight any more, connections end and the storage closes. */

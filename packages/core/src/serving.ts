@@ -1,14 +1,5 @@
-import type { ContainerSweep } from './request/container-sweep.ts';
-import type { Pipeline } from './request/pipeline.ts';
-import type { SessionTracker } from './session/session-tracker.ts';
-import type { Database } from './tree/database.ts';
-import type { SoloBroadcast } from './zab/solo.ts';
+import type { LeaderServing } from './request/leader-serving.ts';
+import type { LearnerServing } from './request/learner-serving.ts';
 
-/** What exists once the database has been recovered: the volatile state of one incarnation of the server. */
-export interface Serving {
-  readonly database: Database;
-  readonly broadcast: SoloBroadcast;
-  readonly sessions: SessionTracker;
-  readonly pipeline: Pipeline;
-  readonly containers: ContainerSweep;
-}
+/** What exists while a server has a role: the volatile state of one incarnation of it. */
+export type Serving = LeaderServing | LearnerServing;

@@ -15,9 +15,9 @@ import {
   writeWatcherEvent,
 } from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../ports.ts';
-import type { WaitingRequest } from '../request/client.ts';
-import type { SessionClient } from '../request/pipeline.ts';
+import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { makeSessionPassword } from '../session/password.ts';
+import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 import type { ConnectionHost } from './connection-host.ts';
@@ -28,8 +28,8 @@ import { ConnectionStats } from './connection-stats.ts';
 const Phase = {
   /** Waits for a four-letter word or a connect request. */
   opening: 0,
-  /** The session is being created: nothing is read until it exists. */
-  creatingSession: 1,
+  /** The session is being created, or the leader asked about it: nothing is read until that is decided. */
+  awaitingSession: 1,
   established: 2,
   /** What was written may still leave; nothing else happens. */
   closing: 3,
@@ -46,7 +46,7 @@ type Phase = (typeof Phase)[keyof typeof Phase];
  * Output is bounded: when a client does not read its replies, no further request of it is read; when events alone fill
  * the output, it is disconnected.
  */
-export class ClientConnection implements SessionClient, StreamEvents {
+export class ClientConnection implements SessionClient, ResumingClient, StreamEvents {
   readonly stats: ConnectionStats;
   readonly openedMs: number;
   readonly waiting: WaitingRequest[] = [];
@@ -175,7 +175,7 @@ export class ClientConnection implements SessionClient, StreamEvents {
   }
 
   #mustHoldBack(): boolean {
-    if (this.#phase === Phase.creatingSession || this.#host.isStopping) return true;
+    if (this.#phase === Phase.awaitingSession || this.#host.isStopping) return true;
     if (this.waiting.length > 0 && this.#host.isOverloaded) return true;
     return this.isOutputFull;
   }
@@ -245,33 +245,24 @@ export class ClientConnection implements SessionClient, StreamEvents {
         this.close(decision.reason);
         return;
       case 'refuse':
-        this.#host.trace.emit({
-          kind: 'session-refused',
-          sessionId: request.sessionId,
-          remote: this.remote,
-          reason: decision.reason,
-        });
-        this.#respond(0n, 0, new Uint8Array(PASSWORD_BYTES));
-        this.closeAfterReplies(decision.reason);
+        this.#refuse(request.sessionId, decision.reason);
         return;
       case 'create':
-        this.#phase = Phase.creatingSession;
+        this.#phase = Phase.awaitingSession;
         this.#host.pipeline.createSession(this, decision.timeoutMs, this.#host.nowMs(), this.#host.wallMs());
         return;
       case 'resume':
-        this.#establish(decision.session);
-        this.#host.trace.emit({
-          kind: 'session-resumed',
-          sessionId: decision.session.id,
-          timeoutMs: decision.session.timeoutMs,
-          remote: this.remote,
-        });
+        this.#resume(decision.session);
+        return;
+      case 'revalidate':
+        this.#phase = Phase.awaitingSession;
+        decision.revalidations.ask(this, request.sessionId, decision.timeoutMs);
         return;
     }
   }
 
   onSessionCreated(session: Session): void {
-    if (this.#phase !== Phase.creatingSession) return;
+    if (this.#phase !== Phase.awaitingSession) return;
     this.#establish(session);
     this.#host.trace.emit({
       kind: 'session-created',
@@ -280,6 +271,28 @@ export class ClientConnection implements SessionClient, StreamEvents {
       remote: this.remote,
     });
     this.#host.onHeldBack(this);
+  }
+
+  onSessionResumed(session: Session): void {
+    if (this.#phase !== Phase.awaitingSession) return;
+    this.#resume(session);
+    this.#host.onHeldBack(this);
+  }
+
+  onSessionRefused(sessionId: bigint, reason: string): void {
+    if (this.#phase === Phase.awaitingSession) this.#refuse(sessionId, reason);
+  }
+
+  #resume(session: Session): void {
+    this.#establish(session);
+    const { id: sessionId, timeoutMs } = session;
+    this.#host.trace.emit({ kind: 'session-resumed', sessionId, timeoutMs, remote: this.remote });
+  }
+
+  #refuse(sessionId: bigint, reason: string): void {
+    this.#host.trace.emit({ kind: 'session-refused', sessionId, remote: this.remote, reason });
+    this.#respond(0n, 0, new Uint8Array(PASSWORD_BYTES));
+    this.closeAfterReplies(reason);
   }
 
   #establish(session: Session): void {

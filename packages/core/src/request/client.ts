@@ -1,4 +1,4 @@
-import type { ErrorCode, JuteWriter, Request, Zxid } from '@meerkat/protocol';
+import type { ErrorCode, JuteWriter, Request } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
@@ -27,21 +27,29 @@ export interface Client extends Watcher {
   closeAfterReplies(reason: string): void;
 }
 
+/** What the pipeline asks of the client of a session that begins. */
+export interface SessionClient extends Client {
+  onSessionCreated(session: Session): void;
+}
+
 interface Waiting {
   readonly xid: number;
   /** Monotonic milliseconds. */
   readonly receivedMs: number;
 }
 
-/** Its proposal is in flight; the commit answers it. */
+/** It is on its way to become a txn; the commit answers it. */
 export interface WaitingWrite extends Waiting {
   readonly kind: 'write';
+  readonly op: number;
+  /** null: a server asks on its own account, or a client of another one, and nothing is answered here. */
+  readonly client: Client | null;
 }
 
-/** Answered once everything that had been proposed when it came is committed. */
+/** Answered once its ticket is: everything committed before it was asked is then applied. */
 export interface WaitingSync extends Waiting {
   readonly kind: 'sync';
-  readonly zxid: Zxid;
+  readonly ticket: number;
   readonly path: string;
 }
 

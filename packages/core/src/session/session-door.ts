@@ -1,7 +1,8 @@
 import type { ConnectRequest, Zxid } from '@meerkat/protocol';
 import { isSamePassword, makeSessionPassword } from './password.ts';
+import type { Revalidations } from './revalidations.ts';
 import { formatSessionId, type Session } from './session.ts';
-import type { SessionTracker } from './session-tracker.ts';
+import type { SessionTable } from './session-table.ts';
 
 /** What becomes of a connect request. */
 export type ConnectDecision =
@@ -10,7 +11,9 @@ export type ConnectDecision =
   /** The session is refused or gone: the client shall start anew. */
   | { readonly kind: 'refuse'; readonly reason: string }
   | { readonly kind: 'create'; readonly timeoutMs: number }
-  | { readonly kind: 'resume'; readonly session: Session };
+  | { readonly kind: 'resume'; readonly session: Session }
+  /** Only the leader knows whether the session lives: it is to be asked. */
+  | { readonly kind: 'revalidate'; readonly timeoutMs: number; readonly revalidations: Revalidations };
 
 export interface SessionTimeoutLimits {
   readonly sessionTimeoutMinMs: number;
@@ -24,7 +27,7 @@ export interface SessionTimeoutLimits {
  */
 export function decideConnect(
   request: ConnectRequest,
-  sessions: SessionTracker,
+  sessions: SessionTable,
   lastApplied: Zxid,
   limits: SessionTimeoutLimits,
   nowMs: number,
@@ -41,9 +44,5 @@ export function decideConnect(
   if (!isSamePassword(request.password, makeSessionPassword(request.sessionId))) {
     return { kind: 'refuse', reason: `the password for session ${id} is wrong` };
   }
-  const session = sessions.get(request.sessionId);
-  if (session === undefined) return { kind: 'refuse', reason: `session ${id} is unknown or has expired` };
-  if (session.isClosing) return { kind: 'refuse', reason: `session ${id} is closing` };
-  sessions.setTimeoutMs(session, timeoutMs, nowMs);
-  return { kind: 'resume', session };
+  return sessions.resume(request.sessionId, timeoutMs, nowMs);
 }

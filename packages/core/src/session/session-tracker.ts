@@ -1,14 +1,18 @@
-import type { Session } from './session.ts';
+import { ErrorCode } from '@meerkat/protocol';
+import { formatSessionId, type Session, SessionOwner } from './session.ts';
+import type { ConnectDecision } from './session-door.ts';
+import type { ExpiryBucket, SessionTable } from './session-table.ts';
 
 /**
- * Decides when sessions expire (SessionTrackerImpl, ExpiryQueue).
+ * Decides when sessions expire, and who may speak for them (SessionTrackerImpl, ExpiryQueue). Kept by the server that
+ * proposes: alone, or as the leader for all servers.
  *
  * Sessions stand in buckets, one per tick: a session that must be heard of by t expires at the first multiple of the
  * tick that is later than t. Touching a session within the same tick costs one comparison.
  *
  * A session never expires before its timeout has passed since it was last heard of, and at most one tick later.
  */
-export class SessionTracker {
+export class SessionTracker implements SessionTable {
   readonly #tickMs: number;
   readonly #sessions = new Map<bigint, Session>();
   readonly #buckets = new Map<number, Set<Session>>();
@@ -47,8 +51,38 @@ export class SessionTracker {
     this.#leaveBucket(session);
   }
 
-  /** Something was heard of the session; its whole timeout begins anew. */
+  /**
+   * A learner asks something for a session. One that nobody has spoken for is the learner's from now on.
+   *
+   * @param owner the learner's server id
+   * @returns ok; sessionExpired when it is unknown or closing, sessionMoved when its client is at another server
+   */
+  admit(id: bigint, owner: number): ErrorCode {
+    const session = this.#sessions.get(id);
+    if (session === undefined || session.isClosing) return ErrorCode.sessionExpired;
+    if (session.owner === SessionOwner.none) session.owner = owner;
+    return session.owner === owner ? ErrorCode.ok : ErrorCode.sessionMoved;
+  }
+
+  /** The session's client is connected to a server, with a new timeout. @returns null when there is no session to go on with */
+  move(id: bigint, owner: number, timeoutMs: number, nowMs: number): Session | null {
+    const session = this.#sessions.get(id);
+    if (session === undefined || session.isClosing) return null;
+    session.owner = owner;
+    this.setTimeoutMs(session, timeoutMs, nowMs);
+    return session;
+  }
+
+  resume(id: bigint, timeoutMs: number, nowMs: number): ConnectDecision {
+    const session = this.move(id, SessionOwner.local, timeoutMs, nowMs);
+    if (session !== null) return { kind: 'resume', session };
+    const state = this.#sessions.has(id) ? 'is closing' : 'is unknown or has expired';
+    return { kind: 'refuse', reason: `session ${formatSessionId(id)} ${state}` };
+  }
+
+  /** Something was heard of the session; its whole timeout begins anew, unless it is closing. */
   touch(session: Session, nowMs: number): void {
+    if (session.isClosing) return;
     const expiresAtMs = this.#bucketAfter(nowMs + session.timeoutMs);
     if (expiresAtMs <= session.expiresAtMs) return;
     this.#leaveBucket(session);
@@ -106,7 +140,7 @@ export class SessionTracker {
   }
 
   /** The buckets that are not empty, earliest first. */
-  buckets(): readonly { readonly expiresAtMs: number; readonly sessions: readonly Session[] }[] {
+  buckets(): readonly ExpiryBucket[] {
     return [...this.#buckets]
       .filter(([, sessions]) => sessions.size > 0)
       .sort(([a], [b]) => a - b)

@@ -1,5 +1,13 @@
+/** Which server a session's client is connected to, as the server that proposes knows it: a learner's id, or one of these. */
+export const SessionOwner = {
+  /** Nobody has spoken for it since this server began to propose. */
+  none: -1,
+  /** The server that proposes itself. */
+  local: -2,
+} as const;
+
 /**
- * A session as the server that decides about its life sees it.
+ * A session as the server that its client is connected to sees it, and the one that decides about its life.
  *
  * It outlives connections: a client that comes back with id and password is the same session. It ends when the client
  * closes it or when nothing was heard of it for its timeout; then its ephemerals go, by one closeSession txn.
@@ -12,6 +20,10 @@ export class Session {
   expiresAtMs = 0;
   /** Set when a closeSession has been proposed: nothing more is accepted from it. */
   isClosing = false;
+  /** A learner's id or a `SessionOwner`: whose requests for the session are accepted. Kept where sessions expire. */
+  owner: number = SessionOwner.none;
+  /** On a learner: something was heard of it since the leader was told last. Kept by `LearnerSessions`. */
+  isHeard = false;
 
   constructor(id: bigint, timeoutMs: number) {
     this.id = id;

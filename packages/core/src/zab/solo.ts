@@ -2,6 +2,7 @@ import type { Txn, TxnHeader, Zxid } from '@meerkat/protocol';
 import { counterOf, epochOf, MAX_COUNTER, makeZxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { Durable } from '../storage/durable.ts';
+import type { Broadcast } from './broadcast.ts';
 import type { Committed } from './committed.ts';
 
 /** Where proposals are made durable; its completion is `onLogSynced`. */
@@ -14,7 +15,7 @@ export interface TxnAppender {
  *
  *     propose ──► log ──► onLogSynced(Durable) ──► Committed
  */
-export class SoloBroadcast {
+export class SoloBroadcast implements Broadcast {
   readonly #log: TxnAppender;
   #lastProposed: Zxid;
   #lastCommitted: Zxid;
@@ -29,7 +30,8 @@ export class SoloBroadcast {
     return this.#lastProposed;
   }
 
-  get lastCommitted(): Zxid {
+  /** A ticket is the zxid that it waits for. */
+  get lastSynced(): number {
     return this.#lastCommitted;
   }
 
@@ -44,6 +46,11 @@ export class SoloBroadcast {
     assert(header.zxid === this.nextZxid(), 'a proposal takes the next zxid');
     this.#lastProposed = header.zxid;
     this.#log.append(header, txn, treeDigest);
+  }
+
+  /** Nobody else can propose, so what is committed is all there is. */
+  sync(): number {
+    return this.#lastProposed;
   }
 
   /** @returns the new watermark: every proposal up to it may be applied and answered */

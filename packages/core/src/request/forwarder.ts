@@ -1,0 +1,172 @@
+import {
+  EMPTY_BYTES,
+  type ForwardedRequestPacket,
+  type JuteReader,
+  JuteWriter,
+  OpCode,
+  PacketType,
+  type TxnHeader,
+  type Zxid,
+} from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { Identity } from '../ports.ts';
+import type { LearnerSessions } from '../session/learner-sessions.ts';
+import type { Session } from '../session/session.ts';
+import type { SessionIds } from '../session/session-ids.ts';
+import type { Client, WaitingWrite } from './client.ts';
+import type { TxnRequest, WritePath } from './write-path.ts';
+
+/** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
+export interface ForwarderEffects {
+  /** `body` is a view of bytes that nobody writes to any more. */
+  forward(packet: ForwardedRequestPacket): void;
+}
+
+/** A write that the leader has been asked for. */
+class ForwardedWrite implements WaitingWrite {
+  readonly kind = 'write';
+  readonly client: Client | null;
+  readonly xid: number;
+  readonly op: number;
+  readonly receivedMs: number;
+  /** The last zxid that had been proposed to this learner then: the write's own is a later one. */
+  readonly after: Zxid;
+
+  constructor(client: Client | null, xid: number, op: number, receivedMs: number, after: Zxid) {
+    this.client = client;
+    this.xid = xid;
+    this.op = op;
+    this.receivedMs = receivedMs;
+    this.after = after;
+  }
+}
+
+/**
+ * The write path of a follower or observer: writes and syncs go to the leader as the client sent them (REQUEST), and
+ * what comes of a write is found again among the txns that are committed.
+ *
+ *     write ──► REQUEST ──► leader ──► PROPOSAL, COMMIT ──► take: the txn and whom it answers
+ *
+ * 1. The leader answers every write by a txn with the write's session and xid, in the order of the requests.
+ * 2. A txn answers a write only when it was proposed to this learner after the write had been forwarded. An earlier one
+ *    with the same xid came by another server, before the session moved here.
+ * 3. The write of a connection that is gone stays until its txn has come, so that the txn is not taken for the answer
+ *    to a later write of the same session.
+ */
+export class Forwarder implements WritePath {
+  readonly #sessions: LearnerSessions;
+  readonly #sessionIds: SessionIds;
+  readonly #effects: ForwarderEffects;
+  /** Of each session, oldest first; no list is empty. */
+  readonly #forwarded = new Map<bigint, ForwardedWrite[]>();
+  #lastProposed: Zxid;
+  #inFlightCount = 0;
+  #syncCount = 0;
+
+  constructor(sessions: LearnerSessions, sessionIds: SessionIds, effects: ForwarderEffects, lastZxid: Zxid) {
+    this.#sessions = sessions;
+    this.#sessionIds = sessionIds;
+    this.#effects = effects;
+    this.#lastProposed = lastZxid;
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlightCount;
+  }
+
+  write(
+    client: Client,
+    session: Session,
+    xid: number,
+    request: TxnRequest,
+    record: JuteReader,
+    recordAt: number,
+    nowMs: number,
+  ): void {
+    const body = record.bytes.subarray(recordAt, record.end);
+    this.#forwardFor(client, session, xid, request.op, body, client.identities, nowMs);
+  }
+
+  closeSession(client: Client, session: Session, xid: number, nowMs: number): void {
+    this.#sessions.setClosing(session);
+    this.#forwardFor(client, session, xid, OpCode.closeSession, EMPTY_BYTES, client.identities, nowMs);
+  }
+
+  /** A ticket is the number of syncs that this learner has asked for in its role. */
+  sync(session: Session, xid: number, record: JuteReader, recordAt: number): number {
+    const body = record.bytes.subarray(recordAt, record.end);
+    this.#send(session.id, xid, OpCode.sync, body, NOBODY);
+    this.#syncCount++;
+    return this.#syncCount;
+  }
+
+  createSession(timeoutMs: number, nowMs: number): bigint {
+    const id = this.#sessionIds.next((taken) => this.#sessions.isTaken(taken));
+    this.#sessions.open(id, timeoutMs, nowMs);
+    const body = new JuteWriter(4);
+    body.int(timeoutMs);
+    this.#forward(id, new ForwardedWrite(null, 0, OpCode.createSession, nowMs, this.#lastProposed), body.toBytes());
+    return id;
+  }
+
+  /** Ends a session, wherever its client is connected. */
+  endSession(sessionId: bigint): void {
+    this.#forward(sessionId, new ForwardedWrite(null, 0, OpCode.closeSession, 0, this.#lastProposed), EMPTY_BYTES);
+  }
+
+  onProposed(zxid: Zxid): void {
+    assert(zxid > this.#lastProposed, 'proposals come in the order of their zxids');
+    this.#lastProposed = zxid;
+  }
+
+  /** The txn is about to be applied. @returns the write of this learner's that it answers, or null */
+  take(header: TxnHeader): ForwardedWrite | null {
+    const { sessionId, cxid, zxid } = header;
+    const writes = this.#forwarded.get(sessionId);
+    if (writes === undefined) return null;
+    let at = 0;
+    while (at < writes.length && writes[at]!.xid !== cxid) at++;
+    const write = writes[at];
+    if (write === undefined || write.after >= zxid) return null;
+    // The leader answers in order, so what it has passed over will not be answered: a client that waits starts anew.
+    for (let i = 0; i < at; i++) writes[i]!.client?.close('the leader has not answered its request');
+    if (at + 1 === writes.length) this.#forwarded.delete(sessionId);
+    else writes.splice(0, at + 1);
+    this.#inFlightCount -= at + 1;
+    return write;
+  }
+
+  /** The role is over: no answers come any more. */
+  drop(): void {
+    this.#forwarded.clear();
+    this.#inFlightCount = 0;
+  }
+
+  #forwardFor(
+    client: Client,
+    session: Session,
+    xid: number,
+    op: number,
+    body: Uint8Array,
+    identities: readonly Identity[],
+    nowMs: number,
+  ): void {
+    const write = new ForwardedWrite(client, xid, op, nowMs, this.#lastProposed);
+    client.waiting.push(write);
+    this.#forward(session.id, write, body, identities);
+  }
+
+  #forward(sessionId: bigint, write: ForwardedWrite, body: Uint8Array, identities: readonly Identity[] = NOBODY): void {
+    const writes = this.#forwarded.get(sessionId);
+    if (writes === undefined) this.#forwarded.set(sessionId, [write]);
+    else writes.push(write);
+    this.#inFlightCount++;
+    this.#send(sessionId, write.xid, write.op, body, identities);
+  }
+
+  #send(sessionId: bigint, cxid: number, op: number, body: Uint8Array, authInfo: readonly Identity[]): void {
+    this.#effects.forward({ type: PacketType.request, sessionId, cxid, op, body, authInfo });
+  }
+}
+
+const NOBODY: readonly Identity[] = [];

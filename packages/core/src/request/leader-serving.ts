@@ -1,0 +1,177 @@
+import { ErrorCode, type ForwardedRequestPacket, OpCode, type SessionTimeout, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Authenticator, Trace } from '../ports.ts';
+import { Session } from '../session/session.ts';
+import type { SessionIds } from '../session/session-ids.ts';
+import { SessionTracker } from '../session/session-tracker.ts';
+import type { Database } from '../tree/database.ts';
+import type { WatchManager } from '../watch/watch-manager.ts';
+import type { Broadcast } from '../zab/broadcast.ts';
+import type { Committed } from '../zab/committed.ts';
+import { ContainerSweep } from './container-sweep.ts';
+import { PendingTree } from './pending.ts';
+import type { Permission } from './permission.ts';
+import { Pipeline } from './pipeline.ts';
+import { Preparer } from './prepare.ts';
+import { MOVED, Proposer } from './proposer.ts';
+import { Reads } from './read.ts';
+
+/** What serving clients is made of, whatever the role. */
+export interface ServingParts {
+  readonly options: CoreOptions;
+  readonly database: Database;
+  readonly permission: Permission;
+  readonly authenticator: Authenticator;
+  readonly watches: WatchManager;
+  /** Lives as long as the server: no id may come twice, also in another role. */
+  readonly sessionIds: SessionIds;
+  readonly trace: Trace;
+}
+
+export interface LeaderServingParts extends ServingParts {
+  readonly broadcast: Broadcast;
+}
+
+/**
+ * A server that proposes, alone or as the leader of others, and serves its own clients: the volatile state of this role.
+ *
+ * Every session of the database has its whole timeout from now on, and no owner: nothing is known about when its client
+ * was heard of, nor where it is.
+ */
+export class LeaderServing {
+  readonly database: Database;
+  readonly sessions: SessionTracker;
+  readonly pipeline: Pipeline;
+  readonly #proposer: Proposer;
+  readonly #containers: ContainerSweep;
+  readonly #broadcast: Broadcast;
+  readonly #trace: Trace;
+
+  /** @param parts the database holds everything that is committed */
+  constructor(parts: LeaderServingParts, nowMs: number) {
+    const { options, database, permission, authenticator, watches, sessionIds, trace, broadcast } = parts;
+    const { tree } = database;
+    const pending = new PendingTree(tree, options.digestEnabled);
+    const preparer = new Preparer(pending, permission, tree.quotas, options);
+    const sessions = new SessionTracker(options.tickTimeMs, nowMs);
+    for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
+    this.database = database;
+    this.sessions = sessions;
+    this.#proposer = new Proposer({ pending, preparer, sessions, sessionIds, broadcast });
+    this.pipeline = new Pipeline({
+      database,
+      reads: new Reads(tree, watches, permission, authenticator),
+      watches,
+      sessions,
+      writes: this.#proposer,
+      trace,
+      lastSynced: broadcast.lastSynced,
+    });
+    this.#containers = new ContainerSweep(
+      tree,
+      {
+        intervalMs: options.containerCheckIntervalMs,
+        deletesPerMinuteMax: options.containerDeletesPerMinuteMax,
+        neverUsedMs: options.containerNeverUsedMs,
+      },
+      nowMs,
+    );
+    this.#broadcast = broadcast;
+    this.#trace = trace;
+  }
+
+  /* ---------------------------------------------------------------------------------------- the broadcast ---- */
+
+  /** Applies and answers everything up to here. */
+  onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
+    const proposer = this.#proposer;
+    for (let next = proposer.takeCommitted(watermark); next !== null; next = proposer.takeCommitted(watermark)) {
+      const { header, txn } = next;
+      const { error } = this.pipeline.apply(header, txn, next, next.digest, nowMs);
+      const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
+      assert(mayFail || error === ErrorCode.ok, 'a txn that was prepared can be applied');
+    }
+    proposer.onApplied(watermark);
+  }
+
+  /** Every ticket of the broadcast up to this one is answered, and everything committed before is applied. */
+  onSynced(ticket: number): void {
+    this.pipeline.onSynced(ticket);
+  }
+
+  /* -------------------------------------------------------------------------------------------- learners ---- */
+
+  /**
+   * A learner's client asks for something. What comes of it is a txn with the same session and xid, also when it fails.
+   *
+   * @param owner the learner's server id, 0 or more
+   * @returns of a sync, which becomes no txn, the ticket of the broadcast that is to be answered; otherwise null
+   */
+  onForwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): number | null {
+    if (request.op === OpCode.sync) return this.#broadcast.sync();
+    this.#proposer.forwarded(owner, request, nowMs, wallMs);
+    return null;
+  }
+
+  /**
+   * The client of a session is connected to a learner, and has shown its password there.
+   *
+   * @param timeoutMs as the learner has negotiated it
+   * @returns false when there is no session to go on with
+   */
+  revalidate(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
+    if (this.sessions.move(sessionId, owner, timeoutMs, nowMs) === null) return false;
+    this.pipeline.clientOf(sessionId)?.closeAfterReplies(MOVED);
+    return true;
+  }
+
+  /** A learner has heard of these sessions. */
+  touch(sessions: readonly SessionTimeout[], nowMs: number): void {
+    for (const { sessionId } of sessions) {
+      const session = this.sessions.get(sessionId);
+      if (session !== undefined) this.sessions.touch(session, nowMs);
+    }
+  }
+
+  /* ------------------------------------------------------------------------------------------------ time ---- */
+
+  /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
+  get nextDeadlineMs(): number {
+    return Math.min(this.sessions.nextDeadlineMs, this.#containers.nextDeadlineMs);
+  }
+
+  /** Ends sessions that nothing was heard of, and collects containers and TTL znodes. */
+  onTick(nowMs: number, wallMs: number): void {
+    for (const session of this.sessions.onTick(nowMs)) this.#expire(session, wallMs);
+    for (const path of this.#containers.onTick(nowMs, wallMs)) this.#proposer.collect(path, wallMs);
+  }
+
+  /** Ends a session now, as if nothing had been heard of it for its timeout. @returns false when there is no such session */
+  expireSession(id: bigint, wallMs: number): boolean {
+    const session = this.sessions.get(id);
+    if (session === undefined) return false;
+    this.#expire(session, wallMs);
+    return true;
+  }
+
+  /** An ephemeral whose session is unknown can only come from a database that was edited or damaged. */
+  endOrphans(wallMs: number): void {
+    for (const sessionId of [...this.database.tree.sessionsWithEphemerals()]) {
+      if (!this.database.sessions.has(sessionId)) this.#proposer.endSession(sessionId, wallMs);
+    }
+  }
+
+  /** The role is over: nothing that waits or is in flight is answered. The clients' connections are to be closed. */
+  drop(): void {
+    this.#proposer.drop();
+    this.pipeline.drop();
+  }
+
+  #expire(session: Session, wallMs: number): void {
+    if (session.isClosing) return;
+    this.sessions.setClosing(session);
+    this.#trace.emit({ kind: 'session-expired', sessionId: session.id, timeoutMs: session.timeoutMs });
+    this.#proposer.endSession(session.id, wallMs);
+  }
+}

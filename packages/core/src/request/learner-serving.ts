@@ -1,0 +1,103 @@
+import { Fifo, type RevalidateRequestPacket, type SessionTimeout, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import { LearnerSessions } from '../session/learner-sessions.ts';
+import type { Database } from '../tree/database.ts';
+import { UNKNOWN_DIGEST } from '../tree/digest.ts';
+import type { Committed } from '../zab/committed.ts';
+import { DigestComparison } from './digest-comparison.ts';
+import { Forwarder, type ForwarderEffects } from './forwarder.ts';
+import type { ServingParts } from './leader-serving.ts';
+import { Pipeline } from './pipeline.ts';
+import { Reads } from './read.ts';
+
+/** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
+export interface LearnerServingEffects extends ForwarderEffects {
+  revalidate(packet: RevalidateRequestPacket): void;
+}
+
+/**
+ * A follower or observer that serves clients: reads are answered here, everything else goes to the leader and comes
+ * back as txns. The volatile state of this role.
+ */
+export class LearnerServing {
+  readonly database: Database;
+  readonly sessions: LearnerSessions;
+  readonly pipeline: Pipeline;
+  /** A learner does nothing of its own accord. */
+  readonly nextDeadlineMs: number = Number.POSITIVE_INFINITY;
+  readonly #forwarder: Forwarder;
+  /** Txns that are not applied yet, in zxid order. */
+  readonly #inFlight: Fifo<TxnEntry> = new Fifo();
+  readonly #comparison: DigestComparison | null;
+
+  constructor(parts: ServingParts, effects: LearnerServingEffects) {
+    const { options, database, permission, authenticator, watches, sessionIds, trace } = parts;
+    const sessions = new LearnerSessions(database.sessions, (packet) => effects.revalidate(packet));
+    this.database = database;
+    this.sessions = sessions;
+    this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);
+    this.pipeline = new Pipeline({
+      database,
+      reads: new Reads(database.tree, watches, permission, authenticator),
+      watches,
+      sessions,
+      writes: this.#forwarder,
+      trace,
+      lastSynced: 0,
+    });
+    this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;
+  }
+
+  /* ------------------------------------------------------------------------------------------ the leader ---- */
+
+  /** A txn that is applied once it is committed; in the order of the zxids. */
+  onProposed(entry: TxnEntry): void {
+    this.#forwarder.onProposed(entry.header.zxid);
+    this.#inFlight.push(entry);
+  }
+
+  /** Applies everything up to here, and answers those of this learner's clients who asked for it. */
+  onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
+    const inFlight = this.#inFlight;
+    for (let next = inFlight.peek(); next !== undefined && next.header.zxid <= watermark; next = inFlight.peek()) {
+      inFlight.shift();
+      const { header, txn, digest } = next;
+      this.pipeline.apply(header, txn, this.#forwarder.take(header), UNKNOWN_DIGEST, nowMs);
+      if (digest !== null) this.#comparison?.onApplied(header.zxid, digest);
+    }
+  }
+
+  /** @param count syncs that are answered since the role began; everything committed before them is applied */
+  onSynced(count: number): void {
+    this.pipeline.onSynced(count);
+  }
+
+  /** The leader's word about the session of a client that came back. */
+  onRevalidated(sessionId: bigint, isValid: boolean, nowMs: number): void {
+    this.sessions.revalidations.onRevalidated(sessionId, isValid, nowMs);
+  }
+
+  /** Sessions that were heard of since the last call, for the answer to the leader's ping. */
+  takeTouched(): readonly SessionTimeout[] {
+    return this.sessions.takeTouched();
+  }
+
+  /* -------------------------------------------------------------------------------------------------------- */
+
+  /** Nothing is due, ever. */
+  onTick(): void {}
+
+  /** Asks the leader to end a session. @returns false when there is no such session */
+  expireSession(id: bigint): boolean {
+    if (!this.database.sessions.has(id)) return false;
+    this.#forwarder.endSession(id);
+    return true;
+  }
+
+  /** The role is over: nothing that waits or is in flight is answered. The clients' connections are to be closed. */
+  drop(): void {
+    this.#inFlight.takeAll();
+    this.#forwarder.drop();
+    this.sessions.revalidations.drop();
+    this.pipeline.drop();
+  }
+}

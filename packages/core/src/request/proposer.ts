@@ -1,0 +1,268 @@
+import {
+  type AuthId,
+  EMPTY_BYTES,
+  ErrorCode,
+  Fifo,
+  type ForwardedRequestPacket,
+  getInt,
+  isClientOp,
+  JuteReader,
+  OpCode,
+  readRequest,
+  type Txn,
+  type TxnHeader,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Identity } from '../ports.ts';
+import { Session, SessionOwner } from '../session/session.ts';
+import type { SessionIds } from '../session/session-ids.ts';
+import type { SessionTracker } from '../session/session-tracker.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
+import type { Broadcast } from '../zab/broadcast.ts';
+import type { Committed } from '../zab/committed.ts';
+import type { Client, WaitingWrite } from './client.ts';
+import type { PendingTree } from './pending.ts';
+import type { Preparer } from './prepare.ts';
+import { isTxnRequest, type TxnRequest, type WritePath } from './write-path.ts';
+
+export interface ProposerParts {
+  readonly pending: PendingTree;
+  readonly preparer: Preparer;
+  readonly sessions: SessionTracker;
+  readonly sessionIds: SessionIds;
+  readonly broadcast: Broadcast;
+}
+
+/**
+ * A txn on its way to the quorum. One object from the proposal to the reply: a client's is at the same time its waiting
+ * request; those of learners and the server's own have no client.
+ */
+export class Proposal implements WaitingWrite {
+  readonly kind = 'write';
+  readonly header: TxnHeader;
+  readonly txn: Txn;
+  readonly client: Client | null;
+  readonly xid: number;
+  readonly op: number;
+  readonly receivedMs: number;
+  /** What prepare has computed already. */
+  readonly digest: PreparedDigest;
+
+  constructor(
+    header: TxnHeader,
+    txn: Txn,
+    client: Client | null,
+    op: number,
+    receivedMs: number,
+    digest: PreparedDigest,
+  ) {
+    this.header = header;
+    this.txn = txn;
+    this.client = client;
+    this.xid = header.cxid;
+    this.op = op;
+    this.receivedMs = receivedMs;
+    this.digest = digest;
+  }
+}
+
+/**
+ * The write path of a server that is alone or leads: every write is prepared, takes the next zxid and is proposed.
+ *
+ *     write     ─┐
+ *     forwarded ─┴─► prepare ──► propose ──► … Committed … ──► takeCommitted
+ *
+ * 1. Whatever is asked takes a zxid, also when it fails: a learner finds the answer to its client's request by the
+ *    session and the xid in the txn's header.
+ * 2. Behind a session's closeSession nothing of it is proposed but error txns.
+ */
+export class Proposer implements WritePath {
+  readonly #parts: ProposerParts;
+  /** Proposals that are not applied yet, in zxid order. */
+  readonly #inFlight: Fifo<Proposal> = new Fifo();
+
+  constructor(parts: ProposerParts) {
+    this.#parts = parts;
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.length;
+  }
+
+  /* -------------------------------------------------------------------------------- this server's clients ---- */
+
+  write(
+    client: Client,
+    session: Session,
+    xid: number,
+    request: TxnRequest,
+    _record: JuteReader,
+    _recordAt: number,
+    nowMs: number,
+    wallMs: number,
+  ): void {
+    if (session.owner !== SessionOwner.local) {
+      client.closeAfterReplies(MOVED);
+      return;
+    }
+    const header = this.#makeHeader(session.id, xid, wallMs);
+    this.#proposeFor(client, header, this.#prepare(request, header, client.identities), request.op, nowMs);
+  }
+
+  closeSession(client: Client, session: Session, xid: number, nowMs: number, wallMs: number): void {
+    if (session.owner !== SessionOwner.local) {
+      client.closeAfterReplies(MOVED);
+      return;
+    }
+    const header = this.#makeHeader(session.id, xid, wallMs);
+    this.#parts.sessions.setClosing(session);
+    const txn = this.#parts.preparer.prepareCloseSession(session.id, header.zxid);
+    this.#proposeFor(client, header, txn, OpCode.closeSession, nowMs);
+  }
+
+  sync(): number {
+    return this.#parts.broadcast.sync();
+  }
+
+  createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint {
+    const { sessions, sessionIds } = this.#parts;
+    const id = sessionIds.next((taken) => sessions.get(taken) !== undefined);
+    this.#track(id, timeoutMs, SessionOwner.local, nowMs);
+    this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs });
+    return id;
+  }
+
+  /* ----------------------------------------------------------------------------------- learners' clients ---- */
+
+  /**
+   * A write, a new session or the end of one that a learner asks for.
+   *
+   * @param owner the learner's server id
+   */
+  forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
+    const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
+    const txn = this.#prepareForwarded(owner, request, header, nowMs);
+    this.#propose(new Proposal(header, txn, null, request.op, nowMs, this.#parts.preparer.digestOf(txn)));
+  }
+
+  #prepareForwarded(owner: number, request: ForwardedRequestPacket, header: TxnHeader, nowMs: number): Txn {
+    const { sessionId, op, body } = request;
+    if (op === OpCode.createSession) return this.#prepareCreateSession(owner, request, nowMs);
+    // A check outside a multi is what a server of 3.8.0 forwards; no log may ever hold it (ZOOKEEPER-2623).
+    if (!isClientOp(op)) return errorTxn(ErrorCode.unimplemented);
+    const error = this.#admit(owner, request);
+    if (error !== ErrorCode.ok) return errorTxn(error);
+    BODY.reset(body, 0, body.length);
+    const read = readRequest(op, BODY);
+    if (read === null) return errorTxn(ErrorCode.marshallingError);
+    if (isTxnRequest(read)) return this.#prepare(read, header, request.authInfo.filter(isIdentity));
+    const session = this.#parts.sessions.get(sessionId);
+    if (op !== OpCode.closeSession || session === undefined) return errorTxn(ErrorCode.unimplemented);
+    this.#parts.sessions.setClosing(session);
+    return this.#parts.preparer.prepareCloseSession(sessionId, header.zxid);
+  }
+
+  #prepareCreateSession(owner: number, { sessionId, body }: ForwardedRequestPacket, nowMs: number): Txn {
+    if (body.length < 4) return errorTxn(ErrorCode.marshallingError);
+    // An id that is known already belongs to somebody else's client.
+    if (this.#parts.sessions.get(sessionId) !== undefined) return errorTxn(ErrorCode.sessionExpired);
+    const timeoutMs = getInt(body, 0);
+    this.#track(sessionId, timeoutMs, owner, nowMs);
+    return { type: OpCode.createSession, timeoutMs };
+  }
+
+  /** A server that ends a session on its own account, with xid 0, need not be the one of its client. */
+  #admit(owner: number, { sessionId, cxid, op }: ForwardedRequestPacket): ErrorCode {
+    const session = this.#parts.sessions.get(sessionId);
+    const isLive = session !== undefined && !session.isClosing;
+    if (op === OpCode.closeSession && cxid === 0 && isLive) return ErrorCode.ok;
+    return this.#parts.sessions.admit(sessionId, owner);
+  }
+
+  /* ------------------------------------------------------------------------------ on the server's account ---- */
+
+  /** Deletes a session's ephemerals and the session, known or not. */
+  endSession(sessionId: bigint, wallMs: number): void {
+    const header = this.#makeHeader(sessionId, 0, wallMs);
+    this.#proposeOwn(header, this.#parts.preparer.prepareCloseSession(sessionId, header.zxid));
+  }
+
+  /** Deletes a container or TTL znode whose time has come, if that is still so. */
+  collect(path: string, wallMs: number): void {
+    const header = this.#makeHeader(0n, 0, wallMs);
+    this.#proposeOwn(header, this.#parts.preparer.prepareDeleteContainer(path, header.zxid));
+  }
+
+  /* --------------------------------------------------------------------------------------------- in flight ---- */
+
+  /** @returns the oldest proposal, to be applied now, or null when it is not committed yet */
+  takeCommitted(watermark: Committed<Zxid>): Proposal | null {
+    const oldest = this.#inFlight.peek();
+    if (oldest === undefined || oldest.header.zxid > watermark) return null;
+    this.#inFlight.shift();
+    return oldest;
+  }
+
+  /** Everything up to here is in the tree. */
+  onApplied(watermark: Committed<Zxid>): void {
+    this.#parts.pending.onApplied(watermark);
+  }
+
+  /** The role is over: what is in flight is nobody's business any more. */
+  drop(): void {
+    this.#inFlight.takeAll();
+  }
+
+  #makeHeader(sessionId: bigint, cxid: number, wallMs: number): TxnHeader {
+    return { sessionId, cxid, zxid: this.#parts.broadcast.nextZxid(), time: wallMs };
+  }
+
+  #track(id: bigint, timeoutMs: number, owner: number, nowMs: number): void {
+    const session = new Session(id, timeoutMs);
+    session.owner = owner;
+    this.#parts.sessions.add(session, nowMs);
+  }
+
+  #prepare(request: TxnRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
+    switch (request.op) {
+      case OpCode.multi:
+        return this.#parts.preparer.prepareMulti(request, header, identities);
+      case OpCode.reconfig:
+        return errorTxn(ErrorCode.reconfigDisabled);
+      default:
+        return this.#parts.preparer.prepareWrite(request, header, identities);
+    }
+  }
+
+  #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, nowMs: number): void {
+    const proposal = new Proposal(header, txn, client, op, nowMs, this.#parts.preparer.digestOf(txn));
+    client.waiting.push(proposal);
+    this.#propose(proposal);
+  }
+
+  #proposeOwn(header: TxnHeader, txn: Txn): void {
+    this.#propose(new Proposal(header, txn, null, txn.type, 0, UNKNOWN_DIGEST));
+  }
+
+  #propose(proposal: Proposal): void {
+    this.#inFlight.push(proposal);
+    const { header, txn } = proposal;
+    // An error txn has no digest, as in Apache's logs.
+    const digest = txn.type === OpCode.error ? null : this.#parts.pending.treeDigest();
+    this.#parts.broadcast.propose(header, txn, digest);
+  }
+}
+
+/** Why the client of a session that speaks through another server is closed. */
+export const MOVED = 'its session has moved to another server';
+
+/** The link has checked the length of the whole. */
+const BODY = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
+
+function errorTxn(error: ErrorCode): Txn {
+  return { type: OpCode.error, error };
+}
+
+function isIdentity(id: AuthId): id is Identity {
+  return id.scheme !== null && id.id !== null;
+}

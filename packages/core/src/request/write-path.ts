@@ -1,0 +1,57 @@
+import {
+  type JuteReader,
+  type MultiRequest,
+  OpCode,
+  type ReconfigRequest,
+  type Request,
+  type WriteRequest,
+} from '@meerkat/protocol';
+import type { Session } from '../session/session.ts';
+import type { Client } from './client.ts';
+
+/** A request that becomes a txn, apart from those about sessions. */
+export type TxnRequest = WriteRequest | MultiRequest | ReconfigRequest;
+
+/**
+ * What becomes of a write: it is proposed here (`Proposer`), or forwarded to the server that proposes (`Forwarder`).
+ *
+ * A client's write takes its place among what the client waits for at once.
+ */
+export interface WritePath {
+  /** Writes on their way: they are not applied yet. */
+  readonly inFlightCount: number;
+  /** @param record stands behind the request's record, which begins at `recordAt` of its bytes */
+  write(
+    client: Client,
+    session: Session,
+    xid: number,
+    request: TxnRequest,
+    record: JuteReader,
+    recordAt: number,
+    nowMs: number,
+    wallMs: number,
+  ): void;
+  /** The client ends its session: nothing more is accepted from it. */
+  closeSession(client: Client, session: Session, xid: number, nowMs: number, wallMs: number): void;
+  /** @returns the ticket that the sync waits for; tickets ascend */
+  sync(session: Session, xid: number, record: JuteReader, recordAt: number): number;
+  /** @returns the id of the session that there will be */
+  createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint;
+}
+
+export function isTxnRequest(request: Request): request is TxnRequest {
+  switch (request.op) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+    case OpCode.delete:
+    case OpCode.setData:
+    case OpCode.setACL:
+    case OpCode.multi:
+    case OpCode.reconfig:
+      return true;
+    default:
+      return false;
+  }
+}

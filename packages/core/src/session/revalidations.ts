@@ -1,0 +1,55 @@
+import { PacketType, type RevalidateRequestPacket } from '@meerkat/protocol';
+import type { LearnerSessions } from './learner-sessions.ts';
+import { formatSessionId, type Session } from './session.ts';
+
+/** A connection that waits for the leader's word about its session. */
+export interface ResumingClient {
+  /** False once the connection is gone or going. */
+  readonly isOpen: boolean;
+  onSessionResumed(session: Session): void;
+  onSessionRefused(sessionId: bigint, reason: string): void;
+}
+
+interface Question {
+  readonly client: ResumingClient;
+  readonly timeoutMs: number;
+}
+
+/**
+ * What a learner asks its leader about sessions of clients that come back (REVALIDATE).
+ *
+ * The leader answers in the order of the questions. So when two connections want the same session, each answer belongs
+ * to the older of them, also when that one is gone.
+ */
+export class Revalidations {
+  readonly #sessions: LearnerSessions;
+  readonly #send: (packet: RevalidateRequestPacket) => void;
+  readonly #questions = new Map<bigint, Question[]>();
+
+  constructor(sessions: LearnerSessions, send: (packet: RevalidateRequestPacket) => void) {
+    this.#sessions = sessions;
+    this.#send = send;
+  }
+
+  /** @param timeoutMs as negotiated with the client */
+  ask(client: ResumingClient, sessionId: bigint, timeoutMs: number): void {
+    const questions = this.#questions.get(sessionId);
+    if (questions === undefined) this.#questions.set(sessionId, [{ client, timeoutMs }]);
+    else questions.push({ client, timeoutMs });
+    this.#send({ type: PacketType.revalidate, sessionId, timeoutMs });
+  }
+
+  onRevalidated(sessionId: bigint, isValid: boolean, nowMs: number): void {
+    const questions = this.#questions.get(sessionId);
+    const question = questions?.shift();
+    if (questions?.length === 0) this.#questions.delete(sessionId);
+    if (question === undefined || !question.client.isOpen) return;
+    if (isValid) question.client.onSessionResumed(this.#sessions.open(sessionId, question.timeoutMs, nowMs));
+    else question.client.onSessionRefused(sessionId, `session ${formatSessionId(sessionId)} is unknown or has expired`);
+  }
+
+  /** The role is over: no answer comes any more. */
+  drop(): void {
+    this.#questions.clear();
+  }
+}

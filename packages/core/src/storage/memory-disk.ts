@@ -33,7 +33,11 @@ export interface DiskFault {
   readonly skip?: number;
   /** Only on paths that contain this. */
   readonly path?: string;
+  /** Again and again, over the ends of processes and power cuts, until `clearFaults`. Default: once, in this life. */
+  readonly isLasting?: boolean;
 }
+
+const NEEDS_ROOM: readonly DiskOperation[] = ['create', 'write', 'preallocate'];
 
 interface Effect {
   readonly operation: DiskOperation;
@@ -76,14 +80,35 @@ export class MemoryDisk implements Disk {
     return true;
   }
 
+  /** What the oldest effect is, so that the host can say how long it takes; null when there is none. */
+  get nextOperation(): DiskOperation | null {
+    return this.#queue[0]?.operation ?? null;
+  }
+
   /** Delivers until nothing is left, also what is asked for meanwhile. */
   deliverAll(): void {
     while (this.deliver());
   }
 
-  /** Makes a later operation fail, once. */
+  /** Makes a later operation fail, once or for good. */
   failNext(fault: DiskFault): void {
     this.#faults.push({ fault, skip: fault.skip ?? 0 });
+  }
+
+  /** The disk is full: whatever needs room fails, until `clearFaults`. Removing, syncing and cutting go on. */
+  fill(): void {
+    for (const operation of NEEDS_ROOM) this.failNext({ operation, code: 'ENOSPC', isLasting: true });
+  }
+
+  /** Nothing fails any more that was asked to. */
+  clearFaults(): void {
+    this.#faults.length = 0;
+  }
+
+  /** One bit of a file rots: what reading sees and what a power cut leaves. @returns false when there is no such bit */
+  flipBit(path: string, position: number, bit: number): boolean {
+    const file = this.#find(path);
+    return file !== null && position < file.size && file.flipBit(position, bit);
   }
 
   /**
@@ -260,7 +285,7 @@ export class MemoryDisk implements Disk {
       const { operation, code, path } = entry.fault;
       if (operation !== effect.operation || (path !== undefined && !effect.path.includes(path))) continue;
       if (entry.skip-- > 0) continue;
-      this.#faults.splice(i, 1);
+      if (entry.fault.isLasting !== true) this.#faults.splice(i, 1);
       return new DiskError(operation, effect.path, code);
     }
     return null;
@@ -270,7 +295,9 @@ export class MemoryDisk implements Disk {
     this.#life++;
     this.#queue = [];
     this.#held.clear();
+    const lasting = this.#faults.filter(({ fault }) => fault.isLasting === true);
     this.#faults.length = 0;
+    this.#faults.push(...lasting);
   }
 
   #directory(path: string): MemoryDirectory {

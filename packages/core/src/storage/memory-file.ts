@@ -83,6 +83,19 @@ export class MemoryFile {
     this.#dirty.clear();
   }
 
+  /** Inverts a bit where something was written, in both contents. @returns false when nothing was written there */
+  flipBit(position: number, bit: number): boolean {
+    const page = Math.floor(position / PAGE_BYTES);
+    const seen = this.#pages.get(page);
+    if (seen === undefined) return false;
+    const at = position - page * PAGE_BYTES;
+    const mask = 1 << (bit & 7);
+    seen[at] = (seen[at] ?? 0) ^ mask;
+    const durable = this.#durablePages.get(page);
+    if (durable !== undefined) durable[at] = (durable[at] ?? 0) ^ mask;
+    return true;
+  }
+
   /** The power is cut: what was not synced survives or not, unit by unit, and the size for itself. */
   crash(survivors: Survivors): void {
     const cutTo = this.#cutTo;

@@ -2,13 +2,22 @@
  * Virtual time: a queue of what is going to happen. Time stands still while something happens and then jumps to the
  * next event, so that an hour without events costs nothing.
  *
- * Events of the same millisecond happen in the order in which they were planned. Nothing here knows a real clock.
+ * Events of the same moment happen in the order in which they were planned. Nothing here knows a real clock.
+ *
+ * Most events only concern servers and the network, which work without promises. `touch` says that promises may have
+ * something to say to each other now; only then does the world wait for them.
  */
 export class Timeline {
   #nowMs = 0;
   #nextSequence = 0;
+  #isTouched = false;
+  /** Planned for a later moment. */
   readonly #heap: PlannedEvent[] = [];
+  /** Planned for this moment, at this moment: behind everything of the heap. From `#nextOfNow` on. */
+  readonly #now: PlannedEvent[] = [];
+  #nextOfNow = 0;
   #plannedCount = 0;
+  #happenedCount = 0;
 
   /** Virtual milliseconds since the beginning, in steps of 1/1024. */
   get nowMs(): number {
@@ -20,48 +29,85 @@ export class Timeline {
     return this.#plannedCount;
   }
 
-  /** Plans an event. @returns cancels it; without effect once it has happened */
+  /** Events that have happened. */
+  get happenedCount(): number {
+    return this.#happenedCount;
+  }
+
+  /** Since `settle`, something has happened to a program that works with promises. */
+  get isTouched(): boolean {
+    return this.#isTouched;
+  }
+
+  touch(): void {
+    this.#isTouched = true;
+  }
+
+  settle(): void {
+    this.#isTouched = false;
+  }
+
+  /** Plans an event after which promises are looked at. @returns cancels it; without effect once it has happened */
   after(delayMs: number, run: () => void): () => void {
-    const event: PlannedEvent = {
-      atMs: Math.ceil((this.#nowMs + Math.max(0, delayMs)) * GRAINS_PER_MS) / GRAINS_PER_MS,
-      sequence: this.#nextSequence++,
-      run,
-      isCancelled: false,
-    };
-    this.#push(event);
+    const event = this.plan(delayMs, () => {
+      this.#isTouched = true;
+      run();
+    });
+    return () => this.cancel(event);
+  }
+
+  /** Plans an event that settles no promise. @returns for `cancel` */
+  plan(delayMs: number, run: () => void): PlannedEvent {
+    const atMs = delayMs > 0 ? Math.ceil((this.#nowMs + delayMs) * GRAINS_PER_MS) / GRAINS_PER_MS : this.#nowMs;
+    const event = { atMs, sequence: this.#nextSequence++, run, isOver: false };
+    if (atMs > this.#nowMs) this.#push(event);
+    else this.#now.push(event);
     this.#plannedCount++;
-    return () => {
-      if (event.isCancelled) return;
-      event.isCancelled = true;
-      this.#plannedCount--;
-    };
+    return event;
+  }
+
+  /** Without effect once it has happened. */
+  cancel(event: PlannedEvent): void {
+    if (event.isOver) return;
+    event.isOver = true;
+    this.#plannedCount--;
   }
 
   /** When the next event happens; Infinity when there is none. */
   get nextMs(): number {
-    this.#dropCancelled();
-    return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    return this.#next()?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** Lets the next event happen. @returns false when there is none until `untilMs`, which it is then */
   step(untilMs: number): boolean {
-    this.#dropCancelled();
-    const next = this.#heap[0];
-    if (next === undefined || next.atMs > untilMs) {
+    const next = this.#next();
+    if (next === null || next.atMs > untilMs) {
       this.#nowMs = Math.max(this.#nowMs, untilMs);
       return false;
     }
-    this.#pop();
+    if (next === this.#heap[0]) this.#pop();
+    else this.#nextOfNow++;
     // Happened: cancelling it later changes nothing.
-    next.isCancelled = true;
+    next.isOver = true;
     this.#plannedCount--;
+    this.#happenedCount++;
     this.#nowMs = next.atMs;
     next.run();
     return true;
   }
 
-  #dropCancelled(): void {
-    while (this.#heap[0]?.isCancelled === true) this.#pop();
+  #next(): PlannedEvent | null {
+    const heap = this.#heap;
+    while (heap[0]?.isOver === true) this.#pop();
+    while (this.#now[this.#nextOfNow]?.isOver === true) this.#nextOfNow++;
+    const ofNow = this.#now[this.#nextOfNow];
+    if (ofNow === undefined) {
+      this.#now.length = 0;
+      this.#nextOfNow = 0;
+      return heap[0] ?? null;
+    }
+    const ofHeap = heap[0];
+    return ofHeap !== undefined && isBefore(ofHeap, ofNow) ? ofHeap : ofNow;
   }
 
   /* A binary heap: the children of i are 2i + 1 and 2i + 2, and neither comes before it. */
@@ -100,12 +146,15 @@ export class Timeline {
  * a rounding error before the deadline it was planned for, again and again, without time ever moving.
  */
 const GRAINS_PER_MS = 1024;
+/** The shortest step of time, milliseconds. */
+export const GRAIN_MS: number = 1 / GRAINS_PER_MS;
 
-interface PlannedEvent {
+export interface PlannedEvent {
   readonly atMs: number;
   readonly sequence: number;
   readonly run: () => void;
-  isCancelled: boolean;
+  /** It has happened, or was cancelled. */
+  isOver: boolean;
 }
 
 function isBefore(a: PlannedEvent, b: PlannedEvent): boolean {

@@ -1,15 +1,23 @@
 import type { Clock, Target, Transport, TransportEvents, TransportStream } from '@meerkat/client';
 import type { Timeline } from './timeline.ts';
-import type { VirtualEnd, VirtualNetwork } from './virtual-network.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { ConnectEvents, VirtualEnd, VirtualNetwork } from './virtual-network.ts';
 
-/** Virtual time, as a client sees it. */
-export function makeClientClock(timeline: Timeline): Clock {
+/** Virtual time, as a client on a host with this clock sees it. */
+export function makeClientClock(timeline: Timeline, clock: VirtualClock): Clock {
   return {
-    monotonicMs: () => timeline.nowMs,
-    schedule: (delayMs, callback) => timeline.after(delayMs, callback),
+    monotonicMs: () => clock.monotonicMs(),
+    schedule: (delayMs, callback) => timeline.after(clock.virtualMs(delayMs), callback),
     // The world drains promises between events, so the next event of this moment comes after them.
     defer: (callback) => void timeline.after(0, callback),
   };
+}
+
+/** Sees the bytes of one connection of a client, in both directions, before anybody acts on them. */
+export interface WireTap {
+  onSent(bytes: Uint8Array): void;
+  onReceived(bytes: Uint8Array): void;
+  onClosed(): void;
 }
 
 /** The way of a client on one virtual host to servers on others. */
@@ -17,11 +25,18 @@ export class VirtualTransport implements Transport {
   readonly #network: VirtualNetwork;
   readonly #timeline: Timeline;
   readonly #host: string;
+  readonly #makeTap: ((server: string) => WireTap) | null;
 
-  constructor(network: VirtualNetwork, timeline: Timeline, host: string) {
+  constructor(
+    network: VirtualNetwork,
+    timeline: Timeline,
+    host: string,
+    makeTap: ((server: string) => WireTap) | null = null,
+  ) {
     this.#network = network;
     this.#timeline = timeline;
     this.#host = host;
+    this.#makeTap = makeTap;
   }
 
   /** A host is its own address. */
@@ -30,14 +45,30 @@ export class VirtualTransport implements Transport {
   }
 
   connect(target: Target, events: TransportEvents): TransportStream {
-    const end = this.#network.connect(this.#host, target.address, target.port, {
-      onOpen: () => events.onOpen(),
-      onFailed: (failure) => events.onClosed(failure, `connection ${failure}`),
-      onBytes: (chunk) => events.onBytes(chunk),
-      onDrain: () => {},
-      onClosed: (reason) => events.onClosed(reason === 'closed by peer' ? null : 'unreachable', reason),
-    });
-    return new ClientStream(end);
+    const tap = this.#makeTap?.(target.host) ?? null;
+    const timeline = this.#timeline;
+    const ends: ConnectEvents = {
+      onOpen() {
+        timeline.touch();
+        events.onOpen();
+      },
+      onFailed(failure) {
+        timeline.touch();
+        events.onClosed(failure, `connection ${failure}`);
+      },
+      onBytes(chunk) {
+        timeline.touch();
+        tap?.onReceived(chunk);
+        events.onBytes(chunk);
+      },
+      onDrain() {},
+      onClosed(reason) {
+        timeline.touch();
+        tap?.onClosed();
+        events.onClosed(reason === 'closed by peer' ? null : 'unreachable', reason);
+      },
+    };
+    return new ClientStream(this.#network.connect(this.#host, target.address, target.port, ends), tap);
   }
 
   probe(target: Target, word: string, timeoutMs: number): Promise<string> {
@@ -45,12 +76,18 @@ export class VirtualTransport implements Transport {
       let answer = '';
       const end = this.#network.connect(this.#host, target.address, target.port, {
         onOpen: () => end.write(new TextEncoder().encode(word)),
-        onFailed: (failure) => reject(new Error(`connection ${failure}`)),
+        onFailed: (failure) => {
+          this.#timeline.touch();
+          reject(new Error(`connection ${failure}`));
+        },
         onBytes: (chunk) => {
           answer += new TextDecoder().decode(chunk);
         },
         onDrain: () => {},
-        onClosed: () => resolve(answer),
+        onClosed: () => {
+          this.#timeline.touch();
+          resolve(answer);
+        },
       });
       this.#timeline.after(timeoutMs, () => {
         end.destroy();
@@ -62,18 +99,22 @@ export class VirtualTransport implements Transport {
 
 class ClientStream implements TransportStream {
   readonly #end: VirtualEnd;
+  readonly #tap: WireTap | null;
 
-  constructor(end: VirtualEnd) {
+  constructor(end: VirtualEnd, tap: WireTap | null) {
     this.#end = end;
+    this.#tap = tap;
   }
 
   write(bytes: Uint8Array): boolean {
+    this.#tap?.onSent(bytes);
     // The network copies.
     this.#end.write(bytes);
     return true;
   }
 
   destroy(): void {
+    this.#tap?.onClosed();
     this.#end.destroy();
   }
 }

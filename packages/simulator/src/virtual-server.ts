@@ -1,56 +1,72 @@
 import {
-  type ByteStream,
   type CoreOptions,
   DEFAULT_CORE_OPTIONS,
+  type DiskFault,
   MemoryDisk,
-  type PeerAddress,
-  ServerCore,
-  type StreamEvents,
+  type ServerCore,
   type TraceEvent,
 } from '@meerkat/core';
-import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import { type DiskQuality, ServerProcess } from './server-process.ts';
 import type { Timeline } from './timeline.ts';
-import type { EndEvents, VirtualEnd, VirtualNetwork } from './virtual-network.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualNetwork } from './virtual-network.ts';
 
-/** How long the effects of a virtual disk take. */
-export interface DiskQuality {
-  readonly effectMinMs: number;
-  readonly effectMaxMs: number;
-}
+export type { DiskQuality } from './server-process.ts';
 
 export const DEFAULT_DISK: DiskQuality = { effectMinMs: 0.05, effectMaxMs: 0.5 };
 
 export interface VirtualServerOptions {
   readonly host: string;
+  /** Where clients connect. Default 2181. */
   readonly port?: number | undefined;
   readonly disk?: DiskQuality | undefined;
+  /** Milliseconds after which a process that ended by itself is started again; null, the default: never. */
+  readonly restartDelayMs?: number | null | undefined;
   readonly core?: Partial<CoreOptions> | undefined;
 }
 
 export interface VirtualServerParts {
   readonly timeline: Timeline;
+  readonly clock: VirtualClock;
   readonly network: VirtualNetwork;
   readonly random: SeededRandom;
-  readonly onTrace: (event: TraceEvent) => void;
+  readonly onTrace: (server: VirtualServer, event: TraceEvent) => void;
+  readonly onTurn: (server: VirtualServer) => void;
+  /** Something was done to it, or it ended by itself: in words. */
+  readonly onChange: (server: VirtualServer, what: string) => void;
 }
+
+export type ServerRole = 'down' | 'solo' | 'looking' | 'leading' | 'following' | 'observing';
 
 /** A real server core as a process on a virtual host: its disk outlives it. */
 export class VirtualServer {
   readonly host: string;
   readonly port: number;
+  readonly options: CoreOptions;
+  readonly clock: VirtualClock;
   readonly #parts: VirtualServerParts;
-  readonly #diskQuality: DiskQuality;
-  readonly #options: CoreOptions;
-  readonly #disk: MemoryDisk = new MemoryDisk();
+  readonly #restartDelayMs: number | null;
+  readonly #ownDiskQuality: DiskQuality;
+  #diskQuality: DiskQuality;
+  #disk: MemoryDisk = new MemoryDisk();
   #process: ServerProcess | null = null;
+  #hasPower = true;
+  #life = 0;
+  #failure: Error | null = null;
+  #role: ServerRole = 'down';
+  #epoch = 0;
+  #committedZxid = 0;
 
   constructor(options: VirtualServerOptions, parts: VirtualServerParts) {
     this.host = options.host;
     this.port = options.port ?? 2181;
+    this.clock = parts.clock;
     this.#parts = parts;
-    this.#diskQuality = options.disk ?? DEFAULT_DISK;
-    this.#options = {
+    this.#restartDelayMs = options.restartDelayMs ?? null;
+    this.#ownDiskQuality = options.disk ?? DEFAULT_DISK;
+    this.#diskQuality = this.#ownDiskQuality;
+    this.options = {
       ...DEFAULT_CORE_OPTIONS,
       snapshotDirectory: '/data/version-2',
       logDirectory: '/data/version-2',
@@ -63,178 +79,211 @@ export class VirtualServer {
     };
   }
 
+  /* --------------------------------------------------------------------------------------- how it is doing ---- */
+
+  get serverId(): number {
+    return this.options.serverId;
+  }
+
   get isRunning(): boolean {
     return this.#process !== null;
   }
 
-  /** Why the process ended by itself; null while it has not. */
-  get failure(): Error | null {
-    return this.#process?.failure ?? null;
+  get isPaused(): boolean {
+    return this.#process?.isPaused ?? false;
   }
 
+  /** Clients are served. */
+  get isServing(): boolean {
+    return this.#process?.core.isServing ?? false;
+  }
+
+  /** Why the last process ended by itself; null when it has not. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  /** The core of the process that runs; null while none does. */
+  get core(): ServerCore | null {
+    return this.#process?.core ?? null;
+  }
+
+  get disk(): MemoryDisk {
+    return this.#disk;
+  }
+
+  /** As its trace has told last. */
+  get role(): ServerRole {
+    return this.#role;
+  }
+
+  /** The epoch that was established last in this life; 0 for none. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Up to where this life knows that a quorum holds the history; 0 when it has heard nothing. */
+  get committedZxid(): number {
+    return this.#committedZxid;
+  }
+
+  /** Lives so far. */
+  get life(): number {
+    return this.#life;
+  }
+
+  /* -------------------------------------------------------------------------------------- what happens to it ---- */
+
+  /** Starts the process, on a host that has its power back. Without effect while one runs. */
   start(): void {
     if (this.#process !== null) return;
-    this.#process = new ServerProcess(this.host, this.port, this.#disk, this.#diskQuality, this.#options, this.#parts);
+    const { timeline, network, random } = this.#parts;
+    if (!this.#hasPower) network.restoreHost(this.host);
+    this.#hasPower = true;
+    this.#failure = null;
+    this.#role = this.options.ensemble === null ? 'solo' : 'looking';
+    this.#epoch = 0;
+    this.#committedZxid = 0;
+    const life = ++this.#life;
+    this.#parts.onChange(this, 'starts');
+    this.#process = new ServerProcess({
+      host: this.host,
+      clientPort: this.port,
+      options: this.options,
+      timeline,
+      clock: this.clock,
+      network,
+      random,
+      disk: this.#disk,
+      diskQuality: () => this.#diskQuality,
+      onTrace: (event) => this.#onTrace(event),
+      onTurn: () => this.#parts.onTurn(this),
+      onEnded: (error) => {
+        if (life === this.#life) this.#onEnded(error);
+      },
+    });
+  }
+
+  /** Ends the process in good order, in its own time. */
+  stop(): void {
+    if (this.#process === null) return;
+    this.#parts.onChange(this, 'is asked to stop');
+    this.#process.stop();
   }
 
   /** The process ends without a word: kill -9, or with `losesPower` the whole machine. */
   crash(options: { readonly losesPower?: boolean } = {}): void {
-    const process = this.#process;
-    if (process === null) return;
-    this.#process = null;
-    process.vanish();
-    const { random } = this.#parts;
-    if (options.losesPower === true) this.#disk.crash(random);
-    else this.#disk.kill(random);
-    this.#parts.network.dropHost(this.host);
-  }
-}
-
-/** One life of a server: what ends with the process. */
-class ServerProcess {
-  failure: Error | null = null;
-  readonly #core: ServerCore;
-  readonly #disk: MemoryDisk;
-  readonly #diskQuality: DiskQuality;
-  readonly #parts: VirtualServerParts;
-  #isGone = false;
-  #isTurnPlanned = false;
-  #isDiskBusy = false;
-  #cancelTick: () => void = () => {};
-
-  constructor(
-    host: string,
-    port: number,
-    disk: MemoryDisk,
-    diskQuality: DiskQuality,
-    options: CoreOptions,
-    parts: VirtualServerParts,
-  ) {
-    this.#disk = disk;
-    this.#diskQuality = diskQuality;
-    this.#parts = parts;
-    const { timeline, network, random } = parts;
-    this.#core = new ServerCore(
-      {
-        clock: { monotonicMs: () => timeline.nowMs, wallMs: () => EPOCH_MS + Math.floor(timeline.nowMs) },
-        random,
-        disk,
-        authenticator: PLAIN_AUTHENTICATOR,
-        trace: { emit: parts.onTrace },
-      },
-      options,
-      { fourLetterWords: () => ({ isWord: (word) => word === 'ruok' || word === 'isro', answer: answerWord }) },
-      {
-        onServing: () => {},
-        onStopped: () => {},
-        onFailed: (error) => {
-          this.failure = error;
-        },
-      },
-    );
-    network.listen(host, port, (end) => this.#accept(end));
-    this.#core.start();
-    this.#mark();
+    const losesPower = options.losesPower === true;
+    // Without a process there still is a page cache to lose.
+    if (losesPower ? !this.#hasPower : this.#process === null) return;
+    const { random, network } = this.#parts;
+    this.#parts.onChange(this, losesPower ? 'loses its power' : 'is killed');
+    this.#endProcess();
+    if (losesPower) {
+      this.#disk.crash(this.#drawSurvivors());
+      this.#hasPower = false;
+      network.dropHost(this.host);
+    } else {
+      this.#disk.kill(random);
+      network.closeHost(this.host);
+    }
   }
 
-  vanish(): void {
-    this.#isGone = true;
-    this.#cancelTick();
-  }
-
-  #accept(end: VirtualEnd): EndEvents {
-    const events: StreamEvents = this.#core.onStreamOpened(new ServerStream(end));
-    this.#mark();
-    const deliver = (event: () => void): void => {
-      if (this.#isGone) return;
-      event();
-      this.#mark();
-    };
-    return {
-      onBytes: (chunk) => deliver(() => events.onBytes(chunk)),
-      onDrain: () => deliver(() => events.onDrain()),
-      onClosed: (reason) => deliver(() => events.onClosed(reason)),
-    };
-  }
-
-  /** Events of the same moment belong to one turn. */
-  #mark(): void {
-    if (this.#isTurnPlanned) return;
-    this.#isTurnPlanned = true;
-    this.#parts.timeline.after(0, () => {
-      this.#isTurnPlanned = false;
-      if (this.#isGone) return;
-      this.#core.onTurnEnd();
-      this.#runDisk();
-      this.#armTick();
-    });
-  }
-
-  /** The disk does one thing after the other. */
-  #runDisk(): void {
-    if (this.#isDiskBusy || this.#disk.pendingCount === 0) return;
-    this.#isDiskBusy = true;
-    const { effectMinMs, effectMaxMs } = this.#diskQuality;
-    const takesMs = effectMinMs + this.#parts.random.fraction() * (effectMaxMs - effectMinMs);
-    this.#parts.timeline.after(takesMs, () => {
-      this.#isDiskBusy = false;
-      if (this.#isGone) return;
-      this.#disk.deliver();
-      this.#mark();
-      this.#runDisk();
-    });
-  }
-
-  #armTick(): void {
-    this.#cancelTick();
-    const deadlineMs = this.#core.nextDeadlineMs();
-    if (deadlineMs === Number.POSITIVE_INFINITY) return;
-    this.#cancelTick = this.#parts.timeline.after(deadlineMs - this.#parts.timeline.nowMs, () => {
-      if (this.#isGone) return;
-      this.#core.onTick();
-      this.#mark();
-    });
-  }
-}
-
-/** The stream that a core sees. */
-class ServerStream implements ByteStream {
-  readonly remote: PeerAddress;
-  readonly #end: VirtualEnd;
-
-  constructor(end: VirtualEnd) {
-    this.#end = end;
-    this.remote = { ip: new Uint8Array([10, 0, 0, 1]), host: '10.0.0.1', port: end.peerPort };
-  }
-
-  get queuedBytes(): number {
-    return this.#end.queuedBytes;
-  }
-
-  write(bytes: Uint8Array): void {
-    this.#end.write(bytes);
-  }
-
-  end(): void {
-    this.#end.end();
-  }
-
-  destroy(): void {
-    this.#end.destroy();
-  }
-
+  /** SIGSTOP: nothing happens in the process until `resume`. Its kernel goes on, as far as it has room. */
   pause(): void {
-    this.#end.pause();
+    if (this.#process === null || this.#process.isPaused) return;
+    this.#parts.onChange(this, 'is paused');
+    this.#process.pause();
+    this.#parts.network.freezeHost(this.host);
   }
 
+  /** SIGCONT: everything that has waited happens now, timers too. */
   resume(): void {
-    this.#end.resume();
+    if (this.#process === null || !this.#process.isPaused) return;
+    this.#parts.onChange(this, 'is resumed');
+    this.#process.resume();
+    this.#parts.network.thawHost(this.host);
   }
-}
 
-/** 2023-11-14, when virtual time begins. */
-const EPOCH_MS = 1_700_000_000_000;
+  /** A new, empty disk. The process ends first, if one runs. */
+  wipe(): void {
+    this.crash();
+    this.#parts.onChange(this, 'gets an empty disk');
+    this.#disk = new MemoryDisk();
+  }
 
-function answerWord(word: string): string {
-  return word === 'isro' ? 'rw' : 'imok';
+  setDiskQuality(quality: DiskQuality | null): void {
+    this.#diskQuality = quality ?? this.#ownDiskQuality;
+  }
+
+  /** Lets an operation of the disk fail, once or, with `isLasting`, until `healDisk`. */
+  failDisk(fault: DiskFault): void {
+    this.#disk.failNext(fault);
+  }
+
+  /** The disk does nothing for a while. */
+  stallDisk(ms: number): void {
+    this.#process?.stallDisk(ms);
+  }
+
+  healDisk(): void {
+    this.#diskQuality = this.#ownDiskQuality;
+    this.#disk.clearFaults();
+  }
+
+  /* ----------------------------------------------------------------------------------------------------------------- */
+
+  /** What a power cut leaves of the writes that were not synced: nothing, all, the first of them, or any of them. */
+  #drawSurvivors(): Parameters<MemoryDisk['crash']>[0] {
+    const { random } = this.#parts;
+    switch (random.between(0, 3)) {
+      case 0:
+        return 'nothing';
+      case 1:
+        return 'everything';
+      case 2: {
+        let left = random.between(0, 12);
+        return { uint32: () => (left-- > 0 ? 1 : 0) };
+      }
+      default:
+        return random;
+    }
+  }
+
+  #endProcess(): void {
+    this.#process?.vanish();
+    this.#process = null;
+    this.#role = 'down';
+  }
+
+  #onEnded(error: Error | null): void {
+    const { timeline, network, random } = this.#parts;
+    const life = this.#life;
+    this.#parts.onChange(this, error === null ? 'has stopped' : `ends by itself: ${error.message}`);
+    this.#endProcess();
+    this.#failure = error;
+    this.#disk.kill(random);
+    network.closeHost(this.host);
+    if (error === null || this.#restartDelayMs === null) return;
+    timeline.plan(this.#restartDelayMs, () => {
+      if (life === this.#life && this.#hasPower) this.start();
+    });
+  }
+
+  #onTrace(event: TraceEvent): void {
+    switch (event.kind) {
+      case 'role-changed':
+        this.#role = event.role;
+        this.#epoch = 0;
+        break;
+      case 'epoch-established':
+        this.#epoch = event.epoch;
+        break;
+      case 'committed':
+        this.#committedZxid = event.zxid;
+        break;
+      default:
+    }
+    this.#parts.onTrace(this, event);
+  }
 }

@@ -1,11 +1,14 @@
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
-import type { TraceEvent } from '@meerkat/core';
+import { describeEvent } from './describe-event.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Timeline } from './timeline.ts';
 import { TraceHash } from './trace-hash.ts';
-import { makeClientClock, VirtualTransport } from './virtual-client.ts';
+import { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
+import { VirtualClock } from './virtual-clock.ts';
+import { type EnsembleShape, VirtualEnsemble } from './virtual-ensemble.ts';
 import { DEFAULT_LINK, type LinkQuality, VirtualNetwork } from './virtual-network.ts';
 import { VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
+import type { WorldWatcher } from './world-watcher.ts';
 
 export interface VirtualWorldOptions {
   /** Decides everything that chance decides. A whole number, at most 2**53 − 1. */
@@ -21,12 +24,13 @@ export interface VirtualWorldOptions {
  *
  * @example
  * const world = new VirtualWorld({ seed: 7 });
- * world.startServer({ host: 'zk1' });
- * const done = world.run(async () => {
- *   const client = await world.connect('app', { servers: 'zk1' });
+ * const ensemble = world.startEnsemble({ servers: 3 });
+ * await world.run(async () => {
+ *   const client = await world.connect('app', { servers: ensemble.connectString });
  *   await client.create('/a');
+ *   ensemble.leader?.crash({ losesPower: true });
+ *   await client.create('/b');
  * });
- * await done;
  */
 export class VirtualWorld {
   readonly timeline: Timeline = new Timeline();
@@ -34,11 +38,18 @@ export class VirtualWorld {
   readonly network: VirtualNetwork;
   readonly #onLine: ((line: string) => void) | undefined;
   readonly #trace = new TraceHash();
+  readonly #clocks = new Map<string, VirtualClock>();
+  readonly #watchers: WorldWatcher[] = [];
 
   constructor(options: VirtualWorldOptions) {
     this.random = new SeededRandom(options.seed, 'world');
     this.network = new VirtualNetwork(this.timeline, this.random.fork('network'), options.link ?? DEFAULT_LINK);
     this.#onLine = options.onLine;
+  }
+
+  /** Virtual milliseconds since the beginning. */
+  get nowMs(): number {
+    return this.timeline.nowMs;
   }
 
   /** One number for everything that has been told so far. */
@@ -53,23 +64,70 @@ export class VirtualWorld {
     this.#onLine?.(line);
   }
 
+  /** From now on somebody looks at what the servers do, after each step. */
+  watch(watcher: WorldWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  /** The clocks of a host. */
+  clockOf(host: string): VirtualClock {
+    let clock = this.#clocks.get(host);
+    if (clock === undefined) {
+      clock = new VirtualClock(this.timeline);
+      this.#clocks.set(host, clock);
+    }
+    return clock;
+  }
+
   startServer(options: VirtualServerOptions): VirtualServer {
-    const server = new VirtualServer(options, {
-      timeline: this.timeline,
-      network: this.network,
-      random: this.random.fork(`server ${options.host}`),
-      onTrace: (event) => this.tell(options.host, describe(event)),
-    });
+    const server = this.addServer(options);
     server.start();
     return server;
   }
 
-  /** A client on a virtual host. Only inside `run`, which moves the time. */
-  async connect(host: string, options: ConnectOptions): Promise<Client> {
+  /** A server that has not been started yet. */
+  addServer(options: VirtualServerOptions): VirtualServer {
+    const watchers = this.#watchers;
+    return new VirtualServer(options, {
+      timeline: this.timeline,
+      clock: this.clockOf(options.host),
+      network: this.network,
+      random: this.random.fork(`server ${options.host}`),
+      onTrace: (server, event) => {
+        this.tell(options.host, describeEvent(event));
+        for (const watcher of watchers) watcher.onTrace?.(server, event);
+      },
+      onTurn: (server) => {
+        for (const watcher of watchers) watcher.onTurn?.(server);
+      },
+      onChange: (server, what) => {
+        this.tell(options.host, what);
+        for (const watcher of watchers) watcher.onChange?.(server, what);
+      },
+    });
+  }
+
+  /** Servers zk1, zk2, … and observers behind them, on hosts of these names, all of them started now. */
+  startEnsemble(shape: EnsembleShape): VirtualEnsemble {
+    const ensemble = new VirtualEnsemble(this, shape);
+    for (const server of ensemble.servers) server.start();
+    return ensemble;
+  }
+
+  /**
+   * A client on a virtual host. Only inside `run`, which moves the time.
+   *
+   * @param makeTap sees the bytes of its connections
+   */
+  async connect(
+    host: string,
+    options: ConnectOptions,
+    makeTap: ((server: string) => WireTap) | null = null,
+  ): Promise<Client> {
     const client = await connect({
       ...options,
-      transport: new VirtualTransport(this.network, this.timeline, host),
-      clock: makeClientClock(this.timeline),
+      transport: new VirtualTransport(this.network, this.timeline, host, makeTap),
+      clock: makeClientClock(this.timeline, this.clockOf(host)),
       random: this.random.fork(`client ${host}`),
     });
     client.onState(({ state, reason }) => this.tell(host, `${state}: ${reason}`));
@@ -83,14 +141,26 @@ export class VirtualWorld {
     });
   }
 
+  /** Resolves with true once something holds, looked at every few virtual milliseconds; with false after `limitMs`. */
+  async until(holds: () => boolean, limitMs: number, everyMs = 10): Promise<boolean> {
+    const endMs = this.timeline.nowMs + limitMs;
+    while (!holds()) {
+      if (this.timeline.nowMs >= endMs) return false;
+      await this.sleep(everyMs);
+    }
+    return true;
+  }
+
   /**
-   * Runs a program in virtual time until it has ended.
+   * Runs a program in virtual time until it has ended. It waits for promises and for virtual time alone: a timer, file or
+   * socket of this machine is none of its world's, and when it answers no seed decides.
    *
    * @param limitMs virtual milliseconds after which the program counts as stuck
-   * @throws whatever the program throws; Error when it is stuck, with what was planned last
+   * @throws whatever the program throws, or a server's assertion; Error when it is stuck
    */
   async run<T>(program: () => Promise<T>, limitMs = 3_600_000): Promise<T> {
-    const endMs = this.timeline.nowMs + limitMs;
+    const { timeline } = this;
+    const endMs = timeline.nowMs + limitMs;
     let outcome: { readonly value: T } | { readonly error: unknown } | null = null;
     program().then(
       (value) => {
@@ -100,12 +170,20 @@ export class VirtualWorld {
         outcome = { error };
       },
     );
+    let eventsUntilBreath = EVENTS_PER_BREATH;
     await drainPromises();
     while (outcome === null) {
-      if (!this.timeline.step(endMs)) {
-        throw new Error(`the program waits for something that did not happen within ${limitMs} virtual ms`);
+      timeline.settle();
+      do {
+        if (!timeline.step(endMs)) {
+          throw new Error(`the program waits for something that did not happen within ${limitMs} virtual ms`);
+        }
+      } while (!timeline.isTouched && --eventsUntilBreath > 0);
+      if (eventsUntilBreath > 0) await drainPromises();
+      else {
+        eventsUntilBreath = EVENTS_PER_BREATH;
+        await breathe();
       }
-      await drainPromises();
     }
     const settled = outcome as { readonly value: T } | { readonly error: unknown };
     if ('error' in settled) throw settled.error;
@@ -118,18 +196,17 @@ export class VirtualWorld {
   }
 }
 
-/** Everything that promises have to say to each other has been said. */
+/** Events after which this machine's own loop has its turn: for signals, and for whoever else lives in this process. */
+const EVENTS_PER_BREATH = 20_000;
+
+/**
+ * Everything that promises have to say to each other has been said: Node looks at its queue of ticks when no microtask is
+ * left. An immediate would do the same at twenty times the price.
+ */
 function drainPromises(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
-function describe(event: TraceEvent): string {
-  const parts = Object.entries(event).flatMap(([key, value]) => {
-    if (key === 'kind' || value === null || value === undefined) return [];
-    if (value instanceof Error) return [`${key}=${value.message}`];
-    if (Array.isArray(value)) return [`${key}=${value.join(',')}`];
-    if (typeof value === 'object') return 'port' in value ? [`${key}=:${String(value.port)}`] : [];
-    return [`${key}=${String(value)}`];
-  });
-  return [event.kind, ...parts].join(' ');
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

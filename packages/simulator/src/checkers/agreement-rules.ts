@@ -1,0 +1,62 @@
+/** What servers apply: Z3, Z5, Z17 and D7. */
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+
+export class AgreementRules {
+  readonly #cluster: Cluster;
+  /** Digest of the tree after a txn, and who told it first. */
+  readonly #digests: Map<number, { readonly digest: bigint; readonly server: number }> = new Map();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  onApplied(server: ServerGhost, zxid: number, hash: number | null, digest: bigint | null): void {
+    const { committed } = this.#cluster;
+    const index = committed.indexOf(zxid);
+    if (index < 0) {
+      const found = `the committed txns end at ${hex(committed.last)}`;
+      this.#cluster.report(
+        'Z5',
+        [server.id],
+        `server ${server.id} applies ${hex(zxid)}, which is not committed; ${found}`,
+      );
+    } else if (hash !== null && committed.hashes[index] !== hash) {
+      this.#cluster.report(
+        'Z5',
+        [server.id],
+        `server ${server.id} applies another txn than was committed as ${hex(zxid)}`,
+      );
+    }
+    if (server.applied !== null && index >= 0) {
+      const expected = committed.zxids[committed.indexOf(server.applied) + 1];
+      if (expected !== zxid) {
+        const next = expected === undefined ? 'nothing' : hex(expected);
+        const message = `server ${server.id} applies ${hex(zxid)} after ${hex(server.applied)}, where ${next} comes next`;
+        this.#cluster.report('Z3', [server.id], message);
+      }
+    }
+    server.applied = zxid;
+    if (server.isVoter && zxid > server.log.durableLast) {
+      const message = `server ${server.id} applies ${hex(zxid)}, and its disk holds txns up to ${hex(server.log.durableLast)}`;
+      this.#cluster.report('D7', [server.id], message);
+    }
+    if (digest !== null) this.#checkDigest(server, zxid, digest);
+  }
+
+  #checkDigest(server: ServerGhost, zxid: number, digest: bigint): void {
+    const known = this.#digests.get(zxid);
+    if (known === undefined) {
+      this.#digests.set(zxid, { digest, server: server.id });
+      return;
+    }
+    if (known.digest === digest) return;
+    const digests = `0x${digest.toString(16)} at ${server.id}, 0x${known.digest.toString(16)} at ${known.server}`;
+    this.#cluster.report(
+      'Z17',
+      [server.id, known.server],
+      `the trees differ after ${hex(zxid)}: their digests are ${digests}`,
+    );
+  }
+}

@@ -1,0 +1,184 @@
+/** Proposals and C: Z1, Z2, Z3, Z6, Z7, Z8, Z9, Z11, Z12, Z15, Z16, S1 and S2. */
+import { counterOf, epochOf, MAX_COUNTER, OpCode, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+
+export class BroadcastRules {
+  readonly #cluster: Cluster;
+  readonly #openSessions: Set<bigint> = new Set();
+  readonly #closedSessions: Set<bigint> = new Set();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /**
+   * A txn is seen: on the wire, in a log, in a tree.
+   *
+   * @param server who holds or sends it
+   */
+  onTxn(server: ServerGhost, zxid: number, hash: number, entry: TxnEntry | null): void {
+    const known = this.#cluster.proposals.get(zxid);
+    if (known === undefined) {
+      this.#onNewTxn(server, zxid, hash, entry);
+      return;
+    }
+    if (known.hash === hash) return;
+    const message = `txn ${hex(zxid)} at server ${server.id} is another one than was proposed under this zxid`;
+    this.#cluster.report('Z2', [server.id], message);
+  }
+
+  /** A history that was there before the first leader. */
+  adopt(zxid: number, hash: number, entry: TxnEntry | null): void {
+    if (!this.#cluster.proposals.has(zxid)) this.#cluster.proposals.set(zxid, { hash, entry });
+  }
+
+  /** The leader's quorum has synchronized: its whole history is committed. */
+  onEstablished(server: ServerGhost, epoch: number): void {
+    const { committed } = this.#cluster;
+    server.established = epoch;
+    this.#cluster.establishedEpochs.add(epoch);
+    if (server.log.heldCount(committed) < committed.length) {
+      const missing = hex(committed.zxids[server.log.heldCount(committed)] ?? 0);
+      const message = `leader ${server.id} begins epoch ${epoch} without ${missing}, which is committed`;
+      this.#cluster.report('Z8', [server.id], message);
+      return;
+    }
+    this.#commit(server, server.log.last);
+  }
+
+  /** A leader says that everything up to here is committed. */
+  onCommitted(server: ServerGhost, zxid: number): void {
+    if (zxid <= this.#cluster.committed.last) return;
+    if (server.established === null) {
+      const message = `leader ${server.id} commits ${hex(zxid)} before a quorum has synchronized with it`;
+      this.#cluster.report('Z15', [server.id], message);
+    }
+    this.#commit(server, zxid);
+  }
+
+  #onNewTxn(server: ServerGhost, zxid: number, hash: number, entry: TxnEntry | null): void {
+    const { lastProposed, leaders, proposals } = this.#cluster;
+    const epoch = epochOf(zxid as Zxid);
+    const counter = counterOf(zxid as Zxid);
+    const leader = leaders.get(epoch);
+    if (leader === undefined || leader.server !== server.id || leader.term !== server.term) {
+      const by = leader === undefined ? 'nobody leads' : `server ${leader.server} leads`;
+      const message = `server ${server.id} has ${hex(zxid)}, which ${by} in epoch ${epoch} has never proposed`;
+      this.#cluster.report('Z1', [server.id], message);
+      return;
+    }
+    const last = lastProposed.get(epoch) ?? 0;
+    const expected = last === 0 ? epoch * 0x100000000 + 1 : last + 1;
+    if (counter === 0 || counter === MAX_COUNTER || zxid !== expected) {
+      const message = `leader ${server.id} proposes ${hex(zxid)} in epoch ${epoch}, where ${hex(expected)} comes next`;
+      this.#cluster.report('Z12', [server.id], message);
+    }
+    if (server.established === null) {
+      const message = `leader ${server.id} proposes ${hex(zxid)} before epoch ${epoch} is established`;
+      this.#cluster.report('Z8', [server.id], message);
+    }
+    proposals.set(zxid, { hash, entry });
+    lastProposed.set(epoch, Math.max(last, zxid));
+  }
+
+  #commit(leader: ServerGhost, upTo: number): void {
+    const { committed } = this.#cluster;
+    const { log } = leader;
+    if (upTo <= committed.last) return;
+    if (log.base > committed.last) this.#fillUpTo(leader, Math.min(log.base, upTo));
+    if (log.last < upTo) {
+      const message = `leader ${leader.id} commits ${hex(upTo)}, and its own log ends at ${hex(log.last)}`;
+      this.#cluster.report('Z1', [leader.id], message);
+    }
+    for (let at = log.after(committed.last); at < log.zxids.length && log.zxids[at]! <= upTo; at++) {
+      this.#push(leader, log.zxids[at]!, log.hashes[at]!);
+    }
+    this.#checkHolders(leader, `${hex(committed.last)} is committed by leader ${leader.id}`);
+  }
+
+  /** Also later, whenever a disk has lost something: what is committed stays on the disks of a quorum. */
+  #checkHolders(server: ServerGhost, what: string): void {
+    const { committed, members, servers } = this.#cluster;
+    const holders: number[] = [];
+    const all: string[] = [];
+    for (const voter of members.voters) {
+      const count = servers.get(voter)?.log.heldCount(committed) ?? 0;
+      if (count === committed.length) holders.push(voter);
+      all.push(`${voter} up to ${hex(committed.zxids[count - 1] ?? 0)}`);
+    }
+    if (this.#cluster.isQuorum(holders)) return;
+    this.#cluster.report('Z9', [server.id], `${what}, and no quorum of disks holds it: ${all.join(', ')}`);
+  }
+
+  /** A server's log has become shorter, or was read anew. */
+  onLogChanged(server: ServerGhost): void {
+    if (this.#cluster.committed.length > 0) {
+      this.#checkHolders(
+        server,
+        `${hex(this.#cluster.committed.last)} was committed, server ${server.id} has lost or replaced txns`,
+      );
+    }
+  }
+
+  /** The leader's log begins with a snapshot that is ahead of C: what it covers stands in another log, or was proposed. */
+  #fillUpTo(leader: ServerGhost, upTo: number): void {
+    const { committed, proposals, servers } = this.#cluster;
+    for (const { log } of servers.values()) {
+      if (log.base > committed.last || log.hashAt(upTo) === null) continue;
+      for (let at = log.after(committed.last); log.zxids[at]! <= upTo; at++) {
+        this.#push(leader, log.zxids[at]!, log.hashes[at]!);
+      }
+      return;
+    }
+    const between = [...proposals.keys()].filter((zxid) => zxid > committed.last && zxid <= upTo);
+    for (const zxid of between.sort((a, b) => a - b)) this.#push(leader, zxid, proposals.get(zxid)!.hash);
+  }
+
+  #push(leader: ServerGhost, zxid: number, hash: number): void {
+    const { committed, proposals } = this.#cluster;
+    const proposal = proposals.get(zxid);
+    const { last } = committed;
+    const servers = [leader.id];
+    const epoch = epochOf(zxid as Zxid);
+    if (proposal === undefined || proposal.hash !== hash) {
+      this.#cluster.report('Z1', servers, `${hex(zxid)} is committed by leader ${leader.id} and was never proposed so`);
+    }
+    if (zxid <= last) {
+      this.#cluster.report('Z3', servers, `${hex(zxid)} is committed after ${hex(last)}`);
+    }
+    if (epoch < epochOf(last as Zxid)) {
+      this.#cluster.report('Z7', servers, `${hex(zxid)} of an older epoch is committed after ${hex(last)}`);
+    }
+    const isFirst = last === 0 || epoch !== epochOf(last as Zxid);
+    const before = isFirst ? counterOf(zxid as Zxid) - 1 : zxid - last - 1;
+    if (before > 0 && committed.length > 0) {
+      const message = `${hex(zxid)} is committed, and ${before} txns that its leader proposed before it are not`;
+      this.#cluster.report(isFirst ? 'Z6' : 'Z16', servers, message);
+    }
+    this.#checkSession(leader, zxid, proposal?.entry ?? null);
+    committed.push(zxid, hash, proposal?.entry ?? null);
+  }
+
+  #checkSession(leader: ServerGhost, zxid: number, entry: TxnEntry | null): void {
+    if (entry === null) return;
+    const { sessionId } = entry.header;
+    const { type } = entry.txn;
+    const name = `session 0x${sessionId.toString(16)}`;
+    if (type === OpCode.createSession) {
+      if (this.#openSessions.has(sessionId) || this.#closedSessions.has(sessionId)) {
+        this.#cluster.report('S1', [leader.id], `${name} is created a second time by ${hex(zxid)}`);
+      }
+      this.#openSessions.add(sessionId);
+      return;
+    }
+    // A refused request of a session that is over, and a second end of it, change nothing: both may have been under way.
+    if (type === OpCode.closeSession) {
+      this.#openSessions.delete(sessionId);
+      this.#closedSessions.add(sessionId);
+    } else if (type !== OpCode.error && this.#closedSessions.has(sessionId)) {
+      this.#cluster.report('S2', [leader.id], `${hex(zxid)} is a change by ${name} after its end`);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** The global view that every rule is checked against: the ghost state of the paper (§8), kept by `LiveChecker`. */
+import type { TxnEntry } from '@meerkat/protocol';
+import { CommittedSequence } from './committed-sequence.ts';
+import { ServerGhost } from './server-ghost.ts';
+import type { Violations } from './violation.ts';
+
+/** Who may vote. The simulator's membership does not change; majorities, each voter with the weight 1. */
+export interface Members {
+  readonly voters: readonly number[];
+  readonly observers: readonly number[];
+}
+
+/** A txn that the leader of its epoch has broadcast, an element of P[e]. */
+export interface Proposal {
+  readonly hash: number;
+  readonly entry: TxnEntry | null;
+}
+
+export class Cluster {
+  readonly violations: Violations;
+  readonly members: Members;
+  readonly servers: ReadonlyMap<number, ServerGhost>;
+  /** C */
+  readonly committed: CommittedSequence = new CommittedSequence();
+  /** P of all epochs, by zxid. */
+  readonly proposals: Map<number, Proposal> = new Map();
+  /** Of the last txn that was broadcast in an epoch. */
+  readonly lastProposed: Map<number, number> = new Map();
+  /** Who leads, or has led, an epoch: the server, and its term. */
+  readonly leaders: Map<number, { readonly server: number; readonly term: number }> = new Map();
+  /** Epochs whose quorum has synchronized. */
+  readonly establishedEpochs: Set<number> = new Set();
+  readonly nowMs: () => number;
+
+  constructor(members: Members, violations: Violations, nowMs: () => number) {
+    this.members = members;
+    this.violations = violations;
+    this.nowMs = nowMs;
+    const servers = new Map<number, ServerGhost>();
+    for (const id of members.voters) servers.set(id, new ServerGhost(id, true));
+    for (const id of members.observers) servers.set(id, new ServerGhost(id, false));
+    this.servers = servers;
+  }
+
+  server(id: number): ServerGhost {
+    const server = this.servers.get(id);
+    if (server === undefined) throw new Error(`server ${id} is no member`);
+    return server;
+  }
+
+  report(invariant: string, servers: readonly number[], message: string): void {
+    this.violations.report(invariant, servers, message);
+  }
+
+  /** A majority of the voters is among these; others do not count, and nobody twice. */
+  isQuorum(ids: Iterable<number>): boolean {
+    const voters = new Set(ids);
+    return this.members.voters.filter((voter) => voters.has(voter)).length * 2 > this.members.voters.length;
+  }
+}

@@ -1,0 +1,144 @@
+/** Logs and disks: Z4, Z10, Z11, D8, D9 and D10. */
+import { epochOf, PacketType, type Zxid } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import { gapBetween } from './committed-sequence.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+import type { WireEvent } from './wire.ts';
+
+/** What a reader finds on a disk. */
+export interface FoundLog {
+  /** Zxid of the snapshot that the log goes on from; 0 without one. */
+  readonly base: number;
+  /** Ascending, behind the base. */
+  readonly zxids: readonly number[];
+  readonly hashes: readonly number[];
+}
+
+export class DurabilityRules {
+  readonly #cluster: Cluster;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  onLogged(server: ServerGhost, zxid: number, hash: number): void {
+    const { log } = server;
+    const gap = this.#gapBetween(log.last, zxid);
+    if (gap !== null) this.#cluster.report('Z11', [server.id], `the log of server ${server.id} has a gap: ${gap}`);
+    this.#checkResurrection(server, zxid, hash);
+    if (zxid > log.last) log.append(zxid, hash);
+    this.#checkCommitted(server, log.last);
+  }
+
+  /** A server knows that everything up to here is committed. */
+  onKnownCommitted(server: ServerGhost, zxid: number): void {
+    server.toldCommitted = Math.max(server.toldCommitted, zxid);
+    this.#checkCommitted(server, server.log.last);
+  }
+
+  onTruncated(server: ServerGhost, zxid: number): void {
+    const { log } = server;
+    for (let at = log.after(zxid); at < log.zxids.length; at++) {
+      server.truncated.set(log.zxids[at]!, { hash: log.hashes[at]!, epoch: server.acceptedEpoch });
+    }
+    if (log.base > zxid) {
+      const message = `server ${server.id} truncates its log to ${hex(zxid)}, and its snapshot holds txns up to ${hex(log.base)}`;
+      this.#cluster.report('D10', [server.id], message);
+    }
+    log.truncate(zxid);
+  }
+
+  /** Its history is a snapshot that its leader has sent. */
+  onSnapshotInstalled(server: ServerGhost, zxid: number): void {
+    const { log } = server;
+    for (let at = log.after(zxid); at < log.zxids.length; at++) {
+      server.truncated.set(log.zxids[at]!, { hash: log.hashes[at]!, epoch: server.acceptedEpoch });
+    }
+    log.replace(zxid, [], []);
+  }
+
+  /**
+   * A reader goes over the whole disk, after a power loss or at a start.
+   *
+   * @returns whether the ghost's log has been replaced
+   */
+  onRecovered(server: ServerGhost, found: FoundLog): void {
+    const { log } = server;
+    const foundLast = found.zxids[found.zxids.length - 1] ?? found.base;
+    if (foundLast < log.durableLast) {
+      const message = `server ${server.id} finds txns up to ${hex(foundLast)}, ${hex(log.durableLast)} was durable`;
+      this.#cluster.report('D8', [server.id], message);
+    }
+    let previous = found.base;
+    for (let i = 0; i < found.zxids.length; i++) {
+      const zxid = found.zxids[i]!;
+      const hash = found.hashes[i]!;
+      const gap = this.#gapBetween(previous, zxid);
+      if (gap !== null)
+        this.#cluster.report('Z11', [server.id], `the log that server ${server.id} finds has a gap: ${gap}`);
+      previous = zxid;
+      if (log.hashAt(zxid) === hash || zxid <= log.base) continue;
+      const truncated = server.truncated.get(zxid);
+      if (truncated?.hash === hash) {
+        this.#cluster.report('D10', [server.id], `server ${server.id} finds ${hex(zxid)}, which it had truncated`);
+      } else if (log.last > 0 || log.zxids.length > 0) {
+        this.#cluster.report(
+          'D8',
+          [server.id],
+          `server ${server.id} finds ${hex(zxid)}, which it had never written so`,
+        );
+      }
+    }
+    log.replace(found.base, found.zxids, found.hashes);
+  }
+
+  onWire(event: WireEvent): void {
+    if (event.kind !== 'learner-packet' || event.stage !== 'sent' || event.packet.type !== PacketType.ack) return;
+    if (!this.#cluster.server(event.from).hasDiskFailed) return;
+    const what = `ACK ${hex(event.packet.zxid)}`;
+    this.#cluster.report('D9', [event.from], `server ${event.from} sends ${what} after its disk has failed`);
+  }
+
+  /** At the boundary of an epoch the end of the older one may be missing, unless it is committed. */
+  #gapBetween(previous: number, zxid: number): string | null {
+    const gap = gapBetween(previous, zxid);
+    const { committed } = this.#cluster;
+    // What a snapshot holds ends anywhere.
+    if (gap !== null || previous === 0 || zxid === previous + 1) return gap;
+    const at = committed.indexOf(previous);
+    const next = at < 0 ? undefined : committed.zxids[at + 1];
+    if (next === undefined || next >= zxid) return null;
+    return `${hex(zxid)} follows ${hex(previous)}: ${hex(next)}, which is committed, is missing`;
+  }
+
+  #checkResurrection(server: ServerGhost, zxid: number, hash: number): void {
+    const truncated = server.truncated.get(zxid);
+    if (truncated === undefined || truncated.hash !== hash || this.#cluster.committed.has(zxid)) return;
+    // Where the leader whom it was truncated for has failed before its quorum, another one may bring it back.
+    if (!this.#cluster.establishedEpochs.has(truncated.epoch)) return;
+    const message = `server ${server.id} logs ${hex(zxid)} again, which it had truncated in epoch ${truncated.epoch}`;
+    this.#cluster.report('Z10', [server.id], message);
+  }
+
+  /** Z4: what a server knows to be committed is in its log what it is in C. */
+  #checkCommitted(server: ServerGhost, logged: number): void {
+    const { committed } = this.#cluster;
+    const { log } = server;
+    const upTo = Math.min(server.toldCommitted, logged);
+    let at = log.after(Math.max(server.checkedCommitted, log.base));
+    let count = committed.countUpTo(Math.max(server.checkedCommitted, log.base));
+    while (at < log.zxids.length && log.zxids[at]! <= upTo) {
+      const zxid = log.zxids[at]!;
+      if (committed.zxids[count] !== zxid || committed.hashes[count] !== log.hashes[at]) {
+        const theirs = committed.zxids[count] === undefined ? 'nothing' : hex(committed.zxids[count]!);
+        const message = `server ${server.id} takes ${hex(zxid)} for committed, where ${theirs} is (epoch ${epochOf(zxid as Zxid)})`;
+        this.#cluster.report('Z4', [server.id], message);
+        break;
+      }
+      at++;
+      count++;
+    }
+    server.checkedCommitted = Math.max(server.checkedCommitted, upTo);
+  }
+}

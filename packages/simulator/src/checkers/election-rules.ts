@@ -1,0 +1,126 @@
+/** Elections: E9, E10, E12, E13 and E14. */
+import { type ElectionNotification, ServerState } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { Role, ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+import type { WireEvent } from './wire.ts';
+
+/** What a server has said and heard since it began to look for a leader. */
+interface Looking {
+  /** Its own vote, as it was sent last; null before. */
+  own: ElectionNotification | null;
+  /** What each server was heard to say, every vote once. */
+  readonly heard: Map<number, ElectionNotification[]>;
+}
+
+export class ElectionRules {
+  readonly #cluster: Cluster;
+  readonly #looking: Map<number, Looking> = new Map();
+  /** The last vote of a looking server on each connection. */
+  readonly #lastSent: Map<string, ElectionNotification> = new Map();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  onRole(server: ServerGhost, before: Role): void {
+    const { id, role } = server;
+    if (role === 'looking') {
+      this.#looking.set(id, { own: null, heard: new Map() });
+      return;
+    }
+    if (role === 'leading' && !server.isVoter) {
+      this.#cluster.report('E13', [id], `server ${id} leads although it has no vote`);
+    }
+    if (before !== 'looking') {
+      const message = `server ${id} goes from ${before} to ${role} without an election`;
+      this.#cluster.report('E14', [id], message);
+      return;
+    }
+    this.#checkDecision(server);
+    this.#looking.delete(id);
+  }
+
+  onWire(event: WireEvent): void {
+    if (event.kind === 'closed') {
+      for (const [one, other] of [
+        [event.from, event.to],
+        [event.to, event.from],
+      ]) {
+        this.#lastSent.delete(`${event.connection} ${one} ${other}`);
+      }
+      return;
+    }
+    if (event.kind !== 'notification') return;
+    if (event.stage === 'sent') this.#onSent(event.connection, event.from, event.to, event.notification);
+    else this.#onHeard(event.from, event.to, event.notification);
+  }
+
+  #onSent(connection: number, from: number, to: number, vote: ElectionNotification): void {
+    if (vote.state !== ServerState.looking) return;
+    const looking = this.#looking.get(from);
+    if (looking !== undefined) looking.own = vote;
+    if (!this.#cluster.server(from).isVoter) return;
+    const key = `${connection} ${from} ${to}`;
+    const last = this.#lastSent.get(key);
+    if (last !== undefined && last.electionEpoch === vote.electionEpoch && compareVotes(vote, last) < 0) {
+      const change = `from ${describeVote(last)} to ${describeVote(vote)}`;
+      this.#cluster.report(
+        'E9',
+        [from],
+        `server ${from} changes its vote of round ${vote.electionEpoch} for the worse, ${change}`,
+      );
+    }
+    this.#lastSent.set(key, vote);
+  }
+
+  #onHeard(from: number, to: number, vote: ElectionNotification): void {
+    const looking = this.#looking.get(to);
+    if (looking === undefined) return;
+    const votes = looking.heard.get(from) ?? [];
+    const isKnown = votes.some(
+      (known) =>
+        known.state === vote.state && known.electionEpoch === vote.electionEpoch && compareVotes(known, vote) === 0,
+    );
+    if (!isKnown) votes.push(vote);
+    looking.heard.set(from, votes);
+  }
+
+  #checkDecision(server: ServerGhost): void {
+    const { id, leader } = server;
+    const looking = this.#looking.get(id);
+    if (looking === undefined || leader === null) return;
+    const { own } = looking;
+    const heard = [...looking.heard].flatMap(([from, votes]) => votes.map((vote) => ({ from, vote })));
+    const electing = heard.filter(({ vote }) => vote.state === ServerState.looking && vote.leader === leader);
+    const elected = electing.find(({ vote }) => vote.electionEpoch === own?.electionEpoch)?.vote ?? null;
+    if (own?.zxid === -1 && own.leader === leader) {
+      this.#cluster.report(
+        'E12',
+        [id, leader],
+        `server ${id} chooses ${leader}, whose data cannot be trusted (zxid −1)`,
+      );
+    } else if (elected?.zxid === -1) {
+      this.#cluster.report('E12', [id, leader], `server ${id} counts votes for ${leader} with a zxid of −1`);
+    }
+    if (leader === id || !server.isVoter) return;
+    const saysItLeads = looking.heard
+      .get(leader)
+      ?.some((vote) => vote.state === ServerState.leading && vote.leader === leader);
+    if (saysItLeads === true) return;
+    const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
+    if (own?.leader === leader && this.#cluster.isQuorum([id, ...sameRound.map(({ from }) => from)])) return;
+    const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';
+    const message = `server ${id} follows ${leader}, which has not said that it leads, and of its own round voted for it: ${voters}`;
+    this.#cluster.report('E10', [id, leader], message);
+  }
+}
+
+/** The order of FastLeaderElection: epoch, then zxid, then server id. */
+function compareVotes(one: ElectionNotification, other: ElectionNotification): number {
+  return one.peerEpoch - other.peerEpoch || one.zxid - other.zxid || one.leader - other.leader;
+}
+
+function describeVote({ leader, zxid, peerEpoch }: ElectionNotification): string {
+  return `${leader} (epoch ${peerEpoch}, ${hex(zxid)})`;
+}

@@ -1,0 +1,285 @@
+/**
+ * Judges a simulated ensemble while it runs: after every event, with a view of all servers at once.
+ *
+ *     network ──WireTap──► onWire       disks ──► onLogged, onLogDurable, onEpochDurable, onTruncated, …
+ *     cores ──► onTrace, onApplied      world ──► onStarted, onStopped, onRecovered
+ *                                  │
+ *                                  └─► rules ──► violations
+ *
+ * Events are told when they happen and in that order; what a handler of a server does comes before what follows from it.
+ * Nothing here acts on the servers.
+ */
+import type { TraceEvent } from '@meerkat/core';
+import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { AgreementRules } from './agreement-rules.ts';
+import { bodyHash } from './body-hash.ts';
+import { BroadcastRules } from './broadcast-rules.ts';
+import { Cluster, type Members } from './cluster.ts';
+import { DurabilityRules } from './durability-rules.ts';
+import { ElectionRules } from './election-rules.ts';
+import { EpochRules } from './epoch-rules.ts';
+import { ExpiryRules } from './expiry-rules.ts';
+import type { Role, ServerGhost } from './server-ghost.ts';
+import { StreamRules } from './stream-rules.ts';
+import { type Violation, Violations } from './violation.ts';
+import type { WireEvent } from './wire.ts';
+
+/** A txn as bytes: header, record and digest, as in the log and in PROPOSAL. */
+export interface LoggedTxn {
+  readonly zxid: number;
+  readonly payload: Uint8Array;
+}
+
+/** What a reader finds on a server's disk, after recovery has repaired what it repairs. */
+export interface FoundState {
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** Zxid of the snapshot that recovery starts from; 0 without one. */
+  readonly base: number;
+  /** The log behind the base, oldest first. */
+  readonly txns: readonly LoggedTxn[];
+}
+
+export interface LiveCheckerOptions {
+  readonly members: Members;
+  /** Virtual milliseconds. */
+  nowMs(): number;
+  /** Monotonic milliseconds of a server's own clock. Default: `nowMs`. */
+  clockMs?(server: number): number;
+  /** Violations that are kept. Default 100. */
+  readonly violationsMax?: number;
+}
+
+export class LiveChecker {
+  readonly #collected: Violations;
+  readonly #cluster: Cluster;
+  readonly #epochs: EpochRules;
+  readonly #election: ElectionRules;
+  readonly #broadcast: BroadcastRules;
+  readonly #streams: StreamRules;
+  readonly #durability: DurabilityRules;
+  readonly #agreement: AgreementRules;
+  readonly #expiry: ExpiryRules;
+  readonly #reader = new JuteReader(undefined, 0x10000000);
+
+  constructor(options: LiveCheckerOptions) {
+    const nowMs = () => options.nowMs();
+    this.#collected = new Violations(nowMs, options.violationsMax);
+    const cluster = new Cluster(options.members, this.#collected, nowMs);
+    this.#cluster = cluster;
+    this.#epochs = new EpochRules(cluster);
+    this.#election = new ElectionRules(cluster);
+    this.#broadcast = new BroadcastRules(cluster);
+    this.#streams = new StreamRules(cluster);
+    this.#durability = new DurabilityRules(cluster);
+    this.#agreement = new AgreementRules(cluster);
+    this.#expiry = new ExpiryRules(cluster, (server) => options.clockMs?.(server) ?? options.nowMs());
+  }
+
+  get violations(): readonly Violation[] {
+    return this.#collected.list;
+  }
+
+  /** Everything that was committed, in order; for `checkHistory`. */
+  get committed(): readonly TxnEntry[] {
+    return this.#cluster.committed.entries.filter((entry) => entry !== null);
+  }
+
+  /** Zxid of the last committed txn; 0 while there is none. */
+  get lastCommitted(): number {
+    return this.#cluster.committed.last;
+  }
+
+  /* ----------------------------------------------------------------------------------------------- the world ---- */
+
+  /** A process has been started. */
+  onStarted(server: number): void {
+    const ghost = this.#cluster.server(server);
+    ghost.isUp = true;
+    ghost.hasDiskFailed = false;
+    this.#enterRole(ghost, 'looking', null);
+  }
+
+  /** A process is gone, by whatever way. */
+  onStopped(server: number): void {
+    const ghost = this.#cluster.server(server);
+    ghost.isUp = false;
+    this.#enterRole(ghost, 'looking', null);
+  }
+
+  /**
+   * The disk of a server was read as a whole: by the recovery of a start, or by the world after a power loss.
+   *
+   * What is found before the first leader leads counts as a history that was always there.
+   */
+  onRecovered(server: number, found: FoundState): void {
+    const ghost = this.#cluster.server(server);
+    const zxids: number[] = [];
+    const hashes: number[] = [];
+    const isBeginning = this.#cluster.leaders.size === 0;
+    for (const { zxid, payload } of found.txns) {
+      const hash = bodyHash(payload);
+      zxids.push(zxid);
+      hashes.push(hash);
+      if (isBeginning) this.#broadcast.adopt(zxid, hash, this.#decode(payload));
+      this.#broadcast.onTxn(ghost, zxid, hash, null);
+    }
+    const lastZxid = zxids[zxids.length - 1] ?? found.base;
+    this.#epochs.onRecovered(ghost, { ...found, lastZxid });
+    this.#durability.onRecovered(ghost, { base: found.base, zxids, hashes });
+    this.#broadcast.onLogChanged(ghost);
+  }
+
+  /** An effect on the disk has failed. */
+  onDiskFailed(server: number): void {
+    this.#cluster.server(server).hasDiskFailed = true;
+  }
+
+  /* ----------------------------------------------------------------------------------------------- the disks ---- */
+
+  /** A txn was appended to the log; not durable yet. */
+  onLogged(server: number, zxid: number, payload: Uint8Array): void {
+    const ghost = this.#cluster.server(server);
+    const hash = bodyHash(payload);
+    const entry = this.#cluster.proposals.has(zxid) ? null : this.#decode(payload.slice());
+    this.#broadcast.onTxn(ghost, zxid, hash, entry);
+    this.#durability.onLogged(ghost, zxid, hash);
+  }
+
+  /** Everything in the log up to here has been synced. */
+  onLogDurable(server: number, zxid: number): void {
+    this.#cluster.server(server).log.onDurable(zxid);
+  }
+
+  /** An epoch file is under its name, and its directory synced. */
+  onEpochDurable(server: number, name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
+    this.#epochs.onEpochDurable(this.#cluster.server(server), name, epoch);
+  }
+
+  /** The disk holds nothing behind `zxid` any more, durably. */
+  onTruncated(server: number, zxid: number): void {
+    const ghost = this.#cluster.server(server);
+    this.#durability.onTruncated(ghost, zxid);
+    this.#broadcast.onLogChanged(ghost);
+  }
+
+  /** The snapshot that a leader has sent is durable, and all of the history that there is. */
+  onSnapshotInstalled(server: number, zxid: number): void {
+    const ghost = this.#cluster.server(server);
+    this.#durability.onSnapshotInstalled(ghost, zxid);
+    this.#broadcast.onLogChanged(ghost);
+  }
+
+  /* ------------------------------------------------------------------------------------------------ the cores ---- */
+
+  /**
+   * A txn was applied because it is committed; not while a log is replayed in recovery.
+   *
+   * @param payload its bytes; null where nobody has them
+   * @param treeDigest digest of the tree afterwards; null where digests are off
+   */
+  onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
+    const ghost = this.#cluster.server(server);
+    if (ghost.role === 'leading') this.#commit(ghost, zxid);
+    this.#agreement.onApplied(ghost, zxid, payload === null ? null : bodyHash(payload), treeDigest);
+  }
+
+  /** A server has heard of a session by its own client. Without it S4 judges by what servers tell each other. */
+  onTouched(server: number, sessionId: bigint): void {
+    this.#expiry.onTouched(server, sessionId);
+  }
+
+  onTrace(server: number, event: TraceEvent): void {
+    const ghost = this.#cluster.server(server);
+    switch (event.kind) {
+      case 'role-changed':
+        this.#enterRole(ghost, event.role, event.leader);
+        return;
+      case 'epoch-established':
+        if (ghost.role !== 'leading') {
+          ghost.established = event.epoch;
+          return;
+        }
+        this.#epochs.onEstablished(ghost, event.epoch);
+        this.#broadcast.onEstablished(ghost, event.epoch);
+        this.#expiry.onEstablished(ghost);
+        return;
+      case 'committed':
+        if (ghost.role === 'leading') this.#commit(ghost, event.zxid);
+        this.#durability.onKnownCommitted(ghost, event.zxid);
+        return;
+      case 'session-created':
+      case 'session-resumed':
+        this.#expiry.onTouched(server, event.sessionId);
+        return;
+      case 'session-expired':
+        this.#expiry.onExpired(ghost, event.sessionId, event.timeoutMs);
+        return;
+      case 'failed':
+        ghost.hasDiskFailed = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  /* ---------------------------------------------------------------------------------------------- the network ---- */
+
+  onWire(event: WireEvent): void {
+    if (event.kind === 'garbage') {
+      const message = `server ${event.from} sends to ${event.to} what is no packet: ${event.why}`;
+      this.#cluster.report('Z14', [event.from, event.to], message);
+      return;
+    }
+    if (event.kind === 'leader-packet' && event.stage === 'sent') this.#onLeaderSends(event);
+    this.#durability.onWire(event);
+    this.#streams.onWire(event);
+    this.#epochs.onWire(event);
+    this.#election.onWire(event);
+    this.#expiry.onWire(event);
+  }
+
+  #onLeaderSends(event: WireEvent & { readonly kind: 'leader-packet' }): void {
+    const { packet } = event;
+    const leader = this.#cluster.server(event.from);
+    switch (packet.type) {
+      case PacketType.proposal:
+      case PacketType.inform:
+      case PacketType.informAndActivate:
+        this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);
+        return;
+      case PacketType.commit:
+        // Before the epoch is established, these are of the history that a learner is sent.
+        if (leader.role === 'leading' && leader.established !== null) this.#commit(leader, packet.zxid);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** A leader commits, by whatever sign it shows first. */
+  #commit(leader: ServerGhost, zxid: number): void {
+    if (zxid <= this.#cluster.committed.last) return;
+    this.#streams.onCommitted(leader, zxid);
+    this.#broadcast.onCommitted(leader, zxid);
+  }
+
+  #enterRole(server: ServerGhost, role: Role, leader: number | null): void {
+    const before = server.role;
+    server.role = role;
+    server.leader = leader;
+    server.term++;
+    server.established = null;
+    server.applied = null;
+    server.toldCommitted = 0;
+    server.checkedCommitted = 0;
+    this.#epochs.onRole(server);
+    this.#election.onRole(server, before);
+    this.#expiry.onRole(server);
+  }
+
+  #decode(payload: Uint8Array): TxnEntry | null {
+    this.#reader.reset(payload, 0, payload.length);
+    return readTxnEntry(this.#reader);
+  }
+}

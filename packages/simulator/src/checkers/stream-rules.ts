@@ -1,0 +1,233 @@
+/** What a leader sends to a learner, and what the learner answers, in which order: Z13, Z14, D1 and D2, E8 of acks. */
+import { epochOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+import type { WireEvent } from './wire.ts';
+
+type Phase = 'start' | 'promised' | 'history' | 'new-leader' | 'up-to-date';
+
+/** One connection of a learner. */
+interface Stream {
+  readonly leader: number;
+  readonly learner: number;
+  phase: Phase;
+  epoch: number;
+  /** Where the history that is sent begins (DIFF: where the learner was). */
+  start: number;
+  lastProposal: number;
+  lastCommit: number;
+  /** Proposals that no COMMIT has followed yet. */
+  readonly open: number[];
+  /** The last txn before NEWLEADER, and the last one that is known to be committed there. */
+  historyEnd: number;
+  committedEnd: number;
+  /** Last zxid that the learner has told in ACKEPOCH. */
+  learnerLast: number;
+  hasAckedNewLeader: boolean;
+  /** The learner's ACKs that have arrived say that it holds everything up to here. */
+  ackedUpTo: number;
+}
+
+export class StreamRules {
+  readonly #cluster: Cluster;
+  readonly #streams: Map<number, Stream> = new Map();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  onWire(event: WireEvent): void {
+    switch (event.kind) {
+      case 'leader-packet':
+        if (event.stage === 'sent')
+          this.#onLeaderSends(this.#stream(event.connection, event.from, event.to), event.packet);
+        return;
+      case 'learner-packet': {
+        const stream = this.#stream(event.connection, event.to, event.from);
+        if (event.stage === 'sent') this.#onLearnerSends(stream, event.packet);
+        else this.#onLeaderReceives(stream, event.packet);
+        return;
+      }
+      case 'closed':
+        this.#streams.delete(event.connection);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** E8: a leader counts proposals of its own epoch as committed; who has acknowledged them to it? */
+  onCommitted(leader: ServerGhost, zxid: number): void {
+    if (epochOf(zxid as Zxid) !== leader.established) return;
+    const counted: number[] = leader.log.durableLast >= zxid ? [leader.id] : [];
+    for (const stream of this.#streams.values()) {
+      if (stream.leader === leader.id && stream.ackedUpTo >= zxid) counted.push(stream.learner);
+    }
+    if (this.#cluster.isQuorum(counted)) return;
+    const message = `leader ${leader.id} commits ${hex(zxid)}, acknowledged by ${counted.join(', ') || 'nobody'} only`;
+    this.#cluster.report('E8', [leader.id], message);
+  }
+
+  #onLeaderSends(stream: Stream, packet: LeaderPacket): void {
+    switch (packet.type) {
+      case PacketType.leaderInfo:
+        this.#expectPhase(stream, ['start'], 'LEADERINFO');
+        stream.phase = 'promised';
+        stream.epoch = epochOf(packet.zxid);
+        return;
+      case PacketType.diff:
+      case PacketType.trunc:
+      case PacketType.snap:
+        this.#expectPhase(stream, ['promised'], 'the start of the history');
+        stream.phase = 'history';
+        stream.start = packet.type === PacketType.diff ? stream.learnerLast : packet.zxid;
+        stream.lastProposal = stream.start;
+        stream.lastCommit = stream.start;
+        stream.committedEnd = stream.start;
+        return;
+      case PacketType.proposal:
+        this.#onProposal(stream, packet.entry.header.zxid);
+        return;
+      case PacketType.inform:
+      case PacketType.informAndActivate:
+        this.#onProposal(stream, packet.entry.header.zxid);
+        this.#onCommit(stream, packet.entry.header.zxid);
+        return;
+      case PacketType.commit:
+      case PacketType.commitAndActivate:
+        this.#onCommit(stream, packet.zxid);
+        return;
+      case PacketType.newLeader:
+        this.#expectPhase(stream, ['history'], 'NEWLEADER');
+        if (epochOf(packet.zxid) !== stream.epoch || packet.zxid % 0x100000000 !== 0) {
+          this.#report('Z14', stream, `sends NEWLEADER ${hex(packet.zxid)} in epoch ${stream.epoch}`);
+        }
+        stream.phase = 'new-leader';
+        stream.historyEnd = stream.lastProposal;
+        stream.committedEnd = stream.lastCommit;
+        return;
+      case PacketType.upToDate:
+        this.#expectPhase(stream, ['new-leader'], 'UPTODATE');
+        stream.phase = 'up-to-date';
+        return;
+      case PacketType.sync:
+        this.#expectPhase(stream, ['up-to-date'], 'SYNC');
+        return;
+      default:
+        return;
+    }
+  }
+
+  #onProposal(stream: Stream, zxid: number): void {
+    this.#expectPhase(stream, ['history', 'new-leader', 'up-to-date'], `PROPOSAL ${hex(zxid)}`);
+    if (zxid <= stream.lastProposal) {
+      this.#report('Z14', stream, `sends PROPOSAL ${hex(zxid)} after ${hex(stream.lastProposal)}`);
+    }
+    stream.lastProposal = Math.max(stream.lastProposal, zxid);
+    stream.open.push(zxid);
+  }
+
+  #onCommit(stream: Stream, zxid: number): void {
+    // Apache's 3.8.0 followers break when a COMMIT comes between the two.
+    this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hex(zxid)}`);
+    if (zxid <= stream.lastCommit) {
+      this.#report('Z14', stream, `sends COMMIT ${hex(zxid)} after COMMIT ${hex(stream.lastCommit)}`);
+      return;
+    }
+    const at = stream.open.indexOf(zxid);
+    if (at < 0) {
+      this.#report('Z13', stream, `sends COMMIT ${hex(zxid)}, which it has never sent`);
+    } else {
+      if (at > 0) this.#report('Z14', stream, `sends COMMIT ${hex(zxid)} and leaves out ${hex(stream.open[0]!)}`);
+      stream.open.splice(0, at + 1);
+    }
+    stream.lastCommit = zxid;
+  }
+
+  #onLearnerSends(stream: Stream, packet: LearnerPacket): void {
+    const isHandshake =
+      packet.type === PacketType.followerInfo ||
+      packet.type === PacketType.observerInfo ||
+      packet.type === PacketType.ackEpoch;
+    if (packet.type === PacketType.ackEpoch) stream.learnerLast = packet.zxid;
+    if (isHandshake) return;
+    if (packet.type !== PacketType.ack) {
+      if (!stream.hasAckedNewLeader) {
+        const what = `sends a packet of type ${packet.type ?? packet.typeNumber} before its ACK of NEWLEADER`;
+        this.#reportLearner('Z14', stream, what);
+      }
+      return;
+    }
+    if (packet.zxid % 0x100000000 === 0) this.#onAckNewLeader(stream, packet.zxid);
+    else this.#onAck(stream, packet.zxid);
+  }
+
+  #onAck(stream: Stream, zxid: number): void {
+    const { log } = this.#cluster.server(stream.learner);
+    if (!stream.hasAckedNewLeader) {
+      this.#reportLearner('Z14', stream, `sends ACK ${hex(zxid)} before its ACK of NEWLEADER`);
+    }
+    if (zxid <= log.durableLast && (zxid <= log.base || log.hashAt(zxid) !== null)) return;
+    this.#reportLearner('D1', stream, `sends ACK ${hex(zxid)}, and its disk holds txns up to ${hex(log.durableLast)}`);
+  }
+
+  #onAckNewLeader(stream: Stream, zxid: number): void {
+    const learner = this.#cluster.server(stream.learner);
+    if (stream.hasAckedNewLeader) return;
+    stream.hasAckedNewLeader = true;
+    const epoch = epochOf(zxid as Zxid);
+    if (learner.currentEpoch !== epoch) {
+      const found = `its durable currentEpoch is ${learner.currentEpoch}`;
+      this.#reportLearner('D2', stream, `sends ACK of NEWLEADER ${epoch}, and ${found}`);
+    }
+    if (!learner.isVoter || learner.log.durableLast >= stream.committedEnd) return;
+    const found = `of the history up to ${hex(stream.committedEnd)} its disk holds txns up to ${hex(learner.log.durableLast)}`;
+    this.#reportLearner('D2', stream, `sends ACK of NEWLEADER ${epoch}, and ${found}`);
+  }
+
+  #onLeaderReceives(stream: Stream, packet: LearnerPacket): void {
+    if (packet.type === PacketType.ackEpoch) {
+      // What it already has of the leader's own epoch, it has acknowledged before.
+      if (epochOf(packet.zxid) === stream.epoch) stream.ackedUpTo = packet.zxid;
+    } else if (packet.type === PacketType.ack) {
+      const upTo = packet.zxid % 0x100000000 === 0 ? stream.historyEnd : packet.zxid;
+      stream.ackedUpTo = Math.max(stream.ackedUpTo, upTo);
+    }
+  }
+
+  #expectPhase(stream: Stream, phases: readonly Phase[], what: string): void {
+    if (!phases.includes(stream.phase)) this.#report('Z14', stream, `sends ${what} in the phase "${stream.phase}"`);
+  }
+
+  #report(invariant: string, { leader, learner }: Stream, what: string): void {
+    this.#cluster.report(invariant, [leader, learner], `leader ${leader} ${what} to server ${learner}`);
+  }
+
+  #reportLearner(invariant: string, { leader, learner }: Stream, what: string): void {
+    this.#cluster.report(invariant, [learner, leader], `server ${learner} ${what} to leader ${leader}`);
+  }
+
+  #stream(connection: number, leader: number, learner: number): Stream {
+    let stream = this.#streams.get(connection);
+    if (stream === undefined) {
+      stream = {
+        leader,
+        learner,
+        phase: 'start',
+        epoch: 0,
+        start: 0,
+        lastProposal: 0,
+        lastCommit: 0,
+        open: [],
+        historyEnd: 0,
+        committedEnd: 0,
+        learnerLast: 0,
+        hasAckedNewLeader: false,
+        ackedUpTo: 0,
+      };
+      this.#streams.set(connection, stream);
+    }
+    return stream;
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * Listens to the quorum and election ports of the virtual network, and tells what the servers say to each other.
+ *
+ *     bytes written ─► decoded, told as `sent` ─► waits in the network's place ─► told as `received`
+ *                                                       └ lost when the connection breaks
+ *
+ * A stream is first in, first out, and what arrives is a prefix of what was written. So each packet is decoded once,
+ * when it is written, and its arrival is known by counting bytes.
+ */
+import {
+  type ElectionNotification,
+  getInt,
+  JuteReader,
+  type LeaderPacket,
+  type LearnerPacket,
+  measureElectionHello,
+  PacketType,
+  QuorumPacketScanner,
+  readElectionHello,
+  readElectionNotification,
+  readLeaderPacket,
+  readLearnerPacket,
+} from '@meerkat/protocol';
+import { bodyHash } from './body-hash.ts';
+import { SnapSkip } from './snap-skip.ts';
+
+/** What the network tells. A connection's number is never used again. */
+export interface StreamTap {
+  /** `dialler` has been accepted at `host:port`. */
+  onOpen(connection: number, dialler: string, host: string, port: number): void;
+  /** Bytes were written by `from` (`sent`), or have come to the other end (`received`). They may be reused afterwards. */
+  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void;
+  /** Nothing arrives any more, in either direction. */
+  onClose(connection: number): void;
+}
+
+interface WireEventBase {
+  readonly stage: 'sent' | 'received';
+  readonly connection: number;
+  /** Ids of servers. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** One packet, written or arrived. */
+export type WireEvent =
+  | (WireEventBase & {
+      readonly kind: 'leader-packet';
+      readonly packet: LeaderPacket;
+      /** Of PROPOSAL and INFORM: `bodyHash` of the payload; 0 of others. */
+      readonly hash: number;
+    })
+  | (WireEventBase & { readonly kind: 'learner-packet'; readonly packet: LearnerPacket })
+  | (WireEventBase & { readonly kind: 'notification'; readonly notification: ElectionNotification })
+  /** The connection is gone. `from` had dialled. */
+  | (WireEventBase & { readonly kind: 'closed' })
+  /** Bytes that are no packet; the rest of this direction is not looked at. */
+  | (WireEventBase & { readonly kind: 'garbage'; readonly why: string });
+
+export interface WireTapOptions {
+  /** Which protocol is spoken at a port; null: not looked at. */
+  portKind(host: string, port: number): 'quorum' | 'election' | null;
+  /** Server id of a host, or null when it is none of the ensemble. */
+  serverOf(host: string): number | null;
+  onEvent(event: WireEvent): void;
+}
+
+interface Direction {
+  readonly decode: (bytes: Uint8Array) => void;
+  /** Bytes that have been written, and that have arrived. */
+  written: number;
+  arrived: number;
+  /** Packets on their way: their events, and how many bytes were written up to their end. */
+  readonly onTheWay: { readonly event: WireEvent; readonly end: number }[];
+}
+
+interface Connection {
+  readonly dialler: string;
+  readonly from: number;
+  readonly to: number;
+  readonly directions: { readonly dialler: Direction; readonly listener: Direction };
+}
+
+export class WireTap implements StreamTap {
+  readonly #options: WireTapOptions;
+  readonly #connections: Map<number, Connection> = new Map();
+
+  constructor(options: WireTapOptions) {
+    this.#options = options;
+  }
+
+  onOpen(connection: number, dialler: string, host: string, port: number): void {
+    const kind = this.#options.portKind(host, port);
+    const from = this.#options.serverOf(dialler);
+    const to = this.#options.serverOf(host);
+    if (kind === null || from === null || to === null) return;
+    const there = kind === 'quorum' ? this.#learner(connection, from, to) : this.#election(connection, from, to, true);
+    const back = kind === 'quorum' ? this.#leader(connection, to, from) : this.#election(connection, to, from, false);
+    this.#connections.set(connection, { dialler, from, to, directions: { dialler: there, listener: back } });
+  }
+
+  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void {
+    const open = this.#connections.get(connection);
+    if (open === undefined) return;
+    const direction = from === open.dialler ? open.directions.dialler : open.directions.listener;
+    if (stage === 'sent') {
+      direction.decode(bytes);
+      return;
+    }
+    direction.arrived += bytes.length;
+    while (direction.onTheWay.length > 0 && direction.onTheWay[0]!.end <= direction.arrived) {
+      this.#options.onEvent({ ...direction.onTheWay.shift()!.event, stage: 'received' });
+    }
+  }
+
+  onClose(connection: number): void {
+    const open = this.#connections.get(connection);
+    if (open === undefined) return;
+    this.#connections.delete(connection);
+    this.#options.onEvent({ kind: 'closed', stage: 'received', connection, from: open.from, to: open.to });
+  }
+
+  #learner(connection: number, from: number, to: number): Direction {
+    return this.#direction({ connection, from, to, stage: 'sent' }, new PacketDecoder(), (reader, base) => {
+      const packet = readLearnerPacket(reader);
+      return packet === null ? null : { ...base, kind: 'learner-packet', packet };
+    });
+  }
+
+  #leader(connection: number, from: number, to: number): Direction {
+    const decoder = new PacketDecoder();
+    return this.#direction({ connection, from, to, stage: 'sent' }, decoder, (reader, base) => {
+      const packet = readLeaderPacket(reader);
+      if (packet === null) return null;
+      if (packet.type === PacketType.snap) decoder.expectSnapshot();
+      return { ...base, kind: 'leader-packet', packet, hash: hashOf(packet) };
+    });
+  }
+
+  #election(connection: number, from: number, to: number, hasHello: boolean): Direction {
+    return this.#direction({ connection, from, to, stage: 'sent' }, new FrameDecoder(hasHello), (reader, base) => {
+      const notification = readElectionNotification(reader);
+      return notification === null ? null : { ...base, kind: 'notification', notification };
+    });
+  }
+
+  #direction(
+    base: WireEventBase,
+    decoder: PacketDecoder | FrameDecoder,
+    read: (reader: JuteReader, base: WireEventBase) => WireEvent | null,
+  ): Direction {
+    let isGarbage = false;
+    const reader = new JuteReader(undefined, FIELD_BYTES_MAX);
+    const direction: Direction = {
+      written: 0,
+      arrived: 0,
+      onTheWay: [],
+      decode: (bytes) => {
+        direction.written += bytes.length;
+        if (isGarbage) return;
+        const fault = decoder.take(bytes, (packet, start, end, behind) => {
+          reader.reset(packet, start, end);
+          const event = read(reader, base);
+          if (event === null) return false;
+          direction.onTheWay.push({ event, end: direction.written - behind });
+          this.#options.onEvent(event);
+          return true;
+        });
+        if (fault === null) return;
+        isGarbage = true;
+        this.#options.onEvent({ ...base, kind: 'garbage', why: fault });
+      },
+    };
+    return direction;
+  }
+}
+
+const FIELD_BYTES_MAX = 0x10000000;
+
+function hashOf(packet: LeaderPacket): number {
+  const isTxn = packet.type === PacketType.proposal || packet.type === PacketType.inform;
+  return isTxn || packet.type === PacketType.informAndActivate ? bodyHash(packet.payload) : 0;
+}
+
+/** Told of a packet at bytes[start, end), behind which `behind` bytes have been written. @returns false: it is none */
+type OnPacket = (bytes: Uint8Array, start: number, end: number, behind: number) => boolean;
+
+/** Bytes that are kept until the packet that they begin is there as a whole. */
+class Rest {
+  #bytes: Uint8Array = new Uint8Array(0);
+
+  /** The rest and what follows it, in memory of their own: packets are views of it and are kept. */
+  join(bytes: Uint8Array): Uint8Array {
+    const joined = new Uint8Array(this.#bytes.length + bytes.length);
+    joined.set(this.#bytes);
+    joined.set(bytes, this.#bytes.length);
+    return joined;
+  }
+
+  keep(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+  }
+}
+
+/** The quorum port: packets back to back, and snapshots between them. */
+class PacketDecoder {
+  readonly #rest = new Rest();
+  readonly #scanner = new QuorumPacketScanner(FIELD_BYTES_MAX);
+  #snapshot: SnapSkip | null = null;
+
+  expectSnapshot(): void {
+    this.#snapshot = new SnapSkip();
+  }
+
+  /** @returns what is wrong, or null */
+  take(chunk: Uint8Array, onPacket: OnPacket): string | null {
+    const bytes = this.#rest.join(chunk);
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#snapshot !== null) {
+        at += this.#snapshot.skip(bytes, at, bytes.length);
+        if (this.#snapshot.isFault) return 'a snapshot does not end with its signature';
+        if (!this.#snapshot.isComplete) break;
+        this.#snapshot = null;
+        continue;
+      }
+      const length = this.#scanner.scan(bytes, at, bytes.length);
+      if (length < 0) return 'a length is out of range';
+      if (length === 0) break;
+      if (!onPacket(bytes, at, at + length, bytes.length - at - length))
+        return `a packet of type ${getInt(bytes, at)} is malformed`;
+      at += length;
+    }
+    this.#rest.keep(bytes.subarray(at));
+    return null;
+  }
+}
+
+/** The election port: a hello from the one who dialled, then frames. */
+class FrameDecoder {
+  readonly #rest = new Rest();
+  #expectsHello: boolean;
+
+  constructor(expectsHello: boolean) {
+    this.#expectsHello = expectsHello;
+  }
+
+  /** @returns what is wrong, or null */
+  take(chunk: Uint8Array, onPacket: OnPacket): string | null {
+    const bytes = this.#rest.join(chunk);
+    let at = 0;
+    if (this.#expectsHello) {
+      const length = measureElectionHello(bytes, 0, bytes.length);
+      if (length < 0) return 'the hello is malformed';
+      if (length > 0) {
+        const reader = new JuteReader(bytes);
+        reader.reset(bytes, 0, length);
+        if (readElectionHello(reader) === null) return 'the hello is malformed';
+        this.#expectsHello = false;
+        at = length;
+      }
+    }
+    while (!this.#expectsHello && at + 4 <= bytes.length) {
+      const length = getInt(bytes, at);
+      if (length < 0) return 'the length of a frame is negative';
+      const end = at + 4 + length;
+      if (end > bytes.length) break;
+      if (!onPacket(bytes, at + 4, end, bytes.length - end)) return 'a notification is malformed';
+      at = end;
+    }
+    this.#rest.keep(bytes.subarray(at));
+    return null;
+  }
+}

@@ -1,0 +1,146 @@
+import type {
+  ByteStream,
+  ConnectEvents,
+  Endpoint,
+  ListenEvents,
+  Network,
+  PeerAddress,
+  StreamEvents,
+} from '@meerkat/core';
+import type { VirtualEnd, VirtualNetwork } from './virtual-network.ts';
+
+/** What delivers events to a process: at once, later while it is stopped, never once it is gone. */
+export interface EventDoor {
+  deliver(event: () => void): void;
+  /** As an event of its own, as every completion of an effect. */
+  deliverLater(event: () => void): void;
+}
+
+/** The network of one process on a virtual host. */
+export class ServerNetwork implements Network {
+  readonly #network: VirtualNetwork;
+  readonly #host: string;
+  readonly #door: EventDoor;
+
+  constructor(network: VirtualNetwork, host: string, door: EventDoor) {
+    this.#network = network;
+    this.#host = host;
+    this.#door = door;
+  }
+
+  /** Every address is this host's. */
+  listen(at: Endpoint, events: ListenEvents): { close(): void } {
+    let close = (): void => {};
+    let isClosed = false;
+    if (this.#network.isListening(this.#host, at.port)) {
+      this.#door.deliverLater(() => {
+        if (!isClosed) events.onListenFailed('EADDRINUSE');
+      });
+    } else {
+      close = this.#network.listen(this.#host, at.port, (end) =>
+        this.#door.deliver(() => {
+          if (isClosed) end.destroy();
+          else this.open(end, (stream) => events.onAccepted(stream));
+        }),
+      );
+      this.#door.deliverLater(() => {
+        if (!isClosed) events.onListening();
+      });
+    }
+    return {
+      close: () => {
+        isClosed = true;
+        close();
+      },
+    };
+  }
+
+  connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
+    let isOver = false;
+    let streamEvents: StreamEvents | null = null;
+    const end = this.#network.connect(this.#host, to.host, to.port, {
+      onOpen: () =>
+        this.#door.deliver(() => {
+          if (isOver) return;
+          isOver = true;
+          const stream = new ServerStream(end, this.#addressOf(end), this.#door);
+          streamEvents = events.onConnected(stream);
+          stream.owner = streamEvents;
+        }),
+      onFailed: (failure) =>
+        this.#door.deliver(() => {
+          if (isOver) return;
+          isOver = true;
+          events.onConnectFailed(failure === 'refused' ? 'refused' : 'ETIMEDOUT');
+        }),
+      onBytes: (chunk) => this.#door.deliver(() => streamEvents?.onBytes(chunk)),
+      onDrain: () => this.#door.deliver(() => streamEvents?.onDrain()),
+      onClosed: (reason) => this.#door.deliver(() => streamEvents?.onClosed(reason)),
+    });
+    return {
+      cancel: () => {
+        if (isOver) return;
+        isOver = true;
+        end.destroy();
+      },
+    };
+  }
+
+  /** Gives the stream of an end that was accepted to its owner. */
+  open(end: VirtualEnd, accept: (stream: ByteStream) => StreamEvents): void {
+    const stream = new ServerStream(end, this.#addressOf(end), this.#door);
+    const events = accept(stream);
+    stream.owner = events;
+    end.listen({
+      onBytes: (chunk) => this.#door.deliver(() => events.onBytes(chunk)),
+      onDrain: () => this.#door.deliver(() => events.onDrain()),
+      onClosed: (reason) => this.#door.deliver(() => events.onClosed(reason)),
+    });
+  }
+
+  #addressOf(end: VirtualEnd): PeerAddress {
+    const ip = this.#network.ipOf(end.peerHost);
+    return { ip, host: ip.join('.'), port: end.peerPort };
+  }
+}
+
+/** The stream that a core sees. */
+class ServerStream implements ByteStream {
+  readonly remote: PeerAddress;
+  /** Hears of its closing by `destroy`. */
+  owner: StreamEvents | null = null;
+  readonly #end: VirtualEnd;
+  readonly #door: EventDoor;
+
+  constructor(end: VirtualEnd, remote: PeerAddress, door: EventDoor) {
+    this.#end = end;
+    this.remote = remote;
+    this.#door = door;
+  }
+
+  get queuedBytes(): number {
+    return this.#end.queuedBytes;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#end.write(bytes);
+  }
+
+  end(): void {
+    this.#end.end();
+  }
+
+  destroy(): void {
+    if (this.#end.isClosed) return;
+    this.#end.destroy();
+    this.#door.deliverLater(() => this.owner?.onClosed('closed here'));
+  }
+
+  pause(): void {
+    this.#end.pause();
+  }
+
+  resume(): void {
+    this.#end.resume();
+  }
+}

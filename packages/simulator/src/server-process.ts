@@ -1,0 +1,193 @@
+import { type CoreOptions, type MemoryDisk, ServerCore, type TraceEvent } from '@meerkat/core';
+import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import { type EventDoor, ServerNetwork } from './server-network.ts';
+import type { PlannedEvent, Timeline } from './timeline.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualNetwork } from './virtual-network.ts';
+
+/** How long the effects of a virtual disk take, milliseconds. */
+export interface DiskQuality {
+  readonly effectMinMs: number;
+  readonly effectMaxMs: number;
+  /** Of syncs. Default: as of the others. */
+  readonly syncMinMs?: number | undefined;
+  readonly syncMaxMs?: number | undefined;
+}
+
+export interface ServerProcessParts {
+  readonly host: string;
+  readonly clientPort: number;
+  readonly options: CoreOptions;
+  readonly timeline: Timeline;
+  readonly clock: VirtualClock;
+  readonly network: VirtualNetwork;
+  readonly random: SeededRandom;
+  readonly disk: MemoryDisk;
+  /** As it is now; it changes. */
+  readonly diskQuality: () => DiskQuality;
+  readonly onTrace: (event: TraceEvent) => void;
+  /** A turn has ended: what the core has to say has been said. */
+  readonly onTurn: () => void;
+  /** The process ends by itself: null after `stop`. */
+  readonly onEnded: (error: Error | null) => void;
+}
+
+/**
+ * One life of a server: what ends with the process. Turns events of the virtual world into those of a core.
+ *
+ *     stream, timer, disk ──deliver──► core ──► at the same moment: onTurnEnd, disk, timer
+ *                            └ while it is stopped (SIGSTOP) they wait in order
+ */
+export class ServerProcess implements EventDoor {
+  readonly core: ServerCore;
+  readonly #parts: ServerProcessParts;
+  readonly #network: ServerNetwork;
+  #isGone = false;
+  #isTurnPlanned = false;
+  #isDiskBusy = false;
+  /** Milliseconds at which a disk that hangs goes on. */
+  #stalledUntilMs = 0;
+  #tick: PlannedEvent | null = null;
+  /** Events that came while the process was stopped; null while it runs. */
+  #waiting: (() => void)[] | null = null;
+
+  constructor(parts: ServerProcessParts) {
+    const { host, clientPort, clock, network, random, disk } = parts;
+    this.#parts = parts;
+    this.#network = new ServerNetwork(network, host, this);
+    const ports = {
+      clock,
+      random,
+      disk,
+      authenticator: PLAIN_AUTHENTICATOR,
+      trace: { emit: parts.onTrace },
+      network: this.#network,
+    };
+    this.core = new ServerCore(
+      ports,
+      parts.options,
+      { fourLetterWords: () => ({ isWord: (word) => word === 'ruok' || word === 'isro', answer: answerWord }) },
+      {
+        onServing: () => {},
+        onStopped: () => this.deliverLater(() => parts.onEnded(null)),
+        onFailed: (error) => this.deliverLater(() => parts.onEnded(error)),
+      },
+    );
+    network.listen(host, clientPort, (end) =>
+      this.deliver(() => this.#network.open(end, (stream) => this.core.onStreamOpened(stream))),
+    );
+    this.core.start();
+    this.#mark();
+  }
+
+  get isPaused(): boolean {
+    return this.#waiting !== null;
+  }
+
+  deliver(event: () => void): void {
+    if (this.#isGone) return;
+    if (this.#waiting !== null) {
+      this.#waiting.push(event);
+      return;
+    }
+    event();
+    this.#mark();
+  }
+
+  deliverLater(event: () => void): void {
+    this.#parts.timeline.plan(0, () => this.deliver(event));
+  }
+
+  /** Ends in good order; `onEnded` follows. */
+  stop(): void {
+    this.deliver(() => this.core.stop());
+  }
+
+  /** SIGSTOP. */
+  pause(): void {
+    this.#waiting ??= [];
+  }
+
+  /** SIGCONT. */
+  resume(): void {
+    const waiting = this.#waiting;
+    if (waiting === null) return;
+    this.#waiting = null;
+    for (const event of waiting) this.deliver(event);
+    this.#mark();
+  }
+
+  /** Nothing of it does anything any more. */
+  vanish(): void {
+    this.#isGone = true;
+    if (this.#tick !== null) this.#parts.timeline.cancel(this.#tick);
+  }
+
+  /** The disk does nothing for a while. */
+  stallDisk(ms: number): void {
+    this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.#parts.timeline.nowMs + ms);
+  }
+
+  /** Events of the same moment belong to one turn. */
+  #mark(): void {
+    if (this.#isTurnPlanned) return;
+    this.#isTurnPlanned = true;
+    this.#parts.timeline.plan(0, this.#endTurn);
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnPlanned = false;
+    if (this.#isGone || this.#waiting !== null) return;
+    this.core.onTurnEnd();
+    this.#parts.onTurn();
+    this.#runDisk();
+    this.#armTick();
+  };
+
+  /** The disk does one thing after the other. */
+  #runDisk(): void {
+    const { disk, timeline, random } = this.#parts;
+    const next = disk.nextOperation;
+    if (this.#isDiskBusy || next === null) return;
+    this.#isDiskBusy = true;
+    const { effectMinMs, effectMaxMs, syncMinMs = effectMinMs, syncMaxMs = effectMaxMs } = this.#parts.diskQuality();
+    const isSync = next === 'sync';
+    const minMs = isSync ? syncMinMs : effectMinMs;
+    const takesMs = minMs + random.fraction() * ((isSync ? syncMaxMs : effectMaxMs) - minMs);
+    timeline.plan(Math.max(takesMs, this.#stalledUntilMs - timeline.nowMs), this.#completeDisk);
+  }
+
+  readonly #completeDisk = (): void => {
+    // An effect takes place when its process hears of it: a stopped one has no hands.
+    this.deliver(() => {
+      this.#isDiskBusy = false;
+      this.#parts.disk.deliver();
+      this.#runDisk();
+    });
+  };
+
+  #armTick(): void {
+    const { timeline, clock } = this.#parts;
+    const deadlineMs = this.core.nextDeadlineMs();
+    if (deadlineMs === Number.POSITIVE_INFINITY) return;
+    const delayMs = clock.delayUntil(deadlineMs);
+    // A timer that rings too early does no harm: it is armed again then.
+    if (this.#tick !== null && !this.#tick.isOver) {
+      if (this.#tick.atMs <= timeline.nowMs + delayMs) return;
+      timeline.cancel(this.#tick);
+    }
+    this.#tick = timeline.plan(delayMs, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    if (this.#isGone) return;
+    const deadlineMs = this.core.nextDeadlineMs();
+    if (this.#parts.clock.delayUntil(deadlineMs) > 0 && this.#waiting === null) this.#armTick();
+    else this.deliver(() => this.core.onTick());
+  };
+}
+
+function answerWord(word: string): string {
+  return word === 'isro' ? 'rw' : 'imok';
+}

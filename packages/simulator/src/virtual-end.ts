@@ -1,0 +1,313 @@
+import type { PlannedEvent } from './timeline.ts';
+import type { VirtualNetwork } from './virtual-network.ts';
+
+/** One end of a stream tells its owner. Bytes are the owner's to keep. */
+export interface EndEvents {
+  onBytes(chunk: Uint8Array): void;
+  /** Everything that was queued has left. */
+  onDrain(): void;
+  /** Told once; nothing follows. */
+  onClosed(reason: CloseReason): void;
+}
+
+export type CloseReason = 'closed here' | 'closed by peer' | 'reset by peer';
+
+interface Segment {
+  /** null is the end of the stream. */
+  bytes: Uint8Array | null;
+  readonly close: CloseReason | null;
+  arrivesMs: number;
+}
+
+/**
+ * One end of a stream.
+ *
+ *     write ─► #way, the oldest first ─► peer: #held while it cannot take them ─► onBytes
+ *
+ * One event is planned for the oldest segment on its way, however many there are.
+ */
+export class VirtualEnd {
+  readonly host: string;
+  readonly port: number;
+  readonly peerHost: string;
+  /** The port that was listened at: this end's, or the other's. */
+  readonly servicePort: number;
+  readonly #network: VirtualNetwork;
+  #peer: VirtualEnd | null = null;
+  #events: EndEvents | null = null;
+  /** Sent, not arrived yet, oldest first. */
+  readonly #way: Segment[] = [];
+  #arrival: PlannedEvent | null = null;
+  #lastArrivalMs = 0;
+  /** Written here and not taken by the other side's process yet. */
+  #untakenBytes = 0;
+  #owesDrain = false;
+  /** Arrived, not told yet: nobody listens, or the owner or its whole process is stopped. */
+  readonly #held: Segment[] = [];
+  #isReleasePlanned = false;
+  #isPaused = false;
+  #isFrozen = false;
+  #isClosed = false;
+  /** Its host has lost its power since. */
+  #isDead = false;
+  #isEnding = false;
+
+  constructor(network: VirtualNetwork, host: string, port: number, peerHost: string, servicePort: number) {
+    this.#network = network;
+    this.host = host;
+    this.port = port;
+    this.peerHost = peerHost;
+    this.servicePort = servicePort;
+  }
+
+  /** @internal */
+  join(peer: VirtualEnd): void {
+    this.#peer = peer;
+  }
+
+  /** From now on arrivals are told, those included that came before. */
+  listen(events: EndEvents): void {
+    this.#events = events;
+    this.#release();
+  }
+
+  /** @internal The connection never came to be. */
+  forget(): void {
+    this.#isClosed = true;
+    this.#network.onEndOver(this);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Port of the other end. */
+  get peerPort(): number {
+    return this.#peer?.port ?? 0;
+  }
+
+  /** Where it was listened. */
+  get serviceHost(): string {
+    return this.port === this.servicePort ? this.host : this.peerHost;
+  }
+
+  /** Bytes that neither the other process has taken nor the kernels have room for. */
+  get queuedBytes(): number {
+    return Math.max(0, this.#untakenBytes - WINDOW_BYTES);
+  }
+
+  /** Takes a copy. */
+  write(bytes: Uint8Array): void {
+    if (this.#isClosed || this.#isEnding || bytes.length === 0) return;
+    const { random } = this.#network;
+    const { splitChance, mergeChance, dribbleChance = 0 } = this.#network.qualityOf(this.host, this.peerHost);
+    this.#untakenBytes += bytes.length;
+    if (this.queuedBytes > 0) this.#owesDrain = true;
+    const last = this.#way.at(-1);
+    const fate = random.fraction();
+    if (fate < mergeChance && last !== undefined && last.bytes !== null) {
+      last.bytes = concat(last.bytes, bytes);
+    } else if (fate > 1 - splitChance && bytes.length > 1) {
+      const at = random.between(1, bytes.length - 1);
+      this.#send(bytes.slice(0, at));
+      this.#send(bytes.slice(at));
+    } else if (fate > 1 - splitChance - dribbleChance) {
+      const singles = Math.min(bytes.length, DRIBBLED_BYTES_MAX);
+      for (let i = 0; i < singles; i++) this.#send(bytes.slice(i, i + 1));
+      if (bytes.length > singles) this.#send(bytes.slice(singles));
+    } else this.#send(bytes.slice());
+  }
+
+  /** Closes after what was written; `onClosed` follows. */
+  end(): void {
+    if (this.#isClosed || this.#isEnding) return;
+    this.#isEnding = true;
+    this.#send(null, 'closed by peer');
+    this.#network.timeline.plan(0, () => this.#close('closed here'));
+  }
+
+  /**
+   * Closes at once. No event of this end follows. Of what is on its way all still arrives, or nothing, as a kernel
+   * decides that may have unread bytes.
+   */
+  destroy(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#held.length = 0;
+    if (this.#isEnding) return;
+    if (this.#network.random.chance(RESET_CHANCE)) {
+      this.#way.length = 0;
+      // Nobody repeats a reset.
+      if (!this.#network.isEndBlocked(this)) this.#send(null, 'reset by peer');
+      else this.#network.onEndOver(this);
+    } else this.#send(null, 'closed by peer');
+  }
+
+  /** No bytes are told until `resume`; they wait here, and at last the sender's kernel is full. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** What waited is told as an event of its own. */
+  resume(): void {
+    this.#isPaused = false;
+    this.#planRelease();
+  }
+
+  /** @internal The process is stopped. */
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  /** @internal */
+  thaw(): void {
+    this.#isFrozen = false;
+    this.#planRelease();
+  }
+
+  /** The stream breaks: of what is on its way a part by chance still arrives, then both ends hear of a reset. */
+  breakStream(): void {
+    for (const end of [this, this.#peer]) {
+      if (end === null) continue;
+      const { random, timeline } = end.#network;
+      end.#cutWay(end.#network.isEndBlocked(end) ? 0 : random.between(0, end.#way.length));
+      if (!end.#isClosed) {
+        timeline.plan(end.#network.delayMs(end.peerHost, end.host), () => end.#close('reset by peer'));
+      }
+    }
+  }
+
+  /** @internal The power of its host is gone; what has left arrives, or some of it. */
+  vanish(): void {
+    this.#isDead = true;
+    this.#isClosed = true;
+    this.#held.length = 0;
+    this.#cutWay(this.#network.random.between(0, this.#way.length));
+    if (this.#way.length === 0) this.#network.onEndOver(this);
+  }
+
+  /** @internal What waited for a block to end sets out again. */
+  retransmit(): void {
+    const oldest = this.#way[0];
+    if (oldest === undefined || this.#arrival !== null || this.#network.isEndBlocked(this)) return;
+    const { timeline } = this.#network;
+    oldest.arrivesMs = Math.max(oldest.arrivesMs, timeline.nowMs + this.#network.delayMs(this.host, this.peerHost));
+    this.#lastArrivalMs = Math.max(this.#lastArrivalMs, oldest.arrivesMs);
+    this.#planArrival(oldest);
+  }
+
+  /** Only the first segments stay on their way, and of the last of them a part. */
+  #cutWay(count: number): void {
+    this.#way.length = count;
+    const last = this.#way.at(-1);
+    if (last === undefined || last.bytes === null || last.bytes.length < 2) return;
+    last.bytes = last.bytes.subarray(0, this.#network.random.between(1, last.bytes.length));
+  }
+
+  #send(bytes: Uint8Array | null, close: CloseReason | null = null): void {
+    const { timeline } = this.#network;
+    const { bytesPerMs } = this.#network.qualityOf(this.host, this.peerHost);
+    let arrivesMs = timeline.nowMs + this.#network.delayMs(this.host, this.peerHost);
+    if (arrivesMs < this.#lastArrivalMs) arrivesMs = this.#lastArrivalMs;
+    if (bytesPerMs !== undefined && bytes !== null) arrivesMs += bytes.length / bytesPerMs;
+    this.#lastArrivalMs = arrivesMs;
+    const segment = { bytes, close, arrivesMs };
+    this.#way.push(segment);
+    if (this.#way.length === 1) this.#planArrival(segment);
+  }
+
+  #planArrival(segment: Segment): void {
+    const { timeline } = this.#network;
+    if (this.#arrival !== null) timeline.cancel(this.#arrival);
+    this.#arrival = timeline.plan(segment.arrivesMs - timeline.nowMs, this.#arrive);
+  }
+
+  /** Whatever is due has arrived, unless it is blocked: `retransmit` plans it anew then. */
+  readonly #arrive = (): void => {
+    this.#arrival = null;
+    if (this.#network.isEndBlocked(this)) return;
+    const { nowMs } = this.#network.timeline;
+    const peer = this.#peer;
+    for (;;) {
+      const segment = this.#way[0];
+      if (segment === undefined || segment.arrivesMs > nowMs) break;
+      this.#way.shift();
+      if (peer !== null) peer.#receive(segment);
+    }
+    const next = this.#way[0];
+    // Where a handler of what arrived has begun to send anew, its arrival is planned.
+    if (next !== undefined) {
+      if (this.#arrival === null) this.#planArrival(next);
+    } else if (this.#isClosed) this.#network.onEndOver(this);
+  };
+
+  #receive(segment: Segment): void {
+    if (this.#isClosed) {
+      this.#answerClosed(segment);
+      return;
+    }
+    this.#held.push(segment);
+    this.#release();
+  }
+
+  /** A kernel that knows nothing of a stream resets it. */
+  #answerClosed(segment: Segment): void {
+    const peer = this.#peer;
+    // A closed end whose own end of the stream is on its way says it with that.
+    if (peer === null || segment.bytes === null || (this.#way.length > 0 && !this.#isDead)) return;
+    if (this.#network.isBlocked(this.host, this.peerHost)) return;
+    this.#network.timeline.plan(this.#network.delayMs(this.host, this.peerHost), () => peer.#close('reset by peer'));
+  }
+
+  #planRelease(): void {
+    if (this.#isReleasePlanned || this.#held.length === 0) return;
+    this.#isReleasePlanned = true;
+    this.#network.timeline.plan(0, () => {
+      this.#isReleasePlanned = false;
+      this.#release();
+    });
+  }
+
+  #release(): void {
+    while (this.#held.length > 0 && this.#events !== null && !this.#isPaused && !this.#isFrozen && !this.#isClosed) {
+      const { bytes, close } = this.#held.shift()!;
+      if (bytes === null) this.#close(close ?? 'closed by peer');
+      else {
+        if (this.#peer !== null) this.#peer.#onTaken(bytes.length);
+        this.#events.onBytes(bytes);
+      }
+    }
+  }
+
+  #onTaken(count: number): void {
+    this.#untakenBytes -= count;
+    if (!this.#owesDrain || this.queuedBytes > 0) return;
+    this.#owesDrain = false;
+    this.#network.timeline.plan(0, () => {
+      if (!this.#isClosed) this.#events?.onDrain();
+    });
+  }
+
+  #close(reason: CloseReason): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#held.length = 0;
+    // What had been written before the stream was reset goes nowhere.
+    if (reason === 'reset by peer') this.#way.length = 0;
+    if (this.#way.length === 0) this.#network.onEndOver(this);
+    this.#events?.onClosed(reason);
+  }
+}
+
+/** Bytes that the kernels of both sides take before the sender's says that it is full. */
+const WINDOW_BYTES = 256 * 1024;
+const DRIBBLED_BYTES_MAX = 40;
+/** How often an end that is closed at once resets the stream. */
+const RESET_CHANCE = 0.4;
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}

@@ -1,0 +1,99 @@
+import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '@meerkat/core';
+import { type Hierarchy, type Member, type Membership, ZXID_ZERO } from '@meerkat/protocol';
+import type { DiskQuality, VirtualServer } from './virtual-server.ts';
+import type { VirtualWorld } from './virtual-world.ts';
+
+export interface EnsembleShape {
+  /** Participants. One that is alone is a server of its own, without an ensemble. */
+  readonly servers: number;
+  readonly observers?: number | undefined;
+  readonly hierarchy?: Hierarchy | undefined;
+  /** Milliseconds. Default 100: what takes a real service seconds is over in tenths of one. */
+  readonly tickTimeMs?: number | undefined;
+  readonly ensemble?: Partial<Omit<EnsembleOptions, 'membership'>> | undefined;
+  readonly core?: Partial<CoreOptions> | undefined;
+  readonly disk?: DiskQuality | undefined;
+  readonly restartDelayMs?: number | null | undefined;
+}
+
+export const CLIENT_PORT = 2181;
+export const QUORUM_PORT = 2888;
+export const ELECTION_PORT = 3888;
+
+/** The membership of servers 1, 2, … on hosts zk1, zk2, …; the last ones observe. */
+export function makeMembership(servers: number, observers = 0, hierarchy: Hierarchy | null = null): Membership {
+  const members = Array.from({ length: servers + observers }, (_, i): Member => {
+    const host = hostOf(i + 1);
+    return {
+      serverId: i + 1,
+      role: i < servers ? 'participant' : 'observer',
+      addresses: [{ host, quorumPort: QUORUM_PORT, electionPort: ELECTION_PORT }],
+      client: { host, port: CLIENT_PORT },
+      secureClient: null,
+    };
+  });
+  return { version: ZXID_ZERO, members, hierarchy };
+}
+
+/** Servers that know each other. */
+export class VirtualEnsemble {
+  readonly membership: Membership;
+  /** Participants first; server n is the one of index n − 1. */
+  readonly servers: readonly VirtualServer[];
+  readonly participants: readonly VirtualServer[];
+  readonly observers: readonly VirtualServer[];
+  /** `zk1:2181,zk2:2181,…`, observers included. */
+  readonly connectString: string;
+
+  constructor(world: VirtualWorld, shape: EnsembleShape) {
+    const { servers, observers = 0, hierarchy = null, tickTimeMs = 100 } = shape;
+    this.membership = makeMembership(servers, observers, hierarchy);
+    const ensemble: EnsembleOptions | null =
+      servers + observers === 1
+        ? null
+        : { ...DEFAULT_ENSEMBLE_OPTIONS, initLimit: 20, syncLimit: 5, ...shape.ensemble, membership: this.membership };
+    this.servers = this.membership.members.map(({ serverId }) =>
+      world.addServer({
+        host: hostOf(serverId),
+        port: CLIENT_PORT,
+        disk: shape.disk,
+        restartDelayMs: shape.restartDelayMs,
+        core: { tickTimeMs, sessionTimeoutMinMs: 2 * tickTimeMs, ...shape.core, serverId, ensemble },
+      }),
+    );
+    this.participants = this.servers.slice(0, servers);
+    this.observers = this.servers.slice(servers);
+    this.connectString = this.servers.map(({ host, port }) => `${host}:${port}`).join(',');
+  }
+
+  get hosts(): readonly string[] {
+    return this.servers.map(({ host }) => host);
+  }
+
+  /** Who leads and serves; of two who think so, the one of the later epoch. A server of its own leads itself. */
+  get leader(): VirtualServer | null {
+    const leaders = this.servers.filter(({ role, isServing }) => isServing && (role === 'leading' || role === 'solo'));
+    return leaders.toSorted((a, b) => b.epoch - a.epoch)[0] ?? null;
+  }
+
+  server(host: string): VirtualServer | null {
+    return this.servers.find((server) => server.host === host) ?? null;
+  }
+
+  /** Everybody serves, in the leader's epoch, and has what the leader has. */
+  get isWhole(): boolean {
+    const { leader } = this;
+    if (leader === null) return false;
+    return this.servers.every(
+      (server) =>
+        server.isServing &&
+        !server.isPaused &&
+        server.epoch === leader.epoch &&
+        server.core?.view.lastZxid === leader.core?.view.lastZxid,
+    );
+  }
+}
+
+function hostOf(serverId: number): string {
+  return `zk${serverId}`;
+}

@@ -1,0 +1,12 @@
+import type { TraceEvent } from '@meerkat/core';
+import type { VirtualServer } from './virtual-server.ts';
+
+/** Looks at servers while they work, and changes nothing. */
+export interface WorldWatcher {
+  /** In the middle of a turn: what the server has told. */
+  onTrace?(server: VirtualServer, event: TraceEvent): void;
+  /** A turn has ended: everything that follows from an event has happened. */
+  onTurn?(server: VirtualServer): void;
+  /** Something was done to a server, or its process has ended by itself; in words. */
+  onChange?(server: VirtualServer, what: string): void;
+}

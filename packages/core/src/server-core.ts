@@ -151,6 +151,12 @@ export class ServerCore implements StorageEvents, ConnectionHost {
     this.#events.onFailed(error);
   }
 
+  onEpochDurable(): void {}
+
+  onTruncateRefused(): void {}
+
+  onSnapshotInstalled(): void {}
+
   onStorageStopped(): void {
     this.#phase = 'stopped';
     this.#events.onStopped();

@@ -17,6 +17,8 @@ const LOG_PREFIX = 'log.';
 const SNAPSHOT_PREFIX = 'snapshot.';
 /** Neither Apache nor this server takes such a name for a snapshot, so that a half-written one is never read. */
 const UNFINISHED_PREFIX = 'unfinished-snapshot.';
+/** A snapshot that came from a leader: whole, synced, and about to replace all the rest (`snapshot-install.ts`). */
+const INSTALLING_PREFIX = 'installing-snapshot.';
 const COMPRESSED_SUFFIXES = ['.gz', '.snappy'] as const;
 
 export function logName(zxid: Zxid): string {
@@ -29,6 +31,15 @@ export function snapshotName(zxid: Zxid): string {
 
 export function unfinishedSnapshotName(zxid: Zxid): string {
   return UNFINISHED_PREFIX + formatZxid(zxid);
+}
+
+export function installingSnapshotName(zxid: Zxid): string {
+  return INSTALLING_PREFIX + formatZxid(zxid);
+}
+
+/** The zxid of a snapshot that is being installed, or null when the name is another. */
+export function installingZxid(name: string): Zxid | null {
+  return zxidBehind(INSTALLING_PREFIX, name);
 }
 
 export function isUnfinishedSnapshot(name: string): boolean {

@@ -71,6 +71,20 @@ export function writeLogEntry(writer: JuteWriter, header: TxnHeader, txn: Txn, t
   writer.position = start + ENTRY_HEAD_BYTES;
   writeTxn(writer, header, txn);
   if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
+  frameLogEntry(writer, start);
+}
+
+/** Appends one entry whose payload (header, txn, digest) is ready. */
+export function writeLogPayload(writer: JuteWriter, payload: Uint8Array): void {
+  const start = writer.position;
+  writer.ensure(ENTRY_FRAME_BYTES + payload.length);
+  writer.position = start + ENTRY_HEAD_BYTES;
+  writer.raw(payload);
+  frameLogEntry(writer, start);
+}
+
+/** Puts checksum, length and end around the payload that stands behind the room for them. */
+function frameLogEntry(writer: JuteWriter, start: number): void {
   const end = writer.position;
   writer.byte(END_OF_ENTRY);
   const bytes = writer.bytes;
@@ -83,6 +97,21 @@ export function writeLogEntry(writer: JuteWriter, header: TxnHeader, txn: Txn, t
 export function entryZxidAt(bytes: Uint8Array, at: number): number {
   const zxidAt = at + ENTRY_HEAD_BYTES + ZXID_OFFSET;
   return getInt(bytes, zxidAt) * 0x100000000 + (getInt(bytes, zxidAt + 4) >>> 0);
+}
+
+/** The zxid of a payload. */
+export function payloadZxid(payload: Uint8Array): number {
+  return getInt(payload, ZXID_OFFSET) * 0x100000000 + (getInt(payload, ZXID_OFFSET + 4) >>> 0);
+}
+
+/** True when an entry with a payload of `length` bytes stands at `at`, complete and with the right checksum. */
+export function isWholeEntry(bytes: Uint8Array, at: number, length: number): boolean {
+  const end = at + ENTRY_HEAD_BYTES + length;
+  return (
+    bytes[end] === END_OF_ENTRY &&
+    getInt(bytes, at) === 0 &&
+    getInt(bytes, at + 4) >>> 0 === adler32(ADLER_START, bytes, at + ENTRY_HEAD_BYTES, end)
+  );
 }
 
 /**

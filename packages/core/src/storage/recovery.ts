@@ -1,21 +1,28 @@
 /**
  * From two directories to a database: the newest snapshot that is whole, and every txn of the log behind it.
  *
- *     create the directories ─► hold them ─► list ─► sweep ─► snapshot ─► log ─► epoch files ─► recovered
+ *     create the directories ─► hold them ─► list ─► sweep ─► install ─► snapshot ─► log ─► epoch files ─► recovered
  *                                                               └─ none, and no log: empty database, snapshot.0 ─┘
  *
  * Each arrow is a completion of the disk, an event of its own; snapshots and logs are read in slices. Recovering twice
  * gives the same database: txns say what becomes of a znode, not what changes (DESIGN §5), and what a fuzzy snapshot has
  * already may be applied again.
+ *
+ * In an ensemble everything in the log is replayed, also what may never have been committed: what becomes of that, the
+ * role decides in which the server synchronizes. The history that it is told goes with the database.
  */
 import { epochOf, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
 import { Database } from '../tree/database.ts';
-import { EpochFiles } from './epoch-files.ts';
-import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import type { History, HistoryEntry } from '../zab/history.ts';
+import { type EpochFileName, EpochFiles } from './epoch-files.ts';
+import { installingZxid, logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { HistoryTail } from './history-tail.ts';
+import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
-import { type LoadedSnapshot, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
+import { InstallCompletion } from './snapshot-install.ts';
+import { hasSnapshotEnd, type LoadedSnapshot, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
 import { TxnLogReader } from './txn-log-reader.ts';
 
@@ -23,6 +30,8 @@ export interface RecoverySummary {
   readonly lastZxid: Zxid;
   /** Zxid of the snapshot that was loaded, or written because the directory was empty. */
   readonly snapshotZxid: Zxid;
+  /** Bytes of that snapshot. */
+  readonly snapshotBytes: number;
   /** Txns replayed from the log. */
   readonly txns: number;
   /** True when there was nothing: the database is empty. */
@@ -30,24 +39,40 @@ export interface RecoverySummary {
 }
 
 export interface RecoveryEvents {
-  onDatabaseRecovered(database: Database, summary: RecoverySummary): void;
+  onDatabaseRecovered(database: Database, summary: RecoverySummary, history: History): void;
   /** The directories are as they were, and nothing holds them. */
   onRecoveryFailed(error: Error): void;
+}
+
+export interface RecoveryContext {
+  /** True when this server holds its directories already. */
+  readonly isHeld: boolean;
+  /** Is told which log files there are. */
+  readonly logFiles: LogFiles;
 }
 
 export class Recovery {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
   readonly #options: CoreOptions;
+  readonly #context: RecoveryContext;
   readonly #events: RecoveryEvents;
   readonly #held: string[] = [];
+  readonly #tail: HistoryTail;
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logEntries: readonly DirectoryEntry[] = [];
   #txns = 0;
 
-  constructor(ports: Pick<Ports, 'disk' | 'clock' | 'trace'>, options: CoreOptions, events: RecoveryEvents) {
+  constructor(
+    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
+    options: CoreOptions,
+    context: RecoveryContext,
+    events: RecoveryEvents,
+  ) {
     this.#ports = ports;
     this.#options = options;
+    this.#context = context;
     this.#events = events;
+    this.#tail = new HistoryTail(options.ensemble?.commitLogCount ?? 0);
   }
 
   start(): void {
@@ -66,6 +91,11 @@ export class Recovery {
   }
 
   #hold(directory: string, then: () => void): void {
+    if (this.#context.isHeld) {
+      this.#held.push(directory);
+      then();
+      return;
+    }
     this.#ports.disk.hold(directory, (error) => {
       if (error !== null && error.code === 'EBUSY') {
         return this.#fail(
@@ -115,12 +145,37 @@ export class Recovery {
     }
     removeUnfinished(this.#ports.disk, snapshotDirectory, this.#snapshotEntries, (error) => {
       if (error !== null) return this.#failOn('what is left of an unfinished snapshot cannot be removed', error);
-      this.#loadSnapshot();
+      const installing = this.#snapshotEntries.find(({ name }) => installingZxid(name) !== null);
+      if (installing === undefined) this.#loadSnapshot();
+      else this.#completeInstall(installing);
+    });
+  }
+
+  /** A crash has cut the installation of a leader's snapshot short, behind the point of no return. */
+  #completeInstall({ name, size }: DirectoryEntry): void {
+    const { disk } = this.#ports;
+    const { snapshotDirectory } = this.#options;
+    const path = `${snapshotDirectory}/${name}`;
+    hasSnapshotEnd(disk, path, size, (error, hasEnd) => {
+      if (error !== null) return this.#failOn('the snapshot of the leader cannot be read', error);
+      if (!hasEnd) {
+        return this.#fail(
+          new Error(
+            `${path} is cut short: it was to replace all logs and snapshots, of which some may be gone. Copy the ` +
+              'directory from a healthy server, or empty it and let this server join its ensemble anew',
+          ),
+        );
+      }
+      new InstallCompletion(disk, this.#options, (installError) => {
+        if (installError !== null) return this.#failOn('the snapshot of the leader cannot be installed', installError);
+        this.#list();
+      }).start();
     });
   }
 
   #loadSnapshot(): void {
     const logs = logFilesOf(this.#logEntries);
+    this.#context.logFiles.reset(logs);
     // A crash of Apache's in its first moments leaves part of a snapshot.0 and no log: nothing was acknowledged.
     const isFirstMoment = logs.length === 0 && snapshotFilesOf(this.#snapshotEntries).every((file) => file.zxid === 0);
     const { snapshotDirectory } = this.#options;
@@ -158,32 +213,47 @@ export class Recovery {
       kind: 'warning',
       message: `${snapshotDirectory} has no snapshot; snapshot.trust.empty makes this server replay the log over nothing`,
     });
-    this.#replay(logs, { database: this.#makeDatabase(), zxid: ZXID_NONE, digest: null });
+    this.#replay(logs, {
+      database: this.#makeDatabase(),
+      zxid: ZXID_NONE,
+      digest: null,
+      completeZxid: null,
+      bytes: 0,
+    });
   }
 
   /** Nothing at all: an empty database, and the snapshot of it without which Apache's server opens no directory. */
   #startEmpty(): void {
     const database = this.#makeDatabase();
     new SnapshotWrite(this.#ports, this.#options, database, {
-      onSnapshotWritten: () => this.#settleEpochs(database, { zxid: ZXID_ZERO, isNew: true }),
+      onSnapshotWritten: (_zxid, bytes) => this.#settleEpochs(database, { zxid: ZXID_ZERO, bytes, isNew: true }),
       onSnapshotFailed: (error) => this.#failOn('the first snapshot cannot be written', error),
     }).start();
   }
 
-  #replay(logs: readonly ZxidFile[], { database, zxid, digest }: LoadedSnapshot): void {
+  #replay(logs: readonly ZxidFile[], { database, zxid, digest, bytes }: LoadedSnapshot): void {
     const { disk, trace } = this.#ports;
-    const { logDirectory, digestEnabled } = this.#options;
+    const { logDirectory, digestEnabled, ensemble } = this.#options;
+    const { logFiles } = this.#context;
     const replay = new Replay(database, digestEnabled ? digest : null, trace);
     // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
     const reader = new TxnLogReader(
       { disk, trace },
-      { logDirectory, files: logs.slice(Math.max(first, 0)), after: zxid },
+      { logDirectory, files: logs.slice(Math.max(first, 0)), after: zxid, isEnsemble: ensemble !== null },
       {
-        onTxn: (payload) => replay.apply(payload),
+        onTxn: (payload) => {
+          if (ensemble !== null) this.#tail.add(reader.entryAt().zxid, payload);
+          return replay.apply(payload);
+        },
+        onLogFileRead: (file, size) => {
+          // One without a header is removed.
+          if (size === 0) logFiles.forget([file.name]);
+          else logFiles.onRead(file.name, size);
+        },
         onLogRead: () => {
           this.#txns = replay.txns;
-          this.#settleEpochs(database, { zxid, isNew: false });
+          this.#settleEpochs(database, { zxid, bytes, isNew: false });
         },
         onLogFault: (error) => this.#fail(error),
       },
@@ -194,25 +264,53 @@ export class Recovery {
   /**
    * A lone Apache server has no epoch files; written here, they say what an ensemble's server would conclude from the
    * last zxid, and let it open the directory also when this server has gone on to a later epoch.
+   *
+   * In an ensemble the last zxid raises `currentEpoch` as well: a log is a contiguous part of its epoch's history, and a
+   * crash may come between the first txns of an epoch and the file.
    */
-  #settleEpochs(database: Database, from: { readonly zxid: Zxid; readonly isNew: boolean }): void {
-    const files = new EpochFiles(this.#ports.disk, this.#options.snapshotDirectory);
+  #settleEpochs(database: Database, from: RecoveryBase): void {
+    const { snapshotDirectory, ensemble } = this.#options;
+    const files = new EpochFiles(this.#ports.disk, snapshotDirectory);
     const epoch = Math.max(0, epochOf(database.lastZxid));
-    const settle = (name: 'acceptedEpoch' | 'currentEpoch', then: () => void): void => {
-      files.read(name, (error, found) => {
-        if (error !== null) return this.#failOn(`${name} cannot be read`, error);
-        if (found !== null && found >= epoch) return then();
-        files.write(name, epoch, (writeError) => {
-          if (writeError !== null) return this.#failOn(`${name} cannot be written`, writeError);
-          then();
+    files.read('acceptedEpoch', (error, accepted) => {
+      if (error !== null) return this.#failOn('acceptedEpoch cannot be read', error);
+      files.read('currentEpoch', (currentError, current) => {
+        if (currentError !== null) return this.#failOn('currentEpoch cannot be read', currentError);
+        if (ensemble !== null && current !== null && current > (accepted ?? epoch)) {
+          return this.#fail(faultOfEpochs(snapshotDirectory, accepted, current));
+        }
+        // Accepted first, so that it is never behind.
+        this.#raiseEpoch(files, 'acceptedEpoch', accepted, epoch, (acceptedEpoch) => {
+          this.#raiseEpoch(files, 'currentEpoch', current, epoch, (currentEpoch) => {
+            this.#finish(database, from, { acceptedEpoch: Math.max(acceptedEpoch, currentEpoch), currentEpoch });
+          });
         });
       });
-    };
-    // Accepted first, so that it is never behind.
-    settle('acceptedEpoch', () => settle('currentEpoch', () => this.#finish(database, from)));
+    });
   }
 
-  #finish(database: Database, from: { readonly zxid: Zxid; readonly isNew: boolean }): void {
+  #raiseEpoch(
+    files: EpochFiles,
+    name: EpochFileName,
+    found: number | null,
+    epoch: number,
+    then: (epoch: number) => void,
+  ): void {
+    const onSettled = (error: DiskError | null): void => {
+      if (error === null) then(Math.max(found ?? 0, epoch));
+      else this.#failOn(`${name} cannot be written`, error);
+    };
+    if (found === null || found < epoch) files.write(name, epoch, onSettled);
+    else if (this.#options.ensemble === null) onSettled(null);
+    // A process that was killed may have left the new file under its name in the kernel's memory only.
+    else this.#ports.disk.syncDirectory(this.#options.snapshotDirectory, onSettled);
+  }
+
+  #finish(
+    database: Database,
+    from: RecoveryBase,
+    epochs: { readonly acceptedEpoch: number; readonly currentEpoch: number },
+  ): void {
     const { lastZxid } = database;
     this.#ports.trace.emit({
       kind: 'recovered',
@@ -221,8 +319,12 @@ export class Recovery {
       sessions: database.sessions.size,
       txns: this.#txns,
     });
-    const summary = { lastZxid, snapshotZxid: from.zxid, txns: this.#txns, isNew: from.isNew };
-    this.#events.onDatabaseRecovered(database, summary);
+    const tail: readonly HistoryEntry[] = this.#tail.entries();
+    this.#events.onDatabaseRecovered(
+      database,
+      { lastZxid, snapshotZxid: from.zxid, snapshotBytes: from.bytes, txns: this.#txns, isNew: from.isNew },
+      { lastZxid, ...epochs, tail },
+    );
   }
 
   #failOn(attempted: string, cause: DiskError | Error): void {
@@ -233,4 +335,20 @@ export class Recovery {
     for (const directory of this.#held) this.#ports.disk.release(directory);
     this.#events.onRecoveryFailed(error);
   }
+}
+
+/** The snapshot that the replay began with. */
+interface RecoveryBase {
+  readonly zxid: Zxid;
+  readonly bytes: number;
+  readonly isNew: boolean;
+}
+
+function faultOfEpochs(directory: string, accepted: number | null, current: number): Error {
+  const found = accepted === null ? 'acceptedEpoch is missing' : `acceptedEpoch holds ${accepted}`;
+  return new Error(
+    `${directory}: ${found} although currentEpoch holds ${current}. A server promises an epoch before it enters it, so ` +
+      'one of the two files was lost or comes from elsewhere, and this server might promise an epoch twice. Restore the ' +
+      'directory, or, while a majority of the other servers is healthy, empty it and let this server join anew',
+  );
 }

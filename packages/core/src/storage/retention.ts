@@ -23,10 +23,15 @@ export const RETAIN_COUNT_MIN = 3;
 export class Purge {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #options: RetentionOptions;
-  readonly #done: () => void;
+  #removedLogs: readonly string[] = [];
+  readonly #done: (removedLogs: readonly string[]) => void;
 
-  /** @param done told once, with a later event, however it went */
-  constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: RetentionOptions, done: () => void) {
+  /** @param done told once, with a later event, however it went, with the names of log files that may be gone */
+  constructor(
+    ports: Pick<Ports, 'disk' | 'trace'>,
+    options: RetentionOptions,
+    done: (removedLogs: readonly string[]) => void,
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#done = done;
@@ -52,13 +57,13 @@ export class Purge {
     const checkNext = (): void => {
       if (missing === 0) {
         const removed = filesToRemove(snapshots, logs, index);
-        removed.snapshots.length + removed.logs.length === 0 ? this.#done() : this.#remove(removed);
+        removed.snapshots.length + removed.logs.length === 0 ? this.#done([]) : this.#remove(removed);
         return;
       }
       index--;
       const file = snapshots[index];
       if (file === undefined) {
-        this.#done();
+        this.#done(this.#removedLogs);
         return;
       }
       hasSnapshotEnd(disk, `${snapshotDirectory}/${file.name}`, file.size, (error, hasEnd) => {
@@ -76,6 +81,7 @@ export class Purge {
       ...removed.snapshots.map((file) => `${snapshotDirectory}/${file.name}`),
       ...removed.logs.map((file) => `${logDirectory}/${file.name}`),
     ];
+    this.#removedLogs = removed.logs.map((file) => file.name);
     const syncBoth = (then: () => void): void => {
       disk.syncDirectory(snapshotDirectory, (error) => {
         if (error !== null) return this.#giveUp(error);
@@ -92,7 +98,7 @@ export class Purge {
       }
       syncBoth(() => {
         trace.emit({ kind: 'files-purged', files: paths });
-        this.#done();
+        this.#done(this.#removedLogs);
       });
     };
     syncBoth(removeNext);
@@ -100,7 +106,7 @@ export class Purge {
 
   #giveUp(error: DiskError): void {
     this.#ports.trace.emit({ kind: 'warning', message: `old files are not purged: ${error.message}` });
-    this.#done();
+    this.#done(this.#removedLogs);
   }
 }
 

@@ -21,8 +21,13 @@ export interface SnapshotDigest {
 }
 
 export type SnapshotLoaded =
-  | { readonly fault: string; readonly digest: null }
-  | { readonly fault: null; readonly digest: SnapshotDigest | null };
+  | { readonly fault: string; readonly digest: null; readonly completeZxid: null }
+  | {
+      readonly fault: null;
+      readonly digest: SnapshotDigest | null;
+      /** The last zxid applied when the body was complete, so that nothing later is in it; null when it is not said. */
+      readonly completeZxid: number | null;
+    };
 
 const SLICE_BYTES = 256 * 1024;
 /** long zxid, int version, and the length of the text that version 1 has or the digest of version 2. */
@@ -127,11 +132,13 @@ export class SnapshotLoad {
     }
     let at = SEAL_BYTES;
     let digest: SnapshotDigest | null = null;
+    let completeZxid: number | null = null;
     if (hasDigestPart(rest.length - at)) {
       const zxid = getLong(rest, at);
       const version = getInt(rest, at + 8);
       const isText = version < 2;
       digest = { zxid, version, treeDigest: isText ? 0n : getLongBig(rest, at + 12) };
+      completeZxid = zxid;
       const partEnd = at + (isText ? 16 + getInt(rest, at + 12) : DIGEST_PART_BYTES);
       if (partEnd < at || !this.#passSeal(rest, at, partEnd)) {
         this.#finish(file, damaged);
@@ -145,10 +152,11 @@ export class SnapshotLoad {
         this.#finish(file, damaged);
         return;
       }
+      completeZxid = Math.max(completeZxid ?? 0, getLong(rest, at));
     }
     this.#isDone = true;
     file.close();
-    this.#done({ fault: null, digest });
+    this.#done({ fault: null, digest, completeZxid });
   }
 
   /** Checks the seal behind a part, and goes on behind the seal. */
@@ -163,7 +171,7 @@ export class SnapshotLoad {
   #finish(file: DiskFile | null, fault: string): void {
     this.#isDone = true;
     file?.close();
-    this.#done({ fault: fault, digest: null });
+    this.#done({ fault: fault, digest: null, completeZxid: null });
   }
 }
 

@@ -16,6 +16,10 @@ export interface LoadedSnapshot {
   readonly database: Database;
   readonly zxid: Zxid;
   readonly digest: SnapshotDigest | null;
+  /** See `SnapshotLoaded`. */
+  readonly completeZxid: number | null;
+  /** Bytes of the file; 0 without one. */
+  readonly bytes: number;
 }
 
 /** Exactly one of the three is told, once, with a later event. */
@@ -86,20 +90,20 @@ export class NewestSnapshot {
       if (error !== null) return this.#skip(path, error.message);
       if (!hasEnd) return this.#skip(path, 'it is cut short');
       this.#tried++;
-      this.#load(path, file.zxid);
+      this.#load(path, file);
     });
   }
 
-  #load(path: string, zxid: Zxid): void {
+  #load(path: string, { zxid, size }: ZxidFile): void {
     const database = this.#makeDatabase();
-    new SnapshotLoad(this.#ports.disk, path, database, ({ fault, digest }) => {
+    new SnapshotLoad(this.#ports.disk, path, database, ({ fault, digest, completeZxid }) => {
       if (fault !== null) return this.#skip(path, fault);
       database.tree.lastZxid = zxid;
       this.#ports.trace.emit({
         kind: 'recovery-progress',
         message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid 0x${formatZxid(zxid)}`,
       });
-      this.#events.onSnapshotLoaded({ database, zxid, digest });
+      this.#events.onSnapshotLoaded({ database, zxid, digest, completeZxid, bytes: size });
     }).start();
   }
 

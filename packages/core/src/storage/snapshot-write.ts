@@ -13,17 +13,19 @@ import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
-import { snapshotName, unfinishedSnapshotName } from './file-names.ts';
+import { installingSnapshotName, snapshotName, unfinishedSnapshotName } from './file-names.ts';
 import { writeSeal, writeSnapshotHeader } from './snapshot-format.ts';
 
 export interface SnapshotWriteOptions {
   readonly snapshotDirectory: string;
   readonly digestEnabled: boolean;
+  /** True of a snapshot that is to replace the history: it gets the name under which it waits for that. */
+  readonly isToBeInstalled?: boolean;
 }
 
 export interface SnapshotWriteEvents {
   /** The snapshot is durable. */
-  onSnapshotWritten(zxid: Zxid): void;
+  onSnapshotWritten(zxid: Zxid, bytes: number): void;
   /** There is no snapshot; nothing is lost by that, the log has it all. */
   onSnapshotFailed(error: Error): void;
 }
@@ -61,7 +63,8 @@ export class SnapshotWrite {
     this.#database = database;
     this.#body = new SnapshotWriter(database);
     this.zxid = this.#body.zxid;
-    this.#path = `${options.snapshotDirectory}/${snapshotName(this.zxid)}`;
+    const name = options.isToBeInstalled === true ? installingSnapshotName(this.zxid) : snapshotName(this.zxid);
+    this.#path = `${options.snapshotDirectory}/${name}`;
     this.#unfinishedPath = `${options.snapshotDirectory}/${unfinishedSnapshotName(this.zxid)}`;
     this.#startedMs = ports.clock.monotonicMs();
   }
@@ -134,7 +137,7 @@ export class SnapshotWrite {
           if (syncError !== null) return this.#fail(syncError, null);
           const ms = this.#ports.clock.monotonicMs() - this.#startedMs;
           this.#ports.trace.emit({ kind: 'snapshot-written', file: this.#path, bytes: this.#position, ms });
-          this.#events.onSnapshotWritten(this.zxid);
+          this.#events.onSnapshotWritten(this.zxid, this.#position);
         });
       });
     });

@@ -27,7 +27,7 @@ function removeNames(disk: MemoryDisk, pattern: RegExp): void {
 describe('an empty directory', () => {
   it('gives an empty database, its snapshot and the epoch files, all durable before the start ends', () => {
     const host = new StorageHost().recover();
-    expect(host.summary).toEqual({ lastZxid: 0, snapshotZxid: 0, txns: 0, isNew: true });
+    expect(host.summary).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txns: 0, isNew: true });
     host.disk.crash('nothing');
     expect(host.disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.0']);
     expect(host.disk.peek(`${TEST_DIRECTORY}/currentEpoch`)).toEqual(Uint8Array.of(0x30));

@@ -10,24 +10,24 @@
  *
  * 1. They are delivered in ascending order of their zxids, each checked against its checksum.
  * 2. Within an epoch none is missing between two of them, nor between `after` and the first: otherwise it stops with a
- *    fault. Where the epoch changes, the number of txns before is unknown; a first counter other than 1 is reported.
+ *    fault. Where the epoch changes, the number of txns before is unknown. A first counter other than 1 is a fault in an
+ *    ensemble, whose leaders begin with 1, and is reported otherwise.
  * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In an
  *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
  */
-import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
-import { ADLER_START, adler32 } from './adler32.ts';
 import type { ZxidFile } from './file-names.ts';
 import { judgeLogTail } from './log-damage.ts';
 import {
-  END_OF_ENTRY,
   ENTRY_FRAME_BYTES,
   ENTRY_HEAD_BYTES,
   ENTRY_PAYLOAD_BYTES_MIN,
   entryZxidAt,
   faultOfLogHeader,
   isCutLogHeader,
+  isWholeEntry,
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
 } from './log-format.ts';
@@ -40,6 +40,8 @@ export interface TxnLogReaderOptions {
   readonly files: readonly ZxidFile[];
   /** Entries up to this zxid are not delivered. */
   readonly after: Zxid;
+  /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
+  readonly isEnsemble: boolean;
 }
 
 export interface TxnLogReaderEvents {
@@ -50,6 +52,8 @@ export interface TxnLogReaderEvents {
    * @returns false when the payload is no txn that this version knows; then a fault follows
    */
   onTxn(payload: JuteReader): boolean;
+  /** A file has been read: up to `bytes` it holds header and entries. */
+  onLogFileRead(file: ZxidFile, bytes: number): void;
   /** Everything has been delivered and is durable; a torn tail has been cut, durably too. */
   onLogRead(): void;
   /** The log cannot be trusted: which file, where, why and what to do. Nothing follows. */
@@ -83,6 +87,9 @@ export class TxnLogReader {
   #bytesAt = 0;
   #tail: LogTailCollector | null = null;
   #isProbed = false;
+  /** Position in its file of the entry that is being delivered. */
+  #entryAt = 0;
+  #entryZxid: Zxid = ZXID_NONE;
   /** Zxid of the last entry read, or what stands for it before the first. */
   #lastZxid: Zxid;
 
@@ -95,6 +102,11 @@ export class TxnLogReader {
 
   start(): void {
     this.#openNext();
+  }
+
+  /** The zxid of the entry that is being delivered, and where it stands; for `onTxn`. */
+  entryAt(): { readonly zxid: Zxid; readonly fileIndex: number; readonly position: number } {
+    return { zxid: this.#entryZxid, fileIndex: this.#fileIndex, position: this.#entryAt };
   }
 
   get #isLastFile(): boolean {
@@ -223,7 +235,7 @@ export class TxnLogReader {
       const entryEnd = at + length + ENTRY_FRAME_BYTES;
       if (isPlausible && this.#bytesAt + entryEnd <= this.#size) {
         if (entryEnd > bytes.length) break;
-        if (isWhole(bytes, at, length)) {
+        if (isWholeEntry(bytes, at, length)) {
           if (!this.#deliver(bytes, at, length)) return false;
           at = entryEnd;
           continue;
@@ -263,11 +275,17 @@ export class TxnLogReader {
       return false;
     }
     if (epochOf(zxid) !== epochOf(this.#lastZxid) && counterOf(zxid) !== 1) {
+      if (this.#options.isEnsemble) {
+        this.#fault(position, `epoch ${epochOf(zxid)} begins with zxid 0x${formatZxid(zxid)}, ${this.#gapText()}`);
+        return false;
+      }
       this.#ports.trace.emit({
         kind: 'warning',
         message: `${this.#path}: epoch ${epochOf(zxid)} begins with zxid 0x${formatZxid(zxid)} instead of counter 1`,
       });
     }
+    this.#entryAt = position;
+    this.#entryZxid = zxid;
     const payloadAt = at + ENTRY_HEAD_BYTES;
     this.#jute.reset(bytes, payloadAt, payloadAt + length);
     if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
@@ -310,6 +328,7 @@ export class TxnLogReader {
     const { position } = tail;
     const judgement = judgeLogTail(tail.collected());
     const hasHeader = position >= LOG_HEADER_BYTES;
+    this.#events.onLogFileRead(this.#options.files[this.#fileIndex]!, hasHeader ? position : 0);
     if (judgement.kind === 'end' && hasHeader) {
       this.#makeDurable(file);
       return;
@@ -403,13 +422,4 @@ export class TxnLogReader {
     this.#file = null;
     this.#events.onLogFault(new Error(`the log cannot be read and synced: ${error.message}`, { cause: error }));
   }
-}
-
-function isWhole(bytes: Uint8Array, at: number, length: number): boolean {
-  const end = at + ENTRY_HEAD_BYTES + length;
-  return (
-    bytes[end] === END_OF_ENTRY &&
-    getInt(bytes, at) === 0 &&
-    getInt(bytes, at + 4) >>> 0 === adler32(ADLER_START, bytes, at + ENTRY_HEAD_BYTES, end)
-  );
 }

@@ -18,7 +18,15 @@ import { assert } from '../assert.ts';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import type { Durable } from './durable.ts';
 import { logName } from './file-names.ts';
-import { LOG_HEADER_BYTES, logHeader, paddedLogSize, writeLogEntry } from './log-format.ts';
+import { LogFiles } from './log-files.ts';
+import {
+  LOG_HEADER_BYTES,
+  logHeader,
+  paddedLogSize,
+  payloadZxid,
+  writeLogEntry,
+  writeLogPayload,
+} from './log-format.ts';
 
 /** Bytes after which a batch takes no further entry. */
 export const BATCH_BYTES_MAX: number = 4 * 1024 * 1024;
@@ -63,6 +71,7 @@ export class TxnLog {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
   readonly #options: TxnLogOptions;
   readonly #events: TxnLogEvents;
+  readonly #files: LogFiles;
 
   #collecting: Batch = new Batch();
   /** Full batches, oldest first; only a disk much slower than the writers lets one wait here. */
@@ -79,26 +88,52 @@ export class TxnLog {
   #isFailed = false;
   #isClosing = false;
 
-  constructor(ports: Pick<Ports, 'disk' | 'clock' | 'trace'>, options: TxnLogOptions, events: TxnLogEvents) {
+  /** @param files is told of the files that are begun and of what they hold */
+  constructor(
+    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
+    options: TxnLogOptions,
+    events: TxnLogEvents,
+    files: LogFiles = new LogFiles(),
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
+    this.#files = files;
+  }
+
+  /** True when everything that was appended is durable. */
+  get isIdle(): boolean {
+    return this.#inFlight === null && this.#waiting.length === 0 && this.#collecting.txns === 0;
   }
 
   /** Encodes a txn into the collecting batch. Zxids come in ascending order. @returns bytes of its entry */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
-    assert(!this.#isClosing, 'nothing is appended to a log that is closing');
     if (this.#isFailed) return 0;
+    const batch = this.#batchFor(header.zxid);
+    writeLogEntry(batch.writer, header, txn, treeDigest);
+    return batch.writer.position - batch.lastEntryAt;
+  }
+
+  /** The same for a txn that is bytes already: header, record and digest. They are copied. */
+  appendPayload(zxid: Zxid, payload: Uint8Array): number {
+    assert(payloadZxid(payload) === zxid, 'a payload begins with the header of its txn');
+    if (this.#isFailed) return 0;
+    const batch = this.#batchFor(zxid);
+    writeLogPayload(batch.writer, payload);
+    return batch.writer.position - batch.lastEntryAt;
+  }
+
+  /** The collecting batch, with the entry that begins where it ends now counted. */
+  #batchFor(zxid: Zxid): Batch {
+    assert(!this.#isClosing, 'nothing is appended to a log that is closing');
     if (this.#collecting.writer.position >= BATCH_BYTES_MAX) this.#setAside();
     const batch = this.#collecting;
-    if (batch.txns === 0) batch.firstZxid = header.zxid;
-    assert(batch.txns === 0 || header.zxid > batch.lastZxid, 'the zxids of a log ascend');
-    const start = batch.writer.position;
-    writeLogEntry(batch.writer, header, txn, treeDigest);
-    batch.lastEntryAt = start;
-    batch.lastZxid = header.zxid;
+    if (batch.txns === 0) batch.firstZxid = zxid;
+    assert(batch.txns === 0 || zxid > batch.lastZxid, 'the zxids of a log ascend');
+    batch.lastEntryAt = batch.writer.position;
+    batch.lastZxid = zxid;
     batch.txns++;
-    return batch.writer.position - start;
+    return batch;
   }
 
   /** Hands what has been collected to the disk, unless a batch is on its way. */
@@ -165,6 +200,7 @@ export class TxnLog {
     disk.create(path, (error, file) => {
       if (error !== null) return this.#fail(`create the log file ${path}`, error);
       this.#file = file;
+      this.#files.onStarted(batch.firstZxid, LOG_HEADER_BYTES);
       this.#position = LOG_HEADER_BYTES;
       this.#size = LOG_HEADER_BYTES;
       this.#grow(file, batch);
@@ -237,6 +273,7 @@ export class TxnLog {
     const syncMs = clock.monotonicMs() - this.#writeStartedMs;
     const { lastZxid, txns } = batch;
     this.#inFlight = null;
+    this.#files.onWritten(this.#position);
     batch.clear();
     // An exceptionally large batch gives its memory back.
     if (batch.writer.bytes.length <= 2 * BATCH_BYTES_MAX && this.#spare.length < 2) this.#spare.push(batch);

@@ -21,6 +21,7 @@ import { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
+import type { History } from '../zab/history.ts';
 
 export const TEST_DIRECTORY = '/data/version-2';
 
@@ -49,6 +50,12 @@ export class StorageHost {
   durable: Zxid = -1 as Zxid;
   failure: Error | null = null;
   isStopped = false;
+  history: History | null = null;
+  /** Epochs that have been told durable, in order. */
+  readonly epochs: string[] = [];
+  refusal: string | null = null;
+  installed = 0;
+  recovered = 0;
   /** Appended since the recovery and not durable yet. */
   #pending: AppendedTxn[] = [];
   /** All that was appended, applied: gives the digests. */
@@ -67,8 +74,11 @@ export class StorageHost {
     };
     const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
     this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, {
-      onRecovered: (database, summary) => {
+      onRecovered: (database, summary, history) => {
+        this.recovered++;
+        this.history = history;
         this.database = database;
+        this.#pending = [];
         this.summary = summary;
         this.durable = summary.lastZxid;
         this.#nextZxid = summary.lastZxid + 1;
@@ -80,6 +90,13 @@ export class StorageHost {
           this.database!.apply(header, txn, SILENT_EVENTS);
         }
       },
+      onEpochDurable: (name, epoch) => void this.epochs.push(`${name} ${epoch}`),
+      onTruncateRefused: (reason) => {
+        this.refusal = reason;
+      },
+      onSnapshotInstalled: () => {
+        this.installed++;
+      },
       onStorageFailed: (error) => {
         this.failure = error;
       },
@@ -90,8 +107,8 @@ export class StorageHost {
   }
 
   /** Starts and delivers until the recovery has ended. */
-  recover(): this {
-    this.storage.recover();
+  recover(options?: { readonly isHeld: boolean }): this {
+    this.storage.recover(options);
     while (this.database === null && this.failure === null && this.disk.deliver());
     return this;
   }

@@ -392,7 +392,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   #write(): JuteWriter {
-    if (this.#output.isEmpty) this.#host.onOutput(this);
+    if (this.#output.isEmpty) this.#host.onConnectionOutput(this);
     return this.#output.writer();
   }
 

@@ -30,7 +30,7 @@ export interface ConnectionHost {
   aclOf(aclId: number): readonly Acl[];
   decideConnect(request: ConnectRequest): ConnectDecision;
   /** The connection has output; `flush` is called at the end of the turn. */
-  onOutput(connection: ClientConnection): void;
+  onConnectionOutput(connection: ClientConnection): void;
   /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
   onHeldBack(connection: ClientConnection): void;
   onClosed(connection: ClientConnection): void;

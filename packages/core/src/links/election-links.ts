@@ -1,0 +1,215 @@
+/**
+ * The connections over which servers elect their leader: one between every two, whoever dials first.
+ *
+ *     start ──► listeners ──► handshakes ──┐
+ *                                          ├─► ElectionPeer, one per server ──► notifications
+ *     connectAll ──► dials ────────────────┘
+ *
+ * Each peer is dialled on its own, so one that swallows everything delays no other (ZOOKEEPER-2930, 3756). Whoever
+ * connects and does not say hello in time is dropped (ZOOKEEPER-3296), and so is who says something else.
+ *
+ * Connections outlive the election: they stand while this server leads or follows, so that a server that looks for the
+ * leader is answered.
+ */
+import type { ElectionHello, ElectionNotification, Member, Membership } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents, Trace } from '../ports.ts';
+import { ElectionListener } from './election-listener.ts';
+import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
+import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+
+export interface ElectionLinksHost {
+  readonly ports: { readonly network: Network; readonly clock: Clock; readonly random: Random };
+  readonly trace: Trace;
+}
+
+export interface ElectionLinksOptions {
+  readonly serverId: number;
+  /** Has this server as a member. */
+  readonly membership: Membership;
+  /**
+   * Milliseconds after which a dial that neither succeeds nor fails is given up, and a connection that has not said
+   * who it is (`zookeeper.cnxTimeout`); 5000 when left out.
+   */
+  readonly connectTimeoutMs?: number;
+}
+
+export interface ElectionLinksEvents {
+  /** A connection to a peer stands, perhaps in place of another. What is sent to it now leaves now. */
+  onPeerConnected(id: number): void;
+  /** The connection to a peer broke, or an attempt to make one failed. */
+  onPeerUnreachable(id: number): void;
+  onNotification(from: number, notification: ElectionNotification): void;
+}
+
+const CONNECT_TIMEOUT_MS = 5000;
+/** Connections that have not said who they are; of more, the oldest are dropped. */
+const HANDSHAKES_MAX = 256;
+/** Servers outside the membership that are known at once: they are joining it, or a stranger pretends that they do. */
+const OUTSIDERS_MAX = 64;
+
+export class ElectionLinks implements ElectionStreamOwner {
+  readonly #options: ElectionLinksOptions;
+  readonly #clock: Clock;
+  readonly #trace: Trace;
+  readonly #connectTimeoutMs: number;
+  readonly #peerHost: ElectionPeerHost;
+  readonly #listeners: readonly ElectionListener[];
+  readonly #members: ReadonlyMap<number, Member>;
+  readonly #peers = new Map<number, ElectionPeer>();
+  /** Connections that have not said who they are, the oldest first, and until when they may. */
+  readonly #handshakes = new Map<ElectionStream, number>();
+  #isStopped = false;
+
+  constructor(host: ElectionLinksHost, options: ElectionLinksOptions, events: ElectionLinksEvents) {
+    const { network, clock, random } = host.ports;
+    this.#options = options;
+    this.#clock = clock;
+    this.#trace = host.trace;
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    this.#members = new Map(options.membership.members.map((member) => [member.serverId, member]));
+    const self = this.#members.get(options.serverId);
+    assert(self !== undefined, 'a server is a member of its ensemble');
+    const ownAddresses = electionEndpointsOf(self);
+    this.#listeners = ownAddresses.map(
+      (at) => new ElectionListener({ network, clock, trace: host.trace }, at, (stream) => this.#accept(stream)),
+    );
+    this.#peerHost = {
+      network,
+      clock,
+      random,
+      serverId: options.serverId,
+      ownAddresses,
+      connectTimeoutMs: this.#connectTimeoutMs,
+      onPeerConnected: (id) => this.#tell(() => events.onPeerConnected(id)),
+      onPeerUnreachable: (id) => {
+        this.#tell(() => events.onPeerUnreachable(id));
+        this.#maybeForget(id);
+      },
+      onNotification: (from, notification) => this.#tell(() => events.onNotification(from, notification)),
+    };
+  }
+
+  /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
+  nextDeadlineMs(): number {
+    let atMs = Number.POSITIVE_INFINITY;
+    for (const listener of this.#listeners) atMs = Math.min(atMs, listener.nextDeadlineMs);
+    for (const peer of this.#peers.values()) atMs = Math.min(atMs, peer.nextDeadlineMs);
+    for (const untilMs of this.#handshakes.values()) return Math.min(atMs, untilMs);
+    return atMs;
+  }
+
+  /** Begins to listen. */
+  start(): void {
+    for (const listener of this.#listeners) listener.start();
+  }
+
+  /** Dials every voter that is not connected, now and until it is: this server looks for a leader. */
+  connectAll(): void {
+    if (this.#isStopped) return;
+    for (const { serverId, role } of this.#members.values()) {
+      if (role === 'participant' && serverId !== this.#options.serverId) this.#peer(serverId).connect();
+    }
+  }
+
+  /** Only the newest notification waits for a peer that cannot take it yet; one that is not connected is dialled. */
+  send(to: number, notification: ElectionNotification): void {
+    if (this.#isStopped || to === this.#options.serverId) return;
+    if (this.#members.has(to)) this.#peer(to).send(notification);
+    else this.#peers.get(to)?.send(notification);
+  }
+
+  onTick(): void {
+    for (const listener of this.#listeners) listener.onTick();
+    for (const peer of [...this.#peers.values()]) peer.onTick();
+    const nowMs = this.#clock.monotonicMs();
+    for (const [stream, untilMs] of this.#handshakes) {
+      if (nowMs < untilMs) break;
+      this.#refuse(stream, `it has not said who it is within ${this.#connectTimeoutMs} ms`);
+    }
+  }
+
+  /** Closes everything; nothing is told any more. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const listener of this.#listeners) listener.stop();
+    for (const stream of this.#handshakes.keys()) stream.close();
+    this.#handshakes.clear();
+    for (const peer of this.#peers.values()) peer.stop();
+    this.#peers.clear();
+  }
+
+  #tell(tell: () => void): void {
+    if (!this.#isStopped) tell();
+  }
+
+  #peer(id: number): ElectionPeer {
+    const known = this.#peers.get(id);
+    if (known !== undefined) return known;
+    const member = this.#members.get(id);
+    const peer = new ElectionPeer(id, member === undefined ? [] : electionEndpointsOf(member), this.#peerHost);
+    this.#peers.set(id, peer);
+    return peer;
+  }
+
+  /** Somebody outside the membership is known only for as long as it is connected. */
+  #maybeForget(id: number): void {
+    if (!this.#members.has(id) && this.#peers.get(id)?.isIdle === true) this.#peers.delete(id);
+  }
+
+  /* --------------------------------------------------------------------------- connections of others ---- */
+
+  #accept(stream: ByteStream): StreamEvents {
+    const accepted = new ElectionStream(stream, true, this);
+    if (this.#isStopped) {
+      accepted.close();
+      return accepted;
+    }
+    if (this.#handshakes.size >= HANDSHAKES_MAX) {
+      const [oldest] = this.#handshakes.keys();
+      this.#refuse(oldest!, `it has not said who it is, and ${HANDSHAKES_MAX} others have not either`);
+    }
+    this.#handshakes.set(accepted, this.#clock.monotonicMs() + this.#connectTimeoutMs);
+    return accepted;
+  }
+
+  onHello(stream: ElectionStream, { serverId, addresses }: ElectionHello): void {
+    this.#handshakes.delete(stream);
+    const refusal = this.#findRefusal(serverId);
+    if (serverId === null || refusal !== null) {
+      this.#refuse(stream, refusal ?? 'it does not tell its id, as observers before 3.5');
+    } else if (serverId > this.#options.serverId) {
+      this.#peer(serverId).adopt(stream);
+    } else {
+      stream.close();
+      this.#peer(serverId).dialBack(addresses);
+      this.#maybeForget(serverId);
+    }
+  }
+
+  #findRefusal(serverId: number | null): string | null {
+    if (serverId === this.#options.serverId) return `it says that it is server ${serverId}, which is this one`;
+    if (serverId === null || this.#members.has(serverId) || this.#peers.has(serverId)) return null;
+    const outsiders = [...this.#peers.keys()].filter((id) => !this.#members.has(id)).length;
+    return outsiders < OUTSIDERS_MAX ? null : `${outsiders} servers that are no members are connected already`;
+  }
+
+  #refuse(stream: ElectionStream, reason: string): void {
+    this.#handshakes.delete(stream);
+    stream.close();
+    this.#trace.emit({ kind: 'connection-refused', remote: stream.remote, reason: `on the election port: ${reason}` });
+  }
+
+  onNotification(_stream: ElectionStream, _notification: ElectionNotification): void {}
+
+  onRoom(_stream: ElectionStream): void {}
+
+  /** A connection that never said who it is has ended, or was ended for what it said. */
+  onStreamClosed(stream: ElectionStream, reason: string): void {
+    if (this.#handshakes.has(stream)) this.#refuse(stream, reason);
+  }
+}
+
+function electionEndpointsOf({ addresses }: Member): readonly Endpoint[] {
+  return addresses.map(({ host, electionPort }) => ({ host, port: electionPort }));
+}

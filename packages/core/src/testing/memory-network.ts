@@ -1,0 +1,340 @@
+import type {
+  ByteStream,
+  Clock,
+  ConnectEvents,
+  Endpoint,
+  ListenEvents,
+  Network,
+  PeerAddress,
+  Random,
+  StreamEvents,
+} from '../ports.ts';
+
+/** A sequence of numbers that looks random and is the same for the same seed (xorshift). */
+export class TestRandom implements Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed ^ 0x9e3779b9) >>> 0 || 1;
+    for (let i = 0; i < 8; i++) this.uint32();
+  }
+
+  uint32(): number {
+    let x = this.#state;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    this.#state = x >>> 0;
+    return this.#state;
+  }
+
+  /** 0 … count − 1 */
+  below(count: number): number {
+    return Math.floor((this.uint32() / 2 ** 32) * count);
+  }
+}
+
+export interface MemoryNetworkOptions {
+  /** Milliseconds that anything takes to arrive, at most. */
+  readonly delayMaxMs: number;
+  /** Largest piece in which bytes arrive; every piece has a random length up to it. */
+  readonly chunkBytesMax: number;
+  /** Bytes that are under way before more are queued at the sender. */
+  readonly windowBytes: number;
+}
+
+const DEFAULTS: MemoryNetworkOptions = { delayMaxMs: 5, chunkBytesMax: 100, windowBytes: 64 * 1024 };
+
+interface Happening {
+  readonly atMs: number;
+  readonly number: number;
+  readonly happen: () => void;
+}
+
+/**
+ * Hosts and streams between them, on virtual time: the port `Network` for tests of whatever talks over streams.
+ *
+ * Nothing happens but by `step`, so a run with the same seed is the same run. Bytes that a stream has not taken are
+ * looked at when they leave: whoever writes to them too early is found out.
+ */
+export class MemoryNetwork {
+  nowMs = 1_000_000;
+  readonly random: TestRandom;
+  readonly options: MemoryNetworkOptions;
+  readonly clock: Clock = { monotonicMs: () => this.nowMs, wallMs: () => this.nowMs };
+  readonly streams: Set<MemoryStream> = new Set();
+  /** Endpoints where nobody can listen for now, as `host:port`. */
+  readonly unlistenable: Set<string> = new Set();
+  /** Pairs of hosts, as `source>target`, between which everything is lost without a word. */
+  readonly blackHoles: Set<string> = new Set();
+  /** Every attempt to connect, as `source>host:port`. */
+  readonly dials: string[] = [];
+  readonly #listeners = new Map<string, { readonly host: string; readonly events: ListenEvents }>();
+  #happenings: Happening[] = [];
+  #count = 0;
+
+  constructor(seed: number, options: Partial<MemoryNetworkOptions> = {}) {
+    this.random = new TestRandom(seed);
+    this.options = { ...DEFAULTS, ...options };
+  }
+
+  /** The port of one host. */
+  portOf(host: string): Network {
+    return {
+      listen: (at, events) => this.#listen(host, at, events),
+      connect: (to, events) => this.#connect(host, to, events),
+    };
+  }
+
+  get nextEventMs(): number {
+    return this.#happenings.reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
+  }
+
+  /** Lets the next thing happen. @returns false when nothing is under way */
+  step(): boolean {
+    let next: Happening | undefined;
+    for (const one of this.#happenings) {
+      if (next === undefined || one.atMs < next.atMs || (one.atMs === next.atMs && one.number < next.number))
+        next = one;
+    }
+    if (next === undefined) return false;
+    this.#happenings = this.#happenings.filter((one) => one !== next);
+    this.nowMs = Math.max(this.nowMs, next.atMs);
+    next.happen();
+    return true;
+  }
+
+  /** Lets everything happen that is under way, and what comes of it. */
+  settle(): void {
+    while (this.step());
+  }
+
+  later(happen: () => void, delayMs: number = this.random.below(this.options.delayMaxMs + 1)): void {
+    this.#happenings.push({ atMs: this.nowMs + delayMs, number: this.#count++, happen });
+  }
+
+  /** Two ends that are connected; what they tell comes once `events` are set. */
+  makePair(source: string, target: Endpoint): readonly [MemoryStream, MemoryStream] {
+    const here = new MemoryStream(this, source, addressOf(target.host, target.port));
+    const there = new MemoryStream(this, target.host, addressOf(source, 40_000 + this.#count++));
+    here.join(there);
+    there.join(here);
+    this.streams.add(here).add(there);
+    return [here, there];
+  }
+
+  /** Streams between the hosts break, and both ends hear of it. */
+  breakStreams(a: string, b: string): void {
+    for (const stream of [...this.streams]) {
+      const { host } = stream.remote;
+      if ((stream.host === a && host === b) || (stream.host === b && host === a)) stream.reset();
+    }
+  }
+
+  /** The host is gone: it hears nothing more, and the others hear that their streams are reset, unless `isSilent`. */
+  crash(host: string, isSilent = false): void {
+    for (const [place, listener] of this.#listeners) if (listener.host === host) this.#listeners.delete(place);
+    for (const stream of [...this.streams]) if (stream.host === host) stream.vanish(isSilent);
+  }
+
+  isSwallowed(source: string, target: string): boolean {
+    return this.blackHoles.has(`${source}>${target}`);
+  }
+
+  #listen(host: string, at: Endpoint, events: ListenEvents): { close(): void } {
+    const place = `${at.host}:${at.port}`;
+    const listener = { host, events };
+    let isClosed = false;
+    this.later(() => {
+      if (isClosed) return;
+      if (this.unlistenable.has(place) || this.#listeners.has(place)) {
+        events.onListenFailed('EADDRINUSE');
+        return;
+      }
+      this.#listeners.set(place, listener);
+      events.onListening();
+    }, 0);
+    return {
+      close: () => {
+        isClosed = true;
+        if (this.#listeners.get(place) === listener) this.#listeners.delete(place);
+      },
+    };
+  }
+
+  #connect(source: string, to: Endpoint, events: ConnectEvents): { cancel(): void } {
+    const place = `${to.host}:${to.port}`;
+    this.dials.push(`${source}>${place}`);
+    let isCancelled = false;
+    this.later(() => {
+      if (isCancelled || this.isSwallowed(source, to.host) || this.isSwallowed(to.host, source)) return;
+      const listener = this.#listeners.get(place);
+      if (listener === undefined) {
+        this.later(() => {
+          if (!isCancelled) events.onConnectFailed('refused');
+        });
+        return;
+      }
+      const [here, there] = this.makePair(source, to);
+      there.open(listener.events.onAccepted(there));
+      this.later(() => {
+        if (isCancelled) here.destroy();
+        else if (here.isClosed) events.onConnectFailed('reset');
+        else here.open(events.onConnected(here));
+      });
+    });
+    return {
+      cancel: () => {
+        isCancelled = true;
+      },
+    };
+  }
+}
+
+/** One end of a stream. */
+export class MemoryStream implements ByteStream {
+  readonly host: string;
+  readonly remote: PeerAddress;
+  isClosed = false;
+  readonly #network: MemoryNetwork;
+  #peer: MemoryStream | null = null;
+  #events: StreamEvents | null = null;
+  /** What has been written and has not arrived, oldest first. */
+  #outgoing: Uint8Array[] = [];
+  #outgoingBytes = 0;
+  #isDrainOwed = false;
+  #isMoving = false;
+  #isEnding = false;
+  #isPaused = false;
+
+  constructor(network: MemoryNetwork, host: string, remote: PeerAddress) {
+    this.#network = network;
+    this.host = host;
+    this.remote = remote;
+  }
+
+  get queuedBytes(): number {
+    return this.isClosed ? 0 : Math.max(0, this.#outgoingBytes - this.#network.options.windowBytes);
+  }
+
+  join(peer: MemoryStream): void {
+    this.#peer = peer;
+  }
+
+  open(events: StreamEvents): void {
+    this.#events = events;
+    if (this.isClosed) this.#tellClosed('reset by peer');
+    else this.#peer?.move();
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.isClosed || this.#isEnding) return;
+    this.#outgoingBytes += bytes.length;
+    if (this.queuedBytes > 0) this.#isDrainOwed = true;
+    this.#outgoing.push(this.queuedBytes > 0 ? bytes : bytes.slice());
+    this.move();
+  }
+
+  end(): void {
+    this.#isEnding = true;
+    this.move();
+  }
+
+  destroy(): void {
+    this.reset();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#peer?.move();
+  }
+
+  /** Breaks; both ends are told. */
+  reset(): void {
+    const peer = this.#peer;
+    this.#close('closed by this server');
+    peer?.breakOff('reset by peer');
+  }
+
+  /** The host of this end is gone. */
+  vanish(isSilent: boolean): void {
+    const peer = this.#peer;
+    this.#events = null;
+    this.isClosed = true;
+    this.#network.streams.delete(this);
+    if (!isSilent) peer?.breakOff('reset by peer');
+  }
+
+  breakOff(reason: string): void {
+    this.#network.later(() => this.#close(reason));
+  }
+
+  /** Lets a piece arrive, and then the next. */
+  move(): void {
+    if (this.#isMoving || this.isClosed || (this.#outgoing.length === 0 && !this.#isEnding)) return;
+    this.#isMoving = true;
+    this.#network.later(() => {
+      this.#isMoving = false;
+      const peer = this.#peer;
+      if (this.isClosed || peer === null || this.#network.isSwallowed(this.host, peer.host)) return;
+      if (peer.isClosed) {
+        this.#close('reset by peer');
+        return;
+      }
+      if (peer.#events === null || peer.#isPaused) return;
+      const piece = this.#takePiece();
+      if (piece === null) {
+        peer.#close('closed by peer');
+        this.#close('closed by this server');
+        return;
+      }
+      peer.#events.onBytes(piece);
+      this.#maybeDrain();
+      this.move();
+    });
+  }
+
+  #takePiece(): Uint8Array | null {
+    const first = this.#outgoing[0];
+    if (first === undefined) return null;
+    const { random, options } = this.#network;
+    const length = Math.min(first.length, 1 + random.below(options.chunkBytesMax));
+    const piece = first.slice(0, length);
+    this.#outgoingBytes -= length;
+    if (length === first.length) this.#outgoing.shift();
+    else this.#outgoing[0] = first.subarray(length);
+    return piece;
+  }
+
+  #maybeDrain(): void {
+    if (!this.#isDrainOwed || this.queuedBytes > 0) return;
+    this.#isDrainOwed = false;
+    // Whoever wrote these bytes may use their memory again.
+    this.#outgoing = this.#outgoing.map((bytes) => bytes.slice());
+    this.#network.later(() => {
+      if (!this.isClosed) this.#events?.onDrain();
+    }, 0);
+  }
+
+  #close(reason: string): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.#outgoing = [];
+    this.#network.streams.delete(this);
+    if (this.#events !== null) this.#network.later(() => this.#tellClosed(reason), 0);
+  }
+
+  #tellClosed(reason: string): void {
+    const events = this.#events;
+    this.#events = null;
+    events?.onClosed(reason);
+  }
+}
+
+function addressOf(host: string, port: number): PeerAddress {
+  return { ip: new Uint8Array([10, 0, 0, 1]), host, port };
+}

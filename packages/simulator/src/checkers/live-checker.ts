@@ -206,7 +206,7 @@ export class LiveChecker {
         return;
       case 'committed':
         if (ghost.role === 'leading') this.#commit(ghost, event.zxid);
-        this.#durability.onKnownCommitted(ghost, event.zxid);
+        if (event.zxid % 0x100000000 !== 0) this.#durability.onKnownCommitted(ghost, event.zxid);
         return;
       case 'session-created':
       case 'session-resumed':
@@ -259,7 +259,8 @@ export class LiveChecker {
 
   /** A leader commits, by whatever sign it shows first. */
   #commit(leader: ServerGhost, zxid: number): void {
-    if (zxid <= this.#cluster.committed.last) return;
+    // (epoch, 0) names the epoch and no txn.
+    if (zxid <= this.#cluster.committed.last || zxid % 0x100000000 === 0) return;
     this.#streams.onCommitted(leader, zxid);
     this.#broadcast.onCommitted(leader, zxid);
   }

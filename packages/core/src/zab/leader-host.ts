@@ -15,6 +15,11 @@ export type LinkId = number;
  * What a leader asks of its host. An effect returns at once; what comes of it is an event.
  *
  * Everything sent over one link arrives in the order in which it was sent, a snapshot included, until the link closes.
+ * After each turn in which something was sent over it, `onLearnerRoom` follows, as soon as little of that waits to leave.
+ *
+ * While `established`, `committed`, `synced`, `requested`, `revalidated` and `touched` run, the host may call `propose`,
+ * `nextZxid` and `sync`, and send over links; no effect calls anything else of the leader's. `propose` in its turn asks
+ * for `append` and `sendProposal` only, and `sync` for nothing.
  */
 export interface LeaderEffects {
   send(link: LinkId, packet: Exclude<LeaderPacket, UnknownPacket>): void;
@@ -25,28 +30,38 @@ export interface LeaderEffects {
   /** SNAP with the zxid that is applied now, and the database; what is sent afterwards follows it. */
   sendSnapshot(link: LinkId): void;
   /**
-   * Reads the log from the disk, up to a limit of the host's; `onHistoryRead` follows. A log that does not reach back
-   * without a gap gives nothing.
+   * Reads the log from the disk, up to a limit of the host's; `onHistoryRead` follows.
+   *
+   * The first entry is the last one that is not later than `from`, and when `from` is 0 the first txn that there ever
+   * was; the last one is not later than `upTo`, and later than `from` if there is such a txn. Nothing is given when the log does not reach back so far, when it has a
+   * gap on the way (where a snapshot was installed), or when a snapshot is cheaper.
    */
-  readHistory(link: LinkId, after: Zxid, upTo: Zxid): void;
+  readHistory(link: LinkId, from: Zxid, upTo: Zxid): void;
   /** Ends a connection; `onLearnerClosed` does not follow. */
   closeLearner(link: LinkId, reason: string): void;
   /** Durable under its name once `onEpochDurable` is told. */
   writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void;
   /** Into the log; durable once `onLogSynced` is told. */
   append(zxid: Zxid, payload: Uint8Array): void;
+  /** A learner begins to catch up: it was at `from`, and the history that it is sent begins behind `zxid`. For people. */
+  synchronizing(serverId: number, mode: 'diff' | 'trunc' | 'snap', from: Zxid, zxid: Zxid): void;
+  /** A learner has acknowledged NEWLEADER: it has the history up to `zxid`. For people. */
+  synchronized(serverId: number, zxid: Zxid): void;
   /** The quorum has synchronized: the whole history is committed, clients may be served and txns proposed. */
   established(epoch: number, history: Committed<Zxid>): void;
-  /** Everything up to here is committed, and durable here: it may be applied and answered. */
+  /** Everything up to here is committed, and durable here: it may be applied and answered. Ascending. */
   committed(watermark: Committed<Zxid>): void;
-  /** Every ticket up to this one is answered. */
+  /** Every ticket up to this one is answered. `committed` has been told of everything that was proposed before it. */
   synced(ticket: number): void;
-  /** A learner's client asks for a write, a sync, a session or its end. */
+  /** A learner's client asks for a write, a sync, a session or its end. The last effect of its event. */
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void;
-  /** A learner's client wants to go on with its session; answered by a packet over the same link. */
+  /** A learner's client wants to go on with its session; answered by a packet over the same link. The last effect. */
   revalidated(link: LinkId, serverId: number, request: RevalidateRequestPacket): void;
-  /** A learner has heard of these sessions. */
+  /** A learner has heard of these sessions. The last effect of its event. */
   touched(sessions: readonly SessionTimeout[]): void;
-  /** This server leads no more. Told once, as the last effect. */
+  /**
+   * This server leads no more. Told once, as the last effect: the leader asks for nothing afterwards and ignores every
+   * event. The host closes the links, after what has been sent over them has left: HANDOVER may be among it.
+   */
   stepDown(reason: string): void;
 }

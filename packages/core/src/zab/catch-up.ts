@@ -1,0 +1,120 @@
+/**
+ * Sends a learner the history that it lacks, piece by piece, as its link has room: from the log on the disk as long as
+ * the memory does not reach back so far, then from memory.
+ *
+ *     P ──────── disk ──────── floor ──────── memory ──────── committed
+ *        readHistory, in batches     256 txns or 256 KiB at a time
+ *
+ * Nothing of it is kept for the learner, however far it is behind and however slow it is.
+ */
+import { formatZxid, PacketType, type Zxid } from '@meerkat/protocol';
+import type { HistoryEntry } from './history.ts';
+import type { LeaderEffects } from './leader-host.ts';
+import { type LearnerPeer, PeerState } from './learner-peer.ts';
+import { chooseFromDisk, chooseSync, findGap, type SyncStart } from './learner-sync.ts';
+import type { Proposals } from './proposals.ts';
+import { isNext } from './recent-log.ts';
+
+/** History that is sent from memory before the link is to have room again: txns, and bytes of them. */
+const BATCH_TXNS = 256;
+const BATCH_BYTES = 256 * 1024;
+
+/**
+ * What a step has led to: an event is awaited; everything that is committed has been sent; or the log has a gap and the
+ * connection is of no use, because what was sent cannot be taken back.
+ */
+export type CatchUpStep = 'under way' | 'complete' | 'gap';
+
+export class CatchUp {
+  readonly #proposals: Proposals;
+  readonly #effects: LeaderEffects;
+  /** Learners that came upon a gap while they caught up: next time they are sent a snapshot. */
+  readonly #needSnapshot = new Set<number>();
+
+  constructor(proposals: Proposals, effects: LeaderEffects) {
+    this.#proposals = proposals;
+    this.#effects = effects;
+  }
+
+  start(peer: LearnerPeer): CatchUpStep {
+    if (this.#needSnapshot.delete(peer.serverId)) return this.#begin(peer, { mode: 'snap' });
+    const start = chooseSync(peer.lastZxid, this.#proposals.log, this.#proposals.committed);
+    return start === null ? this.#read(peer, peer.lastZxid) : this.#begin(peer, start);
+  }
+
+  /** The link has room for the next piece. */
+  onRoom(peer: LearnerPeer): CatchUpStep {
+    return this.#stream(peer);
+  }
+
+  /** @param entries from the last one that is not later than what was asked for; none when there is no such history */
+  onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): CatchUpStep {
+    if (!peer.isStarted) {
+      const start = chooseFromDisk(peer.lastZxid, entries);
+      this.#tellStart(peer, start);
+      if (start.mode === 'snap') return 'under way';
+    }
+    const news = entries.filter(({ zxid }) => zxid > peer.sent);
+    const [next] = news;
+    // The memory reaches back so far by now, or as before with nothing in between.
+    if (next === undefined && peer.sent >= this.#proposals.log.floor) return this.#stream(peer);
+    const isContinued = next !== undefined && (news.length < entries.length || isNext(peer.sent, next.zxid));
+    if (!isContinued || findGap(entries) >= 0) {
+      this.#needSnapshot.add(peer.serverId);
+      return 'gap';
+    }
+    peer.state = PeerState.streaming;
+    for (const entry of news) this.#send(peer, entry);
+    return 'under way';
+  }
+
+  #begin(peer: LearnerPeer, start: SyncStart): CatchUpStep {
+    this.#tellStart(peer, start);
+    return start.mode === 'snap' ? 'under way' : this.#stream(peer);
+  }
+
+  #tellStart(peer: LearnerPeer, start: SyncStart): void {
+    const { applied, committed } = this.#proposals;
+    peer.state = PeerState.streaming;
+    peer.isStarted = true;
+    peer.sent = start.mode === 'snap' ? applied : start.from;
+    this.#effects.synchronizing(peer.serverId, start.mode, peer.lastZxid, peer.sent);
+    if (start.mode === 'snap') this.#effects.sendSnapshot(peer.link);
+    else if (start.mode === 'trunc') this.#effects.send(peer.link, { type: PacketType.trunc, zxid: start.from });
+    else this.#effects.send(peer.link, { type: PacketType.diff, zxid: committed });
+  }
+
+  #stream(peer: LearnerPeer): CatchUpStep {
+    const { log, committed } = this.#proposals;
+    if (peer.sent < log.floor) return this.#read(peer, peer.sent);
+    peer.state = PeerState.streaming;
+    let bytes = 0;
+    let index = log.indexAfter(peer.sent);
+    for (let count = 0; index < log.length; index++, count++) {
+      const entry = log.at(index);
+      if (entry.zxid > committed) break;
+      if (count === BATCH_TXNS || bytes >= BATCH_BYTES) return 'under way';
+      bytes += entry.payload.length;
+      this.#send(peer, entry);
+    }
+    return 'complete';
+  }
+
+  #read(peer: LearnerPeer, from: Zxid): CatchUpStep {
+    peer.state = PeerState.reading;
+    this.#effects.readHistory(peer.link, from, this.#proposals.applied);
+    return 'under way';
+  }
+
+  /** Observers are sent the history as proposals too. */
+  #send(peer: LearnerPeer, { zxid, payload }: HistoryEntry): void {
+    this.#effects.sendProposal(peer.link, zxid, payload);
+    this.#effects.send(peer.link, { type: PacketType.commit, zxid });
+    peer.sent = zxid;
+  }
+}
+
+/** Why the connection of a learner that came upon a gap is closed. */
+export function describeGap(peer: LearnerPeer): string {
+  return `the log has a gap behind ${formatZxid(peer.sent)}: ${peer.name} needs a snapshot`;
+}

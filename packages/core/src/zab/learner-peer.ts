@@ -1,0 +1,104 @@
+import { Announcement, type LearnerInfoPacket, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import type { LinkId } from './leader-host.ts';
+
+/**
+ * How far a learner has come, in this order:
+ *
+ *     connected ── FOLLOWERINFO ──► identified ── LEADERINFO sent ──► informed ── ACKEPOCH ──► waiting
+ *        waiting ── it is the leader's turn ──► streaming ⇄ reading ── NEWLEADER sent ──► announced
+ *        announced ── ACK(NEWLEADER) ──► synchronized ── UPTODATE sent ──► serving
+ *
+ * From `announced` on it is sent what is proposed and committed, as it happens.
+ */
+export const PeerState = {
+  connected: 0,
+  identified: 1,
+  informed: 2,
+  /** Its ACKEPOCH is here; the quorum of them, or a commit, is not. */
+  waiting: 3,
+  /** It is sent history from memory as its link has room. */
+  streaming: 4,
+  /** The history that it needs is being read from the disk. */
+  reading: 5,
+  announced: 6,
+  synchronized: 7,
+  serving: 8,
+} as const;
+export type PeerState = (typeof PeerState)[keyof typeof PeerState];
+
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
+/** A learner at the other end of one connection, as its leader sees it. */
+export class LearnerPeer {
+  readonly link: LinkId;
+  state: PeerState = PeerState.connected;
+
+  /** Negative, and different for each, when the learner did not say who it is. */
+  serverId = -1;
+  /** It sent OBSERVERINFO: it acknowledges nothing and is sent INFORM. */
+  isObserver = false;
+  /** It follows, and is a voter: what it acknowledges counts. */
+  isVoter = false;
+  takesHandOver = false;
+  /** Its ACKEPOCH was counted. */
+  hasAckedEpoch = false;
+
+  /** Last zxid in its log, from ACKEPOCH. */
+  lastZxid: Zxid = ZXID_NONE;
+  /** It has DIFF, TRUNC or SNAP, and behind that the history up to `sent`. */
+  isStarted = false;
+  /** How far it has been sent the history. */
+  sent: Zxid = ZXID_NONE;
+  /** How far it has been sent commits; those behind wait for UPTODATE. */
+  committed: Zxid = ZXID_NONE;
+  /** What it holds durably, as far as it has said. */
+  acked: Zxid = ZXID_NONE;
+  /** The ping that it has answered last, as the number of its round. */
+  round = 0;
+
+  /** A proposal that it owes an acknowledgement, and since when that is watched. */
+  owed: Zxid = ZXID_NONE;
+  owedSinceMs = 0;
+
+  #heardMs: number;
+  #silenceMaxMs: number;
+
+  constructor(link: LinkId, nowMs: number, silenceMaxMs: number) {
+    this.link = link;
+    this.#heardMs = nowMs;
+    this.#silenceMaxMs = silenceMaxMs;
+  }
+
+  identify(info: LearnerInfoPacket, serverId: number, isInElectorate: boolean): void {
+    this.state = PeerState.identified;
+    this.serverId = serverId;
+    this.isObserver = info.type === PacketType.observerInfo;
+    this.isVoter = isInElectorate && !this.isObserver;
+    this.takesHandOver = (info.announces & Announcement.takesHandOver) !== 0;
+  }
+
+  /** Something is expected of it, and something else every so many milliseconds. */
+  expect(nowMs: number, silenceMaxMs: number): void {
+    this.#heardMs = nowMs;
+    this.#silenceMaxMs = silenceMaxMs;
+  }
+
+  /** It is the leader's turn: nothing is expected of it. */
+  expectNothing(): void {
+    this.#silenceMaxMs = NO_LIMIT;
+  }
+
+  /** It has sent something, or taken a part of what it was sent. */
+  onSignOfLife(nowMs: number): void {
+    this.#heardMs = nowMs;
+  }
+
+  isSilent(nowMs: number): boolean {
+    return nowMs - this.#heardMs > this.#silenceMaxMs;
+  }
+
+  /** For people: which learner this is. */
+  get name(): string {
+    return this.state === PeerState.connected ? 'a learner' : `learner ${this.serverId}`;
+  }
+}

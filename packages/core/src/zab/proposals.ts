@@ -1,0 +1,120 @@
+/**
+ * What a leader has proposed, who holds it durably, and what is therefore committed.
+ *
+ *     ──── applied ──────── committed ──────── lastProposed
+ *      told to the host │ a quorum has it │ outstanding
+ *
+ * 1. applied ≤ committed ≤ lastProposed, and none of them goes back.
+ * 2. committed is what a quorum of every configuration holds durably; whoever acknowledges a txn holds all before it,
+ *    so txns are committed in their order.
+ * 3. applied is committed and durable at the leader itself: memory is never ahead of the disk (ZOOKEEPER-4882).
+ * 4. Nothing is counted but acknowledgements of this epoch, by voters, of what was proposed.
+ */
+import { counterOf, epochOf, makeZxid, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { Electorate } from '../election/electorate.ts';
+import type { Durable } from '../storage/durable.ts';
+import type { Committed } from './committed.ts';
+import type { History } from './history.ts';
+import { QuorumWatermark } from './quorum-watermark.ts';
+import { RecentLog } from './recent-log.ts';
+
+export class Proposals {
+  /** Committed txns and, behind them, the outstanding ones. */
+  readonly log: RecentLog;
+  readonly #serverId: number;
+  readonly #acks: QuorumWatermark;
+  #epoch = -1;
+  #lastProposed: Zxid;
+  #committed: Zxid;
+  #durable: Zxid;
+  #applied: Zxid;
+
+  /** @param history the leader's own: committed as a whole once the epoch is established */
+  constructor(serverId: number, electorate: Electorate, history: History, commitLogCount: number) {
+    this.#serverId = serverId;
+    this.log = new RecentLog(history, commitLogCount);
+    this.#acks = new QuorumWatermark(electorate);
+    this.#lastProposed = history.lastZxid;
+    this.#committed = history.lastZxid;
+    this.#durable = history.lastZxid;
+    this.#applied = history.lastZxid;
+  }
+
+  /** (epoch, 0) when nothing has been proposed in this epoch. */
+  get lastProposed(): Zxid {
+    return this.#lastProposed;
+  }
+
+  /** The last txn there is, of this epoch or of the initial history. */
+  get lastTxn(): Zxid {
+    return this.log.last;
+  }
+
+  /** Before the epoch is established, the end of the initial history. */
+  get committed(): Zxid {
+    return this.#committed;
+  }
+
+  get applied(): Zxid {
+    return this.#applied;
+  }
+
+  /** From here on zxids are of this epoch. */
+  beginEpoch(epoch: number): void {
+    assert(epoch > epochOf(this.#lastProposed), 'a new epoch is later than the whole history');
+    this.#epoch = epoch;
+    this.#lastProposed = makeZxid(epoch, 0);
+  }
+
+  /** The initial history, which is committed when a quorum has acknowledged NEWLEADER. */
+  commitHistory(): Committed<Zxid> {
+    return this.#applied as Committed<Zxid>;
+  }
+
+  propose(zxid: Zxid, payload: Uint8Array): void {
+    assert(zxid === this.#lastProposed + 1, 'a proposal takes the next zxid');
+    this.log.push({ zxid, payload });
+    this.#lastProposed = zxid;
+  }
+
+  /** A server holds everything up to `zxid` durably. What is not of this epoch, or not proposed, counts for nothing. */
+  acknowledge(serverId: number, zxid: Zxid): void {
+    if (!this.isOutstandingOrCommitted(zxid)) return;
+    this.#acks.raise(serverId, zxid);
+  }
+
+  /** True of a txn that this leader has proposed. */
+  isOutstandingOrCommitted(zxid: Zxid): boolean {
+    return epochOf(zxid) === this.#epoch && counterOf(zxid) > 0 && zxid <= this.#lastProposed;
+  }
+
+  /** The connection of a server is gone, and its acknowledgements count no more; what is committed stays so. */
+  forget(serverId: number): void {
+    this.#acks.forget(serverId);
+  }
+
+  onLogSynced(durable: Durable<Zxid>): void {
+    assert(durable >= this.#durable, 'the log does not forget');
+    assert(durable <= this.#lastProposed, 'the log holds nothing that was not proposed');
+    this.#durable = durable;
+    this.acknowledge(this.#serverId, durable);
+  }
+
+  /** Counts. @returns true when more is committed than before */
+  commit(): boolean {
+    const reached = this.#acks.reached;
+    if (reached <= this.#committed) return false;
+    this.#committed = reached as Zxid;
+    return true;
+  }
+
+  /** @returns the new watermark when more may be applied than before, otherwise null */
+  apply(): Committed<Zxid> | null {
+    const applied = Math.min(this.#committed, this.#durable) as Zxid;
+    if (applied <= this.#applied) return null;
+    this.#applied = applied;
+    this.log.trim(applied);
+    return applied as Committed<Zxid>;
+  }
+}

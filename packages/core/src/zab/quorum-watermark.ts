@@ -1,0 +1,82 @@
+/**
+ * How far a quorum has come: for each voter the highest value that it has acknowledged, and the highest one that a
+ * quorum of every configuration has reached.
+ *
+ *     voter         3    1    2            in the order of their values
+ *     value         7    5    4
+ *     quorum?       no   yes               {3, 1} is one, so a quorum has reached 5
+ *
+ * Acknowledgements are cumulative, so that a voter costs one number however much is outstanding, and an
+ * acknowledgement no memory: which sets of voters are quorums is asked once per set and remembered.
+ */
+import { assert } from '../assert.ts';
+import type { Electorate } from '../election/electorate.ts';
+
+/** "Nothing yet". Below every zxid and every number of a round. */
+const NOTHING = -1;
+/** So many bits can be added up in an exact number. */
+const VOTERS_MAX = 53;
+
+export class QuorumWatermark {
+  readonly #electorate: Electorate;
+  readonly #ids: readonly number[];
+  readonly #values: number[];
+  /** Indices of the voters, highest value first; kept between calls, so that there is little to sort. */
+  readonly #order: number[];
+  /** Sets of voters, as sums of 2**index, that were asked about before. */
+  readonly #verdicts = new Map<number, boolean>();
+
+  constructor(electorate: Electorate) {
+    this.#electorate = electorate;
+    this.#ids = [...electorate.voters];
+    assert(this.#ids.length <= VOTERS_MAX, `an ensemble has at most ${VOTERS_MAX} voters`);
+    this.#values = this.#ids.map(() => NOTHING);
+    this.#order = this.#ids.map((_, index) => index);
+  }
+
+  /** A voter has come so far; lower values and servers that do not vote change nothing. */
+  raise(id: number, value: number): void {
+    const index = this.#ids.indexOf(id);
+    if (index >= 0 && value > this.#values[index]!) this.#values[index] = value;
+  }
+
+  /** The voter counts no more. */
+  forget(id: number): void {
+    const index = this.#ids.indexOf(id);
+    if (index >= 0) this.#values[index] = NOTHING;
+  }
+
+  /** The highest value that a quorum has reached; −1 when there is none. */
+  get reached(): number {
+    this.#sort();
+    let set = 0;
+    for (const index of this.#order) {
+      const value = this.#values[index]!;
+      if (value === NOTHING) return NOTHING;
+      set += 2 ** index;
+      if (this.#isQuorum(set)) return value;
+    }
+    return NOTHING;
+  }
+
+  /** Insertion sort: the order of the last time is nearly right. */
+  #sort(): void {
+    const order = this.#order;
+    const values = this.#values;
+    for (let i = 1; i < order.length; i++) {
+      const index = order[i]!;
+      let at = i;
+      for (; at > 0 && values[order[at - 1]!]! < values[index]!; at--) order[at] = order[at - 1]!;
+      order[at] = index;
+    }
+  }
+
+  #isQuorum(set: number): boolean {
+    const known = this.#verdicts.get(set);
+    if (known !== undefined) return known;
+    const ids = this.#ids.filter((_, index) => Math.floor(set / 2 ** index) % 2 === 1);
+    const verdict = this.#electorate.isQuorum(ids);
+    this.#verdicts.set(set, verdict);
+    return verdict;
+  }
+}

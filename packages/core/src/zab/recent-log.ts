@@ -1,0 +1,112 @@
+/**
+ * The newest txns in memory: the committed ones that learners catch up from, and behind them those that are
+ * outstanding.
+ *
+ *     floor │ entry  entry  entry  entry │ entry  entry │
+ *           │        committed           │ outstanding  │ last
+ *
+ * What holds, and who sees to it:
+ *
+ * 1. `floor` is a point of this server's history: its last txn before the first entry, or where the history began.
+ * 2. Behind `floor` there is no gap up to `last`; `push` checks it, and the constructor drops what lies before a gap
+ *    (ZOOKEEPER-2418, 4925).
+ * 3. Only what is committed and applied is ever dropped, oldest first.
+ */
+import { counterOf, epochOf, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { History, HistoryEntry } from './history.ts';
+
+/** Bytes of payloads beyond which the oldest txns are dropped, however few they are. */
+const BYTES_MAX = 16 * 1024 * 1024;
+/** Dropped entries at the head of the array before it is copied. */
+const DROPPED_MAX = 512;
+
+/** True when no txn can lie between these two: the next of the epoch, or the first of a later one. */
+export function isNext(zxid: Zxid, next: Zxid): boolean {
+  return epochOf(next) === epochOf(zxid) ? next === zxid + 1 : epochOf(next) > epochOf(zxid) && counterOf(next) === 1;
+}
+
+export class RecentLog {
+  readonly #countMax: number;
+  #entries: HistoryEntry[];
+  /** Index of the oldest entry; what stands before it has been dropped. */
+  #head = 0;
+  #floor: Zxid;
+  #bytes = 0;
+
+  /** @param countMax applied txns that are kept */
+  constructor(history: Pick<History, 'lastZxid' | 'tail'>, countMax: number) {
+    this.#countMax = countMax;
+    const { lastZxid, tail } = history;
+    let first = tail.length - 1;
+    while (first > 0 && isNext(tail[first - 1]!.zxid, tail[first]!.zxid)) first--;
+    assert(tail.length === 0 || tail.at(-1)!.zxid === lastZxid, 'the tail of the history ends where the history does');
+    this.#floor = tail[first]?.zxid ?? lastZxid;
+    this.#entries = tail.slice(first + 1);
+    for (const { payload } of this.#entries) this.#bytes += payload.length;
+    this.trim(lastZxid);
+  }
+
+  get floor(): Zxid {
+    return this.#floor;
+  }
+
+  get last(): Zxid {
+    return this.#entries.length > this.#head ? this.#entries.at(-1)!.zxid : this.#floor;
+  }
+
+  get length(): number {
+    return this.#entries.length - this.#head;
+  }
+
+  /** @param index 0 is the oldest entry */
+  at(index: number): HistoryEntry {
+    const entry = this.#entries[this.#head + index];
+    assert(entry !== undefined && index >= 0, 'there is an entry at this index');
+    return entry;
+  }
+
+  push(entry: HistoryEntry): void {
+    assert(isNext(this.last, entry.zxid), 'the log has no gap');
+    this.#entries.push(entry);
+    this.#bytes += entry.payload.length;
+  }
+
+  /** Index of the first entry that is later than `zxid`; `length` when there is none. */
+  indexAfter(zxid: Zxid): number {
+    let low = this.#head;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#entries[middle]!.zxid > zxid) high = middle;
+      else low = middle + 1;
+    }
+    return low - this.#head;
+  }
+
+  /** The last point of the history that is not later than `zxid`, which must not lie before `floor`. */
+  pointAt(zxid: Zxid): Zxid {
+    assert(zxid >= this.#floor, 'the point lies within what is remembered');
+    const index = this.indexAfter(zxid);
+    return index === 0 ? this.#floor : this.at(index - 1).zxid;
+  }
+
+  /** Drops the oldest of the txns that are applied, while there are too many. */
+  trim(applied: Zxid): void {
+    while (this.length > 0 && (this.#bytes > BYTES_MAX || this.length > this.#countMax)) {
+      const oldest = this.#entries[this.#head]!;
+      // Outstanding txns count as well: while many are under way, fewer old ones are kept.
+      if (oldest.zxid > applied) return;
+      this.#floor = oldest.zxid;
+      this.#bytes -= oldest.payload.length;
+      this.#entries[this.#head++] = DROPPED;
+      if (this.#head > DROPPED_MAX && this.#head * 2 > this.#entries.length) {
+        this.#entries = this.#entries.slice(this.#head);
+        this.#head = 0;
+      }
+    }
+  }
+}
+
+/** In place of what has been dropped, so that its payload is not held on to. */
+const DROPPED: HistoryEntry = { zxid: 0 as Zxid, payload: new Uint8Array(0) };

@@ -1,0 +1,105 @@
+/**
+ * Confirms that a leader still leads: a sync is answered when a quorum has answered a ping that was sent after it.
+ *
+ * A voter answers the pings of a leader only while it follows it. So when a quorum has answered one that was sent after
+ * the sync came, no other leader can have committed anything before it came (ZOOKEEPER-1675 is what happens otherwise).
+ *
+ *     sync  sync │ round 7: ping to all voters ──► answers of a quorum ──► both are answered
+ *     sync       │ round 8 …
+ *
+ * One round serves all syncs of a turn. Rounds overlap: a connection answers its pings in their order, so that the count
+ * of its answers tells which round it has come to, and a sync never waits for a round that was begun before it.
+ */
+import { Fifo, type Zxid } from '@meerkat/protocol';
+import type { Electorate } from '../election/electorate.ts';
+import { QuorumWatermark } from './quorum-watermark.ts';
+
+interface WaitingSyncs {
+  /** All tickets up to this one. */
+  ticket: number;
+  /** What had been proposed before. */
+  readonly zxid: Zxid;
+  readonly round: number;
+}
+
+export class SyncRounds {
+  readonly #serverId: number;
+  readonly #answers: QuorumWatermark;
+  /** No ping is needed where this server is a quorum by itself. */
+  readonly #isAlone: boolean;
+  readonly #waiting = new Fifo<WaitingSyncs>();
+  #newest: WaitingSyncs | null = null;
+  #round = 0;
+  #lastTicket = 0;
+  #lastAnswered = 0;
+
+  constructor(serverId: number, electorate: Electorate) {
+    this.#serverId = serverId;
+    this.#answers = new QuorumWatermark(electorate);
+    this.#isAlone = electorate.isQuorum([serverId]);
+  }
+
+  /** The round that was begun last; 0 before the first. */
+  get round(): number {
+    return this.#round;
+  }
+
+  /** Every ticket up to this one is answered. */
+  get lastAnswered(): number {
+    return this.#lastAnswered;
+  }
+
+  /** True when a sync waits for a round that has not begun. */
+  get isRoundDue(): boolean {
+    return this.#newest !== null && this.#newest.round > this.#round;
+  }
+
+  /**
+   * Takes a sync.
+   *
+   * @param lastProposed what it must see applied
+   * @param applied what is applied: with a quorum of one, a sync that needs no more is answered at once
+   * @returns its ticket
+   */
+  add(lastProposed: Zxid, applied: Zxid): number {
+    const ticket = ++this.#lastTicket;
+    const round = this.#isAlone ? 0 : this.#round + 1;
+    const newest = this.#newest;
+    if (newest !== null && newest.zxid === lastProposed && newest.round === round) {
+      newest.ticket = ticket;
+    } else if (this.#isAlone && newest === null && lastProposed <= applied) {
+      this.#lastAnswered = ticket;
+    } else {
+      this.#newest = { ticket, zxid: lastProposed, round };
+      this.#waiting.push(this.#newest);
+    }
+    return ticket;
+  }
+
+  /** Every voter that takes part is sent a ping now; this server answers its own at once. */
+  beginRound(): void {
+    this.#round++;
+    this.#answers.raise(this.#serverId, this.#round);
+  }
+
+  onAnswer(serverId: number, round: number): void {
+    this.#answers.raise(serverId, round);
+  }
+
+  forget(serverId: number): void {
+    this.#answers.forget(serverId);
+  }
+
+  /** @returns the newest ticket that is answered now, or null when none is */
+  takeAnswered(applied: Zxid): number | null {
+    const before = this.#lastAnswered;
+    const confirmed = this.#answers.reached;
+    for (let oldest = this.#waiting.peek(); oldest !== undefined; oldest = this.#waiting.peek()) {
+      if (oldest.zxid > applied || oldest.round > Math.max(0, confirmed)) break;
+      this.#waiting.shift();
+      this.#lastAnswered = oldest.ticket;
+    }
+    if (this.#waiting.length === 0) this.#newest = null;
+    return this.#lastAnswered > before ? this.#lastAnswered : null;
+  }
+}

@@ -1,0 +1,374 @@
+import {
+  type AuthId,
+  CreateMode,
+  epochOf,
+  formatMembership,
+  JuteReader,
+  JuteWriter,
+  type Membership,
+  OPEN_ACL,
+  OpCode,
+  PacketType,
+  readLearnerPacket,
+  ServerState,
+  type Txn,
+  type TxnEntry,
+  writeQuorumPacket,
+  writeRequest,
+  ZXID_NONE,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { SeededRandom } from '../seeded-random.ts';
+import type { Timeline } from '../timeline.ts';
+import type { VirtualNetwork } from '../virtual-network.ts';
+import { ApacheDatabase } from './apache-database.ts';
+import { ApacheDisk } from './apache-disk.ts';
+import { ApacheElection } from './apache-election.ts';
+import { APACHE_TIMINGS, type ApacheHost, ApacheTimers, type ApacheTimings, memberOf } from './apache-host.ts';
+import { ApacheLeader } from './apache-leader.ts';
+import { ApacheLearner } from './apache-learner.ts';
+import { ApacheQuorum } from './apache-quorum.ts';
+
+export interface ApachePeerOptions {
+  readonly serverId: number;
+  /** Its hosts are hosts of the virtual network; the server's own is the first of its addresses. */
+  readonly membership: Membership;
+  readonly timeline: Timeline;
+  readonly network: VirtualNetwork;
+  readonly random: SeededRandom;
+  readonly timings?: Partial<ApacheTimings> | undefined;
+  /** Txns that are kept in memory for learners; a real server has 500 at least. */
+  readonly commitLogCount?: number | undefined;
+  /**
+   * Catches learners up from the log on the disk. A real server does so when that is no longer than a third of its
+   * snapshot, files of preallocated 64 MiB included: hardly ever.
+   */
+  readonly isLogSyncEnabled?: boolean | undefined;
+  /** Hears of what happens: time, host, what. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+/** A request that was given to this server, and what became of it. */
+export interface ApacheRequest {
+  readonly sessionId: bigint;
+  readonly cxid: number;
+  readonly op: number;
+  /** null while it waits; `lost` when the role ended first; 0 for a sync that was answered. */
+  outcome: null | 'lost' | { readonly zxid: Zxid; readonly txn: Txn | null };
+}
+
+/**
+ * A server of Apache ZooKeeper 3.8.0 as it behaves on the quorum and election ports, its defects included, made from the
+ * description of that behaviour and sharing nothing with the servers that it is to judge. It has sessions, a tree and a
+ * log of its own, and no clients but those that a test plays.
+ *
+ * `complaints` says what somebody did that 3.8.0 does not bear, and what 3.8.0 does then: an ensemble is mixed well when
+ * there are none. `warnings` are what 3.8.0 would log and what may be the network's doing.
+ *
+ * It does not do: dynamic reconfiguration (`reconfigEnabled` is false), authentication of servers, throttling,
+ * hand-over, multi; its threads end when its role ends.
+ */
+export class ApachePeer {
+  readonly serverId: number;
+  readonly host: string;
+  readonly complaints: string[] = [];
+  readonly warnings: string[] = [];
+  readonly disk: ApacheDisk = new ApacheDisk();
+  readonly database: ApacheDatabase;
+  /** Everything that clients of this server asked for, oldest first. */
+  readonly requests: ApacheRequest[] = [];
+  /** Answers to `revalidate`, in the order in which they came. */
+  readonly revalidations: { readonly sessionId: bigint; readonly isValid: boolean }[] = [];
+  /** Everything that was applied while the process ran, in order, starting with what was recovered. */
+  readonly applied: Zxid[] = [];
+  readonly #options: ApachePeerOptions;
+  readonly #host: ApacheHost;
+  readonly #timers: ApacheTimers;
+  #election: ApacheElection | null = null;
+  #role: ApacheLeader | ApacheLearner | null = null;
+  #state: ServerState = ServerState.looking;
+  #isServing = false;
+  #epoch = 0;
+  #exitCode: number | null = null;
+  #nextSession: bigint;
+  #nextCxid = 1;
+  #touched = new Map<bigint, number>();
+  #sessions = new Map<bigint, number>();
+
+  constructor(options: ApachePeerOptions) {
+    const { serverId, membership, timeline, network, random } = options;
+    this.#options = options;
+    this.serverId = serverId;
+    this.host = memberOf(membership, serverId)?.addresses[0]?.host ?? '';
+    if (this.host === '') throw new Error(`server ${serverId} is no member`);
+    const configText = formatMembership(membership);
+    this.database = new ApacheDatabase(options.commitLogCount ?? 500, configText);
+    this.#timers = new ApacheTimers(timeline);
+    this.#nextSession = (BigInt(serverId) << 56n) | 1n;
+    this.#host = {
+      serverId,
+      hostName: this.host,
+      timeline,
+      network,
+      random,
+      timings: { ...APACHE_TIMINGS, ...options.timings },
+      membership,
+      configText,
+      quorum: new ApacheQuorum(membership),
+      disk: this.disk,
+      database: this.database,
+      isLogSyncEnabled: options.isLogSyncEnabled ?? false,
+      complain: (what) => {
+        this.complaints.push(what);
+        this.#tell(`COMPLAINS of ${what}`);
+      },
+      warn: (what) => {
+        this.warnings.push(what);
+        this.#tell(`warns: ${what}`);
+      },
+      exit: (code, why) => this.#exit(code, why),
+      onServing: (epoch) => this.#onServing(epoch),
+      onRoleEnded: (reason) => this.#onRoleEnded(reason),
+      onApplied: (zxid, entry) => this.#onApplied(zxid, entry),
+      onSynced: () => this.#onSynced(),
+      onRevalidated: (sessionId, isValid) => void this.revalidations.push({ sessionId, isValid }),
+      takeTouched: () => this.#takeTouched(),
+    };
+  }
+
+  /** What its notifications say that it does. */
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  /** Whether clients are served: synchronized with a leader, or leading a quorum. */
+  get isServing(): boolean {
+    return this.#isServing;
+  }
+
+  /** Epoch in which it serves or served. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** The code of `System.exit` when the process has ended itself. */
+  get exited(): number | null {
+    return this.#exitCode;
+  }
+
+  get isRunning(): boolean {
+    return this.#election !== null;
+  }
+
+  get leader(): ApacheLeader | null {
+    return this.#role instanceof ApacheLeader ? this.#role : null;
+  }
+
+  get learner(): ApacheLearner | null {
+    return this.#role instanceof ApacheLearner ? this.#role : null;
+  }
+
+  /** Starts the process with what is on the disk. */
+  start(): void {
+    if (this.#election !== null) throw new Error(`${this.host} runs already`);
+    this.#exitCode = null;
+    this.#host.network.restoreHost(this.host);
+    this.database.load(this.disk);
+    this.applied.length = 0;
+    this.applied.push(...this.disk.log.map((record) => record.zxid));
+    const { acceptedEpoch, currentEpoch } = this.disk;
+    if (epochOf(this.database.lastProcessedZxid) > currentEpoch || acceptedEpoch < currentEpoch) {
+      this.#host.complain(`the epochs ${acceptedEpoch} and ${currentEpoch} do not fit the log: 3.8.0 does not start`);
+      this.#exitCode = 1;
+      return;
+    }
+    this.#election = new ApacheElection(this.#host, ({ state, leader }) => this.#onDecided(state, leader));
+    this.#election.open();
+    this.#look();
+  }
+
+  /** kill -9: what was written stays, what waited to be written does not; the kernel closes the connections. */
+  kill(): void {
+    this.#role?.kill();
+    this.#role = null;
+    this.#election?.close();
+    this.#election = null;
+    this.#timers.cancelAll();
+    this.#state = ServerState.looking;
+    this.#isServing = false;
+    this.#loseRequests();
+    this.#tell('is killed');
+  }
+
+  /** The machine loses its power: what was not synced is lost, and nobody hears of it. */
+  powerOff(): void {
+    this.#host.network.dropHost(this.host);
+    this.kill();
+    this.disk.losePower();
+  }
+
+  /** As the leader: gives a txn to the ensemble. @returns its zxid; null when this server does not lead */
+  propose(txn: Txn, sessionId = 0n, cxid = 0): Zxid | null {
+    return this.#isServing ? (this.leader?.propose(sessionId, cxid, txn) ?? null) : null;
+  }
+
+  /** A client of this server opens a session, which this server keeps alive until `forgetSession`. */
+  createSession(timeoutMs = 30_000): ApacheRequest {
+    const sessionId = this.#nextSession++;
+    this.#sessions.set(sessionId, timeoutMs);
+    const writer = new JuteWriter();
+    writer.int(timeoutMs);
+    return this.request(OpCode.createSession, writer.toBytes(), { sessionId, cxid: 0, authInfo: null });
+  }
+
+  /** A client is not heard from any more. */
+  forgetSession(sessionId: bigint): void {
+    this.#sessions.delete(sessionId);
+  }
+
+  create(sessionId: bigint, path: string, data: Uint8Array, flags: CreateMode = CreateMode.persistent): ApacheRequest {
+    const writer = new JuteWriter();
+    writeRequest(writer, { op: OpCode.create, path, data, acl: OPEN_ACL, flags, ttl: -1 });
+    return this.request(OpCode.create, writer.toBytes(), { sessionId });
+  }
+
+  sync(sessionId: bigint, path = '/'): ApacheRequest {
+    const writer = new JuteWriter();
+    writeRequest(writer, { op: OpCode.sync, path });
+    return this.request(OpCode.sync, writer.toBytes(), { sessionId });
+  }
+
+  /**
+   * A client of this server asks for a write or a sync: a learner forwards it, whatever it is (a `check` too, as 3.8.0
+   * does), a leader prepares it.
+   *
+   * @param body the record of the request as the client sent it
+   * @param client `authInfo` null is a null vector, which createSession has
+   */
+  request(
+    op: number,
+    body: Uint8Array,
+    client: { readonly sessionId: bigint; readonly cxid?: number; readonly authInfo?: readonly AuthId[] | null },
+  ): ApacheRequest {
+    const { sessionId, cxid = this.#nextCxid++, authInfo = [{ scheme: 'ip', id: '127.0.0.1' }] } = client;
+    const request: ApacheRequest = { sessionId, cxid, op, outcome: null };
+    this.requests.push(request);
+    const timeoutMs = this.#sessions.get(sessionId);
+    if (timeoutMs !== undefined) this.#touched.set(sessionId, timeoutMs);
+    if (!this.#isServing || this.#role === null) {
+      request.outcome = 'lost';
+      return request;
+    }
+    const bytes = requestBytes({ sessionId, cxid, op, body, authInfo });
+    if (this.#role instanceof ApacheLearner) this.#role.forward(bytes, op === OpCode.sync);
+    else {
+      const packet = readLearnerPacket(new JuteReader(bytes));
+      if (packet?.type === PacketType.request) this.#role.onRequest(null, packet);
+    }
+    return request;
+  }
+
+  /** A client comes with a session that another server opened; `revalidations` gets the answer. */
+  revalidate(sessionId: bigint, timeoutMs: number): void {
+    this.learner?.send({ type: PacketType.revalidate, sessionId, timeoutMs });
+    this.#sessions.set(sessionId, timeoutMs);
+  }
+
+  #look(): void {
+    this.#state = ServerState.looking;
+    this.#tell(`is looking, zxid 0x${this.database.lastProcessedZxid.toString(16)}`);
+    this.#election?.look();
+  }
+
+  #onDecided(state: ServerState, leader: number): void {
+    this.#state = state;
+    this.#tell(state === ServerState.leading ? 'leads' : `follows ${leader}`);
+    const isObserver = state === ServerState.observing;
+    const role =
+      state === ServerState.leading ? new ApacheLeader(this.#host) : new ApacheLearner(this.#host, leader, isObserver);
+    this.#role = role;
+    // The role begins in an event of its own, as its thread does.
+    this.#timers.after(0, () => {
+      if (this.#role === role) role.start();
+    });
+  }
+
+  #onServing(epoch: number): void {
+    this.#isServing = true;
+    this.#epoch = epoch;
+    this.#election?.onServing(epoch);
+    this.#tell(`serves in the epoch ${epoch}`);
+  }
+
+  #onRoleEnded(reason: string): void {
+    const wasObserving = this.#state === ServerState.observing;
+    this.#tell(`ends its role: ${reason}`);
+    this.#role = null;
+    this.#isServing = false;
+    this.#loseRequests();
+    this.database.fastForward(this.disk);
+    const delayMs = wasObserving ? this.#host.random.fraction() * OBSERVER_DELAY_MAX_MS : 0;
+    this.#timers.after(delayMs, () => this.#look());
+  }
+
+  #exit(code: number, why: string): void {
+    this.#tell(`exits with ${code}: ${why}`);
+    this.kill();
+    this.#exitCode = code;
+  }
+
+  /** A request is answered when a txn with its session and cxid is committed while it is the session's oldest. */
+  #onApplied(zxid: Zxid, entry: TxnEntry): void {
+    this.applied.push(zxid);
+    const { sessionId, cxid } = entry.header;
+    const oldest = this.requests.find((r) => r.sessionId === sessionId && r.outcome === null && r.op !== OpCode.sync);
+    if (oldest === undefined) return;
+    if (oldest.cxid === cxid) oldest.outcome = { zxid, txn: entry.txn };
+    else
+      this.#host.warn(
+        `a txn of cxid ${cxid} while the session waits for ${oldest.cxid}: it counts as another server's`,
+      );
+  }
+
+  #onSynced(): void {
+    const oldest = this.requests.find((request) => request.outcome === null && request.op === OpCode.sync);
+    if (oldest !== undefined) oldest.outcome = { zxid: this.database.lastProcessedZxid, txn: null };
+  }
+
+  #loseRequests(): void {
+    for (const request of this.requests) request.outcome ??= 'lost';
+  }
+
+  /** Sessions of clients that are still there are used all the time: clients ping. */
+  #takeTouched(): readonly { sessionId: bigint; timeoutMs: number }[] {
+    for (const [sessionId, timeoutMs] of this.#sessions) this.#touched.set(sessionId, timeoutMs);
+    const touched = [...this.#touched].map(([sessionId, timeoutMs]) => ({ sessionId, timeoutMs }));
+    this.#touched.clear();
+    return touched;
+  }
+
+  #tell(what: string): void {
+    this.#options.onLine?.(`${this.#options.timeline.nowMs.toFixed(3)} ${this.host} ${what}`);
+  }
+}
+
+const OBSERVER_DELAY_MAX_MS = 200;
+
+interface ClientRequest {
+  readonly sessionId: bigint;
+  readonly cxid: number;
+  readonly op: number;
+  readonly body: Uint8Array;
+  readonly authInfo: readonly AuthId[] | null;
+}
+
+function requestBytes({ sessionId, cxid, op, body, authInfo }: ClientRequest): Uint8Array {
+  const data = new JuteWriter();
+  data.longBig(sessionId);
+  data.int(cxid);
+  data.int(op);
+  data.raw(body);
+  const writer = new JuteWriter();
+  writeQuorumPacket(writer, PacketType.request, ZXID_NONE, data.toBytes(), authInfo);
+  return writer.toBytes();
+}

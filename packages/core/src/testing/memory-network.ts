@@ -255,6 +255,7 @@ export class MemoryStream implements ByteStream {
 
   /** Breaks; both ends are told. */
   reset(): void {
+    if (this.isClosed) return;
     const peer = this.#peer;
     this.#close('closed by this server');
     peer?.breakOff('reset by peer');

@@ -5,6 +5,7 @@ import {
   JuteWriter,
   OpCode,
   PacketType,
+  type Txn,
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
@@ -120,7 +121,7 @@ export class Forwarder implements WritePath {
   }
 
   /** The txn is about to be applied. @returns the write of this learner's that it answers, or null */
-  take(header: TxnHeader): ForwardedWrite | null {
+  take(header: TxnHeader, txn: Txn): ForwardedWrite | null {
     const { sessionId, cxid, zxid } = header;
     const writes = this.#forwarded.get(sessionId);
     if (writes === undefined) return null;
@@ -128,6 +129,9 @@ export class Forwarder implements WritePath {
     while (at < writes.length && writes[at]!.xid !== cxid) at++;
     const write = writes[at];
     if (write === undefined || write.after >= zxid) return null;
+    // An observer hears of a txn when it is committed. So one that came by another server may still be new to it after
+    // the session has moved here, and clients there are that count their xids anew on each connection.
+    if (txn.type !== write.op && txn.type !== OpCode.error) return null;
     // The leader answers in order, so what it has passed over will not be answered: a client that waits starts anew.
     for (let i = 0; i < at; i++) writes[i]!.client?.close('the leader has not answered its request');
     if (at + 1 === writes.length) this.#forwarded.delete(sessionId);

@@ -61,7 +61,7 @@ export class LearnerServing {
     for (let next = inFlight.peek(); next !== undefined && next.header.zxid <= watermark; next = inFlight.peek()) {
       inFlight.shift();
       const { header, txn, digest } = next;
-      this.pipeline.apply(header, txn, this.#forwarder.take(header), UNKNOWN_DIGEST, nowMs);
+      this.pipeline.apply(header, txn, this.#forwarder.take(header, txn), UNKNOWN_DIGEST, nowMs);
       if (digest !== null) this.#comparison?.onApplied(header.zxid, digest);
     }
   }

@@ -130,7 +130,10 @@ export class Pipeline {
     this.#creators.set(this.#parts.writes.createSession(timeoutMs, nowMs, wallMs), client);
   }
 
-  /** The client speaks for this session from now on; whoever did before is closed. */
+  /**
+   * The client speaks for this session from now on; whoever did before is closed. Only now: Apache closes the other
+   * connection before it looks at the password, so that whoever guesses an id cuts its client off.
+   */
   attach(client: Client, session: Session): void {
     this.#clientOf.get(session.id)?.closeAfterReplies('its session has moved to another connection');
     this.#clientOf.set(session.id, client);

@@ -1,0 +1,407 @@
+import {
+  CreateMode,
+  DIGEST_VERSION,
+  ErrorCode,
+  OPEN_ACL,
+  OpCode,
+  PacketType,
+  type Request,
+  type Txn,
+  type Zxid,
+} from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
+import type { PipelineClient } from '../testing/pipeline-client.ts';
+import { LearnerParty } from '../testing/serving-parties.ts';
+
+const setRoot: Request = { op: OpCode.setData, path: '/zookeeper', data: null, version: -1 };
+const exists = (path: string): Request => ({ op: OpCode.exists, path, watch: false });
+const create = (path: string): Request => ({
+  op: OpCode.create,
+  path,
+  data: null,
+  acl: OPEN_ACL,
+  flags: CreateMode.persistent,
+  ttl: -1,
+});
+const createTxn = (path: string): Txn => ({
+  type: OpCode.create,
+  path,
+  data: null,
+  acl: OPEN_ACL,
+  isEphemeral: false,
+  parentCversion: -1,
+});
+const errorTxn = (error: ErrorCode): Txn => ({ type: OpCode.error, error });
+
+/** A learner whose leader says what a test wants it to say. */
+class Learner extends LearnerParty {
+  #zxid = 0;
+
+  /** @returns the zxid of the txn, which is not committed yet */
+  proposeTxn(sessionId: bigint, cxid: number, txn: Txn): Zxid {
+    const zxid = ++this.#zxid as Zxid;
+    this.propose({ header: { sessionId, cxid, zxid, time: 0 }, txn, digest: null });
+    return zxid;
+  }
+
+  commitTxn(sessionId: bigint, cxid: number, txn: Txn): void {
+    this.commit(this.proposeTxn(sessionId, cxid, txn));
+  }
+
+  /** A client with a session that it has created here. */
+  connect(timeoutMs = 4000): PipelineClient {
+    const client = this.client().create(timeoutMs);
+    const { sessionId } = this.asked.at(-1)!;
+    this.commitTxn(sessionId, 0, { type: OpCode.createSession, timeoutMs });
+    return client;
+  }
+
+  /** Another connection of the same session, which the leader says is valid. */
+  reconnect(sessionId: bigint, timeoutMs = 4000): PipelineClient {
+    const client = this.client();
+    this.ask(client, sessionId, timeoutMs);
+    this.serving.onRevalidated(sessionId, true, 0);
+    return client;
+  }
+
+  ask(client: PipelineClient, sessionId: bigint, timeoutMs = 4000): void {
+    const decision = this.serving.sessions.resume(sessionId, timeoutMs);
+    if (decision.kind === 'revalidate') decision.revalidations.ask(client, sessionId, decision.timeoutMs);
+  }
+}
+
+const idOf = (client: PipelineClient): bigint => client.session?.id ?? 0n;
+const xidsOf = (client: PipelineClient): number[] => client.replies.map(({ xid }) => xid);
+
+describe('a learner forwards', () => {
+  test('a new session with its timeout, and the client has it once its txn is applied', () => {
+    const learner = new Learner();
+    const client = learner.client().create(4000);
+    expect(learner.asked).toMatchObject([
+      { type: PacketType.request, cxid: 0, op: -10, body: bytesOf((b) => b.int(4000)) },
+    ]);
+    const { sessionId } = learner.asked[0]!;
+    expect(sessionId >> 56n).toBe(2n);
+    const zxid = learner.proposeTxn(sessionId, 0, { type: OpCode.createSession, timeoutMs: 4000 });
+    expect(client.session).toBeNull();
+    learner.commit(zxid);
+    expect(client.session).toMatchObject({ id: sessionId, timeoutMs: 4000 });
+  });
+
+  test('a write as it came, with who its client is', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    client.send(5, setRoot);
+    const body = bytesOf((b) => b.text('/zookeeper').buffer(null).int(-1));
+    const authInfo = client.identities;
+    expect(learner.asked.at(-1)).toEqual({
+      type: PacketType.request,
+      sessionId: idOf(client),
+      cxid: 5,
+      op: OpCode.setData,
+      body,
+      authInfo,
+    });
+  });
+
+  test('the end of a session, and closes its connection when that is applied', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    client.send(5, { op: OpCode.closeSession });
+    client.send(6, setRoot);
+    expect(learner.asked.at(-1)).toMatchObject({ cxid: 5, op: -11, body: new Uint8Array(0) });
+    learner.commitTxn(idOf(client), 5, { type: OpCode.closeSession, paths: [] });
+    expect(xidsOf(client)).toEqual([5]);
+    expect(client.closeReason).toBe('its session is closed');
+    expect(learner.serving.database.sessions.size).toBe(0);
+  });
+
+  test('nothing that cannot be read, and no reads', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    const asked = learner.asked.length;
+    client.send(1, exists('/'));
+    client.send(2, { op: OpCode.ping });
+    expect(xidsOf(client)).toEqual([1, 2]);
+    expect(learner.asked).toHaveLength(asked);
+  });
+
+  test('the wish of an administrator to end a session, wherever its client is', () => {
+    const learner = new Learner();
+    learner.commitTxn(77n, 0, { type: OpCode.createSession, timeoutMs: 4000 });
+    expect(learner.serving.expireSession(78n)).toBe(false);
+    expect(learner.serving.expireSession(77n)).toBe(true);
+    expect(learner.asked).toMatchObject([{ sessionId: 77n, cxid: 0, op: -11 }]);
+    learner.commitTxn(77n, 0, { type: OpCode.closeSession, paths: [] });
+    expect(learner.serving.pipeline.inFlightCount).toBe(0);
+  });
+});
+
+describe('a txn answers', () => {
+  test('the write of the same session and xid, behind it what waits, and nobody else', () => {
+    const learner = new Learner();
+    const [ann, bob] = [learner.connect(), learner.connect()];
+    ann.send(1, create('/a'));
+    ann.send(2, exists('/a'));
+    bob.send(1, create('/b'));
+    bob.send(2, exists('/a'));
+    learner.commitTxn(idOf(ann), 1, createTxn('/a'));
+    expect(ann.replies.map(({ xid, zxid, error }) => [xid, zxid, error])).toEqual([
+      [1, 3, 0],
+      [2, 3, 0],
+    ]);
+    expect(ann.replies[0]?.record).toEqual(bytesOf((b) => b.text('/a')));
+    expect(bob.replies).toEqual([]);
+    learner.commitTxn(idOf(bob), 1, errorTxn(ErrorCode.noAuth));
+    expect(bob.replies.map(({ xid, error }) => [xid, error])).toEqual([
+      [1, ErrorCode.noAuth],
+      [2, ErrorCode.ok],
+    ]);
+  });
+
+  test('no write that was forwarded after it had been proposed', () => {
+    const learner = new Learner();
+    const session = 77n;
+    const earlier = learner.proposeTxn(session, 1, createTxn('/a'));
+    const client = learner.reconnect(session);
+    client.send(1, create('/a'));
+    learner.commit(earlier);
+    expect(client.replies).toEqual([]);
+    learner.commitTxn(session, 1, errorTxn(ErrorCode.nodeExists));
+    expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.nodeExists]);
+  });
+
+  test('no write of another kind: an observer hears late of what came by another server', () => {
+    const learner = new Learner();
+    const client = learner.reconnect(77n);
+    client.send(1, { op: OpCode.delete, path: '/b', version: -1 });
+    learner.commitTxn(77n, 1, createTxn('/a'));
+    expect(client.replies).toEqual([]);
+    learner.commitTxn(77n, 1, errorTxn(ErrorCode.noNode));
+    expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.noNode]);
+  });
+
+  test('the write of a connection that is gone, not a later one of the same session', () => {
+    const learner = new Learner();
+    const first = learner.connect();
+    first.send(1, create('/a'));
+    first.close('gone');
+    const second = learner.reconnect(idOf(first));
+    second.send(1, create('/a'));
+    learner.commitTxn(idOf(first), 1, createTxn('/a'));
+    expect(second.replies).toEqual([]);
+    learner.commitTxn(idOf(first), 1, errorTxn(ErrorCode.nodeExists));
+    expect(second.replies.map(({ error }) => error)).toEqual([ErrorCode.nodeExists]);
+    expect(first.replies).toEqual([]);
+    expect(learner.serving.pipeline.inFlightCount).toBe(0);
+  });
+
+  test('by closing the connection when the session has moved', () => {
+    const learner = new Learner();
+    const [single, multi] = [learner.connect(), learner.connect()];
+    single.send(1, exists('/'));
+    single.send(2, setRoot);
+    single.send(3, exists('/'));
+    learner.commitTxn(idOf(single), 2, errorTxn(ErrorCode.sessionMoved));
+    expect(xidsOf(single)).toEqual([1]);
+    expect(single.closeReason).toBe('its session has moved to another server');
+    multi.send(1, { op: OpCode.multi, ops: [{ op: OpCode.delete, path: '/a', version: -1 }] });
+    const part = { type: OpCode.error, error: ErrorCode.sessionMoved } as const;
+    learner.commitTxn(idOf(multi), 1, { type: OpCode.multi, txns: [part] });
+    expect(multi.replies).toEqual([]);
+    expect(multi.closeReason).toBe('its session has moved to another server');
+  });
+
+  test('by closing the connection when the leader does not want the session', () => {
+    const learner = new Learner();
+    const client = learner.client().create();
+    learner.commitTxn(learner.asked[0]!.sessionId, 0, errorTxn(ErrorCode.sessionExpired));
+    expect(client.closeReason).toBe('its session has been refused');
+  });
+
+  test('never a request that the leader has passed over: its client starts anew', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    client.send(1, create('/a'));
+    client.send(2, create('/b'));
+    learner.commitTxn(idOf(client), 2, createTxn('/b'));
+    expect(client.replies).toEqual([]);
+    expect(client.closeReason).toBe('the leader has not answered its request');
+    expect(learner.serving.database.tree.find('/b')).not.toBe(0);
+    expect(learner.serving.pipeline.inFlightCount).toBe(0);
+  });
+});
+
+describe('a sync on a learner', () => {
+  test('goes to the leader, and is answered by its turn, behind the earlier writes of its session', () => {
+    const learner = new Learner();
+    const [ann, bob] = [learner.connect(), learner.connect()];
+    ann.send(1, create('/a'));
+    ann.send(2, { op: OpCode.sync, path: '/x' });
+    bob.send(1, { op: OpCode.sync, path: '/y' });
+    expect(learner.asked.slice(-2)).toMatchObject([
+      { sessionId: idOf(ann), cxid: 2, op: OpCode.sync, body: bytesOf((b) => b.text('/x')), authInfo: [] },
+      { sessionId: idOf(bob), cxid: 1, op: OpCode.sync },
+    ]);
+    learner.serving.onSynced(1);
+    expect(ann.replies).toEqual([]);
+    expect(bob.replies).toEqual([]);
+    learner.commitTxn(idOf(ann), 1, createTxn('/a'));
+    expect(xidsOf(ann)).toEqual([1, 2]);
+    expect(ann.replies[1]?.record).toEqual(bytesOf((b) => b.text('/x')));
+    learner.serving.onSynced(2);
+    expect(xidsOf(bob)).toEqual([1]);
+  });
+
+  test('counts also when its connection is gone', () => {
+    const learner = new Learner();
+    const [ann, bob] = [learner.connect(), learner.connect()];
+    ann.send(1, { op: OpCode.sync, path: '/' });
+    ann.close('gone');
+    bob.send(1, { op: OpCode.sync, path: '/' });
+    learner.serving.onSynced(1);
+    expect(bob.replies).toEqual([]);
+    learner.serving.onSynced(2);
+    expect(xidsOf(bob)).toEqual([1]);
+    expect(ann.replies).toEqual([]);
+  });
+
+  test('need not wait any longer when a later write of its client is committed', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    client.send(1, { op: OpCode.sync, path: '/' });
+    client.send(2, exists('/a'));
+    client.send(3, create('/a'));
+    learner.commitTxn(idOf(client), 3, createTxn('/a'));
+    expect(client.replies.map(({ xid, error }) => [xid, error])).toEqual([
+      [1, ErrorCode.ok],
+      [2, ErrorCode.noNode],
+      [3, ErrorCode.ok],
+    ]);
+    learner.serving.onSynced(1);
+    expect(client.replies).toHaveLength(3);
+  });
+});
+
+describe('a client that comes back to a learner', () => {
+  test('waits for the word of the leader', () => {
+    const learner = new Learner();
+    const client = learner.client();
+    learner.ask(client, 77n, 6000);
+    expect(learner.asked).toEqual([{ type: PacketType.revalidate, sessionId: 77n, timeoutMs: 6000 }]);
+    expect(client.session).toBeNull();
+    learner.serving.onRevalidated(78n, true, 0);
+    expect(client.session).toBeNull();
+    learner.serving.onRevalidated(77n, true, 0);
+    expect(client.session).toMatchObject({ id: 77n, timeoutMs: 6000 });
+    client.send(1, exists('/'));
+    expect(xidsOf(client)).toEqual([1]);
+  });
+
+  test('is refused when the leader says so, and nothing happens when it is gone meanwhile', () => {
+    const learner = new Learner();
+    const [refused, gone] = [learner.client(), learner.client()];
+    learner.ask(refused, 77n);
+    learner.ask(gone, 78n);
+    gone.close('gone');
+    learner.serving.onRevalidated(77n, false, 0);
+    learner.serving.onRevalidated(78n, true, 0);
+    expect(refused.refusal).toBe('session 0x4d is unknown or has expired');
+    expect(gone.session).toBeNull();
+    expect(learner.serving.takeTouched()).toEqual([]);
+  });
+
+  test('closes the connection that the session had here', () => {
+    const learner = new Learner();
+    const first = learner.connect();
+    const second = learner.reconnect(idOf(first), 9000);
+    expect(first.closeReason).toBe('its session has moved to another connection');
+    expect(second.session).toBe(first.session);
+    expect(second.session?.timeoutMs).toBe(9000);
+  });
+
+  test('twice gets two words, and each belongs to the older question', () => {
+    const learner = new Learner();
+    const [first, second] = [learner.client(), learner.client()];
+    learner.ask(first, 77n);
+    learner.ask(second, 77n);
+    learner.serving.onRevalidated(77n, true, 0);
+    expect(first.session).not.toBeNull();
+    learner.serving.onRevalidated(77n, false, 0);
+    expect(second.refusal).not.toBeNull();
+    expect(first.isOpen).toBe(true);
+  });
+
+  test('may go on after it wanted to end the session through a connection that had been superseded', () => {
+    const learner = new Learner();
+    const first = learner.connect();
+    first.send(1, { op: OpCode.closeSession });
+    learner.commitTxn(idOf(first), 1, errorTxn(ErrorCode.sessionMoved));
+    const back = learner.reconnect(idOf(first));
+    back.send(1, exists('/'));
+    expect(xidsOf(back)).toEqual([1]);
+  });
+});
+
+describe('the table of what was heard', () => {
+  test('holds each session once, and starts new when it is taken', () => {
+    const learner = new Learner();
+    const [ann, bob] = [learner.connect(4000), learner.connect(6000)];
+    expect(learner.serving.takeTouched()).toHaveLength(2);
+    expect(learner.serving.takeTouched()).toEqual([]);
+    for (let xid = 1; xid < 5; xid++) bob.send(xid, exists('/'));
+    ann.send(1, { op: OpCode.ping });
+    expect(learner.serving.takeTouched()).toEqual([
+      { sessionId: idOf(bob), timeoutMs: 6000 },
+      { sessionId: idOf(ann), timeoutMs: 4000 },
+    ]);
+    ann.send(2, setRoot);
+    expect(learner.serving.takeTouched()).toEqual([{ sessionId: idOf(ann), timeoutMs: 4000 }]);
+  });
+});
+
+describe("a learner compares its tree with the leader's", () => {
+  const PATHS = ['/a', '/b', '/c', '/d', '/e', '/f'];
+
+  /** @returns zxids of the mismatches told, when the learner hears of digests that are right or wrong */
+  function mismatches(isRight: readonly boolean[]): number[] {
+    const reference = new Learner();
+    const learner = new Learner();
+    isRight.forEach((right, i) => {
+      const txn = createTxn(PATHS[i]!);
+      const zxid = reference.proposeTxn(0n, 0, txn);
+      reference.commit(zxid);
+      const treeDigest = reference.serving.database.tree.treeDigest() + (right ? 0n : 1n);
+      learner.propose({
+        header: { sessionId: 0n, cxid: 0, zxid, time: 0 },
+        txn,
+        digest: { version: DIGEST_VERSION, treeDigest },
+      });
+      learner.commit(zxid);
+    });
+    return learner.trace.flatMap((event) => (event.kind === 'digest-mismatch' ? [event.zxid] : []));
+  }
+
+  test('and tells a difference once, and again after it has gone', () => {
+    expect(mismatches([true, true, true])).toEqual([]);
+    expect(mismatches([true, false, false, true, false])).toEqual([2, 5]);
+  });
+
+  test('from where they are first the same', () => {
+    expect(mismatches([false, false, true, true, false])).toEqual([5]);
+    expect(mismatches([false, false])).toEqual([]);
+  });
+});
+
+test('a role that is over answers nobody', () => {
+  const learner = new Learner();
+  const [client, waiting] = [learner.connect(), learner.client()];
+  client.send(1, create('/a'));
+  learner.ask(waiting, 77n);
+  learner.serving.drop();
+  learner.serving.onRevalidated(77n, true, 0);
+  expect(learner.serving.pipeline.inFlightCount).toBe(0);
+  expect(client.waiting).toEqual([]);
+  expect(waiting.session).toBeNull();
+});

@@ -1,0 +1,307 @@
+import {
+  CreateMode,
+  ErrorCode,
+  type ForwardedRequestPacket,
+  OPEN_ACL,
+  OpCode,
+  PacketType,
+  type Request,
+} from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
+import { SessionOwner } from '../session/session.ts';
+import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
+
+const SESSION = 0x0200_0000_0000_0001n;
+const LEARNER = 2;
+const OTHER = 3;
+
+function create(path: string, flags: number = CreateMode.persistent): Request {
+  return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags, ttl: -1 };
+}
+
+/** The record of a create as a client writes it. */
+function createBody(path: string, flags: number = CreateMode.persistent): Uint8Array {
+  return bytesOf((b) => b.text(path).buffer(null).acl([31, 'world', 'anyone']).int(flags));
+}
+
+function request(
+  cxid: number,
+  op: number,
+  body: Uint8Array = new Uint8Array(0),
+  more: Partial<ForwardedRequestPacket> = {},
+): ForwardedRequestPacket {
+  return { type: PacketType.request, sessionId: SESSION, cxid, op, body, authInfo: [], ...more };
+}
+
+function createSession(sessionId: bigint = SESSION, timeoutMs = 5000): ForwardedRequestPacket {
+  return request(
+    0,
+    OpCode.createSession,
+    bytesOf((b) => b.int(timeoutMs)),
+    { sessionId },
+  );
+}
+
+/** A leader that has been asked for a session by a learner. */
+class Leader extends LeaderParty {
+  constructor() {
+    super();
+    this.ask(createSession());
+  }
+
+  ask(packet: ForwardedRequestPacket, owner: number = LEARNER): number | null {
+    return this.serving.onForwarded(owner, packet, 0, 1_700_000_000_000);
+  }
+
+  get lastError(): number | null {
+    const txn = this.log.at(-1)?.txn;
+    return txn?.type === OpCode.error ? txn.error : null;
+  }
+}
+
+describe('what a learner asks for', () => {
+  test('becomes a txn with the session and the xid of its client', () => {
+    const leader = new Leader();
+    leader.ask(request(7, OpCode.create, createBody('/a')));
+    expect(leader.log.at(-1)).toMatchObject({
+      header: { sessionId: SESSION, cxid: 7, zxid: 2, time: 1_700_000_000_000 },
+      txn: { type: OpCode.create, path: '/a', parentCversion: 1 },
+    });
+    leader.commit();
+    expect(leader.serving.database.tree.find('/a')).not.toBe(0);
+  });
+
+  test('is decided by who its client is there', () => {
+    const leader = new Leader();
+    const body = bytesOf((b) => b.text('/a').buffer(null).acl([31, 'auth', '']).int(CreateMode.persistent));
+    leader.ask(request(1, OpCode.create, body));
+    expect(leader.lastError).toBe(ErrorCode.invalidACL);
+    const ann = { scheme: 'digest', id: 'ann:x' };
+    leader.ask(request(2, OpCode.create, body, { authInfo: [{ scheme: null, id: 'nobody' }, ann] }));
+    expect(leader.log.at(-1)?.txn).toMatchObject({ acl: [{ perms: 31, ...ann }] });
+  });
+
+  test('fails as an error txn that answers it, whatever is wrong with it', () => {
+    const leader = new Leader();
+    const cases: readonly [number, number, Uint8Array][] = [
+      [OpCode.delete, ErrorCode.noNode, bytesOf((b) => b.text('/none').int(-1))],
+      [OpCode.create, ErrorCode.marshallingError, createBody('/a').subarray(0, 20)],
+      [OpCode.multi, ErrorCode.marshallingError, new Uint8Array(3)],
+      [OpCode.check, ErrorCode.unimplemented, bytesOf((b) => b.text('/').int(-1))],
+      [OpCode.getData, ErrorCode.unimplemented, bytesOf((b) => b.text('/').raw([0]))],
+      [OpCode.deleteContainer, ErrorCode.unimplemented, bytesOf((b) => b.text('/'))],
+      [OpCode.error, ErrorCode.unimplemented, new Uint8Array(0)],
+      [4711, ErrorCode.unimplemented, new Uint8Array(0)],
+      [
+        OpCode.reconfig,
+        ErrorCode.reconfigDisabled,
+        bytesOf((b) => b.text(null).text(null).text('server.1=x').long(-1)),
+      ],
+    ];
+    cases.forEach(([op, error, body], i) => {
+      leader.ask(request(100 + i, op, body));
+      expect(leader.log.at(-1)?.header).toMatchObject({ sessionId: SESSION, cxid: 100 + i });
+      expect(leader.lastError, `operation ${op}`).toBe(error);
+    });
+    leader.commit();
+    expect(leader.serving.database.tree.count).toBe(5);
+  });
+
+  test('sees what is in flight before it, whoever asked', () => {
+    const leader = new Leader();
+    const local = leader.connect();
+    local.send(1, create('/p'));
+    leader.ask(request(1, OpCode.create, createBody('/p/s-', CreateMode.persistentSequential)));
+    local.send(2, create('/p/s-', CreateMode.persistentSequential));
+    leader.commit();
+    const tree = leader.serving.database.tree;
+    expect(tree.find('/p/s-0000000000')).not.toBe(0);
+    expect(tree.find('/p/s-0000000001')).not.toBe(0);
+    expect(local.replies.map(({ error }) => error)).toEqual([0, 0]);
+  });
+
+  test('is a sync: the ticket comes back and nothing is proposed', () => {
+    const leader = new Leader();
+    const ticket = leader.ask(
+      request(
+        9,
+        OpCode.sync,
+        bytesOf((b) => b.text('/')),
+      ),
+    );
+    expect(ticket).not.toBeNull();
+    expect(leader.log).toHaveLength(1);
+    expect(leader.broadcast.lastSynced).toBeLessThan(ticket!);
+    leader.commit();
+    expect(leader.broadcast.lastSynced).toBeGreaterThanOrEqual(ticket!);
+  });
+});
+
+describe('a session of a learner', () => {
+  test('is tracked from the moment it is prepared, and expires when nothing is heard of it', () => {
+    const leader = new Leader();
+    expect(leader.serving.sessions.get(SESSION)).toMatchObject({ timeoutMs: 5000, owner: LEARNER });
+    for (let nowMs = 500; nowMs < 6000; nowMs += 500) leader.serving.onTick(nowMs, 0);
+    expect(leader.log).toHaveLength(1);
+    leader.serving.onTick(6000, 0);
+    expect(leader.outcomesOf(SESSION)).toEqual([OpCode.createSession, OpCode.closeSession]);
+    expect(leader.trace).toContainEqual({ kind: 'session-expired', sessionId: SESSION, timeoutMs: 5000 });
+  });
+
+  test('lives on while the learner hears of it', () => {
+    const leader = new Leader();
+    for (let nowMs = 500; nowMs <= 20_000; nowMs += 500) {
+      if (nowMs % 4000 === 0) leader.serving.touch([{ sessionId: SESSION, timeoutMs: 5000 }], nowMs);
+      leader.serving.onTick(nowMs, 0);
+    }
+    expect(leader.log).toHaveLength(1);
+  });
+
+  test('is not made twice', () => {
+    const leader = new Leader();
+    leader.ask(createSession(), OTHER);
+    expect(leader.lastError).toBe(ErrorCode.sessionExpired);
+    expect(leader.serving.sessions.get(SESSION)?.owner).toBe(LEARNER);
+    leader.ask(request(0, OpCode.createSession, new Uint8Array(3), { sessionId: 77n }));
+    expect(leader.lastError).toBe(ErrorCode.marshallingError);
+  });
+
+  test('ends with its ephemerals, and nothing of it but errors follows', () => {
+    const leader = new Leader();
+    leader.ask(request(1, OpCode.create, createBody('/e', CreateMode.ephemeral)));
+    leader.ask(request(2, OpCode.closeSession));
+    expect(leader.log.at(-1)?.txn).toEqual({ type: OpCode.closeSession, paths: ['/e'] });
+    leader.ask(request(3, OpCode.create, createBody('/late')));
+    leader.ask(request(4, OpCode.closeSession));
+    leader.serving.touch([{ sessionId: SESSION, timeoutMs: 5000 }], 100);
+    for (let nowMs = 500; nowMs < 30_000; nowMs += 500) leader.serving.onTick(nowMs, 0);
+    leader.commit();
+    const expired = ErrorCode.sessionExpired;
+    expect(leader.outcomesOf(SESSION)).toEqual([-10, OpCode.create, -11, expired, expired]);
+    leader.ask(request(5, OpCode.create, createBody('/later')));
+    expect(leader.lastError).toBe(expired);
+    expect(leader.serving.revalidate(LEARNER, SESSION, 5000, 0)).toBe(false);
+    expect(leader.serving.database.tree.find('/e')).toBe(0);
+  });
+
+  test('may be ended by any server on its own account', () => {
+    const leader = new Leader();
+    leader.ask(request(0, OpCode.closeSession), OTHER);
+    expect(leader.outcomesOf(SESSION)).toEqual([OpCode.createSession, OpCode.closeSession]);
+  });
+});
+
+describe('who may speak for a session', () => {
+  test('is the server that asked for it last, and everybody else is told that it has moved', () => {
+    const leader = new Leader();
+    expect(leader.serving.revalidate(OTHER, SESSION, 8000, 0)).toBe(true);
+    expect(leader.serving.sessions.get(SESSION)?.timeoutMs).toBe(8000);
+    leader.ask(request(1, OpCode.create, createBody('/a')));
+    expect(leader.lastError).toBe(ErrorCode.sessionMoved);
+    leader.ask(request(2, OpCode.closeSession));
+    expect(leader.lastError).toBe(ErrorCode.sessionMoved);
+    leader.ask(request(1, OpCode.create, createBody('/a')), OTHER);
+    expect(leader.lastError).toBeNull();
+  });
+
+  test('is, after a change of leader, who is the first to ask', () => {
+    const parts = makeServingParts(1);
+    parts.database.sessions.set(SESSION, 4000);
+    const leader = new LeaderParty({ database: parts.database });
+    expect(leader.serving.sessions.get(SESSION)?.owner).toBe(SessionOwner.none);
+    leader.serving.onForwarded(OTHER, request(1, OpCode.create, createBody('/a')), 0, 0);
+    leader.serving.onForwarded(LEARNER, request(1, OpCode.create, createBody('/b')), 0, 0);
+    expect(leader.outcomesOf(SESSION)).toEqual([OpCode.create, ErrorCode.sessionMoved]);
+  });
+
+  test('is no longer a client of the leader once a learner has asked: it is closed before it proposes anything', () => {
+    const leader = new LeaderParty();
+    const client = leader.connect();
+    const { id } = client.session!;
+    client.send(1, create('/a'));
+    expect(leader.serving.revalidate(LEARNER, id, 5000, 0)).toBe(true);
+    expect(client.closeReason).toBe('its session has moved to another server');
+    client.send(2, create('/b'));
+    client.send(3, { op: OpCode.closeSession });
+    expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
+    leader.commit();
+    expect(client.replies).toEqual([]);
+    leader.serving.onForwarded(
+      LEARNER,
+      request(
+        2,
+        OpCode.delete,
+        bytesOf((b) => b.text('/a').int(-1)),
+        { sessionId: id },
+      ),
+      0,
+      0,
+    );
+    expect(leader.log.at(-1)?.txn).toEqual({ type: OpCode.delete, path: '/a' });
+  });
+
+  test('may be the leader again, when its client comes to it', () => {
+    const leader = new Leader();
+    expect(leader.serving.sessions.resume(SESSION, 5000, 0)).toMatchObject({ kind: 'resume' });
+    leader.ask(request(1, OpCode.create, createBody('/a')));
+    expect(leader.lastError).toBe(ErrorCode.sessionMoved);
+  });
+});
+
+describe("a sync of one of the leader's own clients", () => {
+  test("behind another client's write of the same batch is answered when that is applied", () => {
+    const leader = new LeaderParty();
+    const [ann, bob] = [leader.connect(), leader.connect()];
+    ann.send(1, create('/mine'));
+    bob.send(1, create('/other'));
+    ann.send(2, { op: OpCode.sync, path: '/' });
+    ann.send(3, { op: OpCode.exists, path: '/other', watch: false });
+    leader.commit();
+    const { lastZxid } = leader.serving.database;
+    expect(ann.replies.map(({ xid, error }) => [xid, error])).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 0],
+    ]);
+    expect(ann.replies[1]?.zxid).toBe(lastZxid);
+  });
+
+  test('is answered at once when nothing is in flight, and before a later write of the client', () => {
+    const leader = new LeaderParty();
+    const client = leader.connect();
+    client.send(1, { op: OpCode.sync, path: '/' });
+    expect(client.replies).toHaveLength(1);
+    client.send(2, create('/a'));
+    client.send(3, { op: OpCode.sync, path: '/' });
+    client.send(4, create('/b'));
+    leader.commit();
+    expect(client.replies.map(({ xid }) => xid)).toEqual([1, 2, 3, 4]);
+  });
+});
+
+test('an ephemeral whose session is unknown is deleted by a txn that every server applies', () => {
+  const first = new Leader();
+  first.ask(request(1, OpCode.create, createBody('/e', CreateMode.ephemeral)));
+  first.commit();
+  const { database } = first.serving;
+  database.sessions.delete(SESSION);
+  const leader = new LeaderParty({ database });
+  leader.serving.endOrphans(0);
+  expect(leader.outcomesOf(SESSION)).toEqual([OpCode.closeSession]);
+  leader.commit();
+  expect(database.tree.find('/e')).toBe(0);
+});
+
+test('a role that is over answers nobody and tells nobody', () => {
+  const leader = new LeaderParty();
+  const client = leader.connect();
+  client.send(1, { op: OpCode.exists, path: '/a', watch: true });
+  client.send(2, create('/a'));
+  client.send(3, { op: OpCode.sync, path: '/' });
+  leader.serving.drop();
+  expect(leader.serving.pipeline.inFlightCount).toBe(0);
+  leader.commit();
+  expect(client.replies.map(({ xid }) => xid)).toEqual([1]);
+  expect(client.events).toEqual([]);
+});

@@ -1,0 +1,98 @@
+import { type ErrorCode, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
+import type { Identity } from '../ports.ts';
+import type { SessionClient, WaitingRequest } from '../request/client.ts';
+import type { Pipeline } from '../request/pipeline.ts';
+import type { ResumingClient } from '../session/revalidations.ts';
+import type { Session } from '../session/session.ts';
+import type { WatchEvent } from '../watch/watch-manager.ts';
+
+/** What a pipeline has answered. */
+export interface PipelineReply {
+  readonly xid: number;
+  readonly zxid: number;
+  readonly error: ErrorCode;
+  readonly record: Uint8Array;
+}
+
+/** A client of a pipeline: no stream and no frames, only requests and what comes of them. */
+export class PipelineClient implements SessionClient, ResumingClient {
+  readonly waiting: WaitingRequest[] = [];
+  readonly identities: readonly Identity[] = [
+    { scheme: 'ip', id: '10.0.0.1' },
+    { scheme: 'digest', id: 'ann:x' },
+  ];
+  readonly isOutputFull = false;
+  readonly hasTooMuchOutput = false;
+  readonly replies: PipelineReply[] = [];
+  readonly events: WatchEvent[] = [];
+  session: Session | null = null;
+  closeReason: string | null = null;
+  refusal: string | null = null;
+  readonly #pipeline: Pipeline;
+  #reply: { readonly xid: number; readonly zxid: number; readonly error: ErrorCode } | null = null;
+  #record = new JuteWriter();
+
+  constructor(pipeline: Pipeline) {
+    this.#pipeline = pipeline;
+  }
+
+  get isOpen(): boolean {
+    return this.closeReason === null;
+  }
+
+  create(timeoutMs = 10_000): this {
+    this.#pipeline.createSession(this, timeoutMs, 0, 0);
+    return this;
+  }
+
+  send(xid: number, request: Request, nowMs = 0): void {
+    const writer = new JuteWriter();
+    // What stands before and behind a record in the bytes that arrived is none of its business.
+    writer.int(-1);
+    writeRequest(writer, request);
+    const end = writer.position;
+    writer.int(-1);
+    const reader = new JuteReader(writer.toBytes());
+    reader.reset(reader.bytes, 4, end);
+    this.#pipeline.receive(this, xid, request.op, reader, nowMs, 1_700_000_000_000 + nowMs);
+  }
+
+  onSessionCreated(session: Session): void {
+    this.onSessionResumed(session);
+  }
+
+  onSessionResumed(session: Session): void {
+    this.session = session;
+    this.#pipeline.attach(this, session);
+  }
+
+  onSessionRefused(_sessionId: bigint, reason: string): void {
+    this.refusal = reason;
+    this.close(reason);
+  }
+
+  onWatchEvent(event: WatchEvent): void {
+    this.events.push(event);
+  }
+
+  beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
+    this.#reply = { xid, zxid, error };
+    this.#record = new JuteWriter();
+    return this.#record;
+  }
+
+  endReply(): void {
+    if (this.#reply !== null) this.replies.push({ ...this.#reply, record: this.#record.toBytes() });
+    this.#reply = null;
+  }
+
+  close(reason: string): void {
+    if (!this.isOpen) return;
+    this.closeReason = reason;
+    this.#pipeline.detach(this);
+  }
+
+  closeAfterReplies(reason: string): void {
+    this.close(reason);
+  }
+}

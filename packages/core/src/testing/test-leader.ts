@@ -1,0 +1,381 @@
+import {
+  counterOf,
+  epochOf,
+  type LeaderPacket,
+  type LearnerInfoPacket,
+  type LearnerPacket,
+  makeZxid,
+  OpCode,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+  type Txn,
+  type TxnHeader,
+  type UnknownPacket,
+  type Zxid,
+} from '@meerkat/protocol';
+import { Electorate } from '../election/electorate.ts';
+import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import type { Durable } from '../storage/durable.ts';
+import type { HistoryEntry } from '../zab/history.ts';
+import { Leader } from '../zab/leader.ts';
+import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
+import type { ZabOptions } from '../zab/zab-options.ts';
+import { ManualClock } from './test-server.ts';
+
+/** (epoch,counter), as the pages about Zab write it. */
+export function formatPair(zxid: Zxid): string {
+  return zxid < 0 ? '−1' : `(${epochOf(zxid)},${counterOf(zxid)})`;
+}
+
+export function parsePair(text: string): Zxid {
+  const match = /^\((\d+),(\d+)\)$/.exec(text);
+  if (match === null) throw new Error(`"${text}" is no zxid like (2,5)`);
+  return makeZxid(Number(match[1]), Number(match[2]));
+}
+
+/** A history from runs of one epoch: `(1,1)..(1,5) (2,1)`. */
+export function parseHistory(text: string): HistoryEntry[] {
+  const runs = text.split(' ').filter((run) => run !== '');
+  return runs.flatMap((run) => {
+    const [first, last = first] = run.split('..').map(parsePair) as [Zxid, Zxid?];
+    return Array.from({ length: last - first + 1 }, (_, i) => makeEntry((first + i) as Zxid));
+  });
+}
+
+export function makeEntry(zxid: Zxid): HistoryEntry {
+  return { zxid, payload: new TextEncoder().encode(formatPair(zxid)) };
+}
+
+export interface LeaderShape {
+  readonly serverId: number;
+  readonly quorum: QuorumShape;
+  /** What is in its database: `(1,1)..(1,5)`. */
+  readonly history: string;
+  /** How many of the newest txns of that it has in memory. */
+  readonly memory: number;
+  /** The first txn in its log; null when it is the first there ever was. */
+  readonly logFrom: string | null;
+  readonly currentEpoch: number;
+  readonly acceptedEpoch: number;
+  readonly configText: string;
+  readonly options: Partial<ZabOptions>;
+}
+
+const SHAPE: LeaderShape = {
+  serverId: 3,
+  quorum: { voters: [1, 2, 3] },
+  history: '(1,1)..(1,5)',
+  memory: 100,
+  logFrom: null,
+  currentEpoch: 1,
+  acceptedEpoch: 1,
+  configText: 'version=0',
+  options: {},
+};
+
+/** What the leader has asked for; `to` is a learner, by the name that the test gave it. */
+export interface Asked {
+  readonly to: number | null;
+  readonly text: string;
+}
+
+/** A leader on its own; what its learners say is up to the test, and when its disk works. */
+export class TestLeader {
+  readonly clock: ManualClock = new ManualClock();
+  readonly leader: Leader;
+  readonly serverId: number;
+  /** Payloads of what was appended, and of what was sent as PROPOSAL or INFORM, in their order. */
+  readonly appended: HistoryEntry[] = [];
+  readonly sentPayloads: Uint8Array[] = [];
+  /** Called in the middle of effects of which a host may propose. */
+  onServing: () => void = () => {};
+  /** Learners whose links take nothing more for the moment. */
+  readonly narrow = new Set<number>();
+  /** Entries of the log that `readHistory` gives at once. */
+  readBatch = 3;
+  #log: HistoryEntry[];
+  readonly #logFrom: Zxid | null;
+  #asked: Asked[] = [];
+  #disk: (() => void)[] = [];
+  #sentOver = new Set<number>();
+  #lastAppended: Zxid | null = null;
+  readonly #links = new Map<number, LinkId>();
+  #newestLink = 0;
+
+  constructor(shape: Partial<LeaderShape> = {}) {
+    const { serverId, quorum, history, memory, logFrom, currentEpoch, acceptedEpoch, configText, options } = {
+      ...SHAPE,
+      ...shape,
+    };
+    this.serverId = serverId;
+    const entries = parseHistory(history);
+    this.#logFrom = logFrom === null ? null : parsePair(logFrom);
+    this.#log = entries.filter(({ zxid }) => this.#logFrom === null || zxid >= this.#logFrom);
+    const lastZxid = entries.at(-1)?.zxid ?? makeZxid(0, 0);
+    const tail = memory === 0 ? [] : entries.slice(-memory);
+    this.leader = new Leader(
+      {
+        serverId,
+        tickTimeMs: 1000,
+        initLimit: 10,
+        syncLimit: 5,
+        epochTxnsMax: 1_000_000,
+        commitLogCount: 500,
+        ...options,
+      },
+      this.clock,
+      new Electorate(makeQuorum(quorum)),
+      configText,
+      { lastZxid, currentEpoch, acceptedEpoch, tail },
+      this.#effects(),
+    );
+  }
+
+  /** What has been asked for since this was asked last. */
+  take(): readonly Asked[] {
+    const asked = this.#asked;
+    this.#asked = [];
+    return asked;
+  }
+
+  /** The same as text: `→ 2 COMMIT (2,1)`, `committed (2,1)`. */
+  said(): readonly string[] {
+    return this.take().map(({ to, text }) => (to === null ? text : `→ ${to} ${text}`));
+  }
+
+  /* ---------------------------------------------------------------------------------------- what happens ---- */
+
+  start(): void {
+    this.leader.start();
+    this.#endTurn();
+  }
+
+  /** @param learner its name in this test: the server id that it will say */
+  connect(learner: number): void {
+    this.#links.set(learner, ++this.#newestLink);
+    this.leader.onLearnerConnected(this.#newestLink);
+    this.#endTurn();
+  }
+
+  disconnect(learner: number): void {
+    const link = this.#links.get(learner)!;
+    this.#links.delete(learner);
+    this.leader.onLearnerClosed(link, 'closed by peer');
+    this.#endTurn();
+  }
+
+  packet(learner: number, packet: LearnerPacket): void {
+    const link = this.#links.get(learner);
+    if (link === undefined) throw new Error(`learner ${learner} is not connected`);
+    this.leader.onLearnerPacket(link, packet);
+    this.#endTurn();
+  }
+
+  info(learner: number, acceptedEpoch = 1, rest: Partial<LearnerInfoPacket> = {}): void {
+    this.packet(learner, {
+      type: PacketType.followerInfo,
+      zxid: makeZxid(acceptedEpoch, 0),
+      serverId: learner,
+      protocolVersion: QUORUM_PROTOCOL_VERSION,
+      configVersion: makeZxid(0, 0),
+      announces: 0,
+      ...rest,
+    });
+  }
+
+  ackEpoch(learner: number, lastZxid: string, currentEpoch = 1): void {
+    const zxid = lastZxid === '−1' ? (-1 as Zxid) : parsePair(lastZxid);
+    this.packet(learner, { type: PacketType.ackEpoch, zxid, currentEpoch });
+  }
+
+  ack(learner: number, zxid: string): void {
+    this.packet(learner, { type: PacketType.ack, zxid: parsePair(zxid) });
+  }
+
+  pong(learner: number): void {
+    this.packet(learner, { type: PacketType.ping, zxid: this.leader.lastProposed, sessions: [] });
+  }
+
+  /** The whole way of a learner up to its ACK of NEWLEADER; the epoch must have been chosen. */
+  join(learner: number, lastZxid = '(1,5)', rest: Partial<LearnerInfoPacket> = {}): void {
+    this.connect(learner);
+    this.info(learner, 1, rest);
+    this.ackEpoch(learner, lastZxid);
+    this.disk();
+    this.ack(learner, `(${this.leader.epoch},0)`);
+  }
+
+  /** A leader with these followers in a new epoch, all of it durable, and nothing of the way there to be told. */
+  establish(followers: readonly number[], rest: Partial<LearnerInfoPacket> = {}): this {
+    this.start();
+    for (const id of followers) this.connect(id);
+    for (const id of followers) this.info(id, 1, rest);
+    this.disk();
+    for (const id of followers) this.ackEpoch(id, '(1,5)');
+    this.disk();
+    for (const id of followers) this.ack(id, `(${this.leader.epoch},0)`);
+    this.take();
+    return this;
+  }
+
+  propose(count = 1): void {
+    for (let i = 0; i < count; i++) this.#propose();
+    this.#endTurn();
+  }
+
+  sync(): number {
+    const ticket = this.leader.sync();
+    this.#endTurn();
+    return ticket;
+  }
+
+  /** The disk does everything that it was asked for, and what is asked for in answer. */
+  disk(): void {
+    while (this.#disk.length > 0 || this.#lastAppended !== null) {
+      const done = this.#disk;
+      this.#disk = [];
+      for (const tell of done) tell();
+      const durable = this.#lastAppended;
+      this.#lastAppended = null;
+      if (durable !== null) this.leader.onLogSynced(durable as Durable<Zxid>);
+      this.#endTurn();
+    }
+  }
+
+  room(learner: number): void {
+    this.narrow.delete(learner);
+    this.leader.onLearnerRoom(this.#links.get(learner)!);
+    this.#endTurn();
+  }
+
+  /** Time passes; these learners answer every ping. */
+  advance(ms: number, alive: readonly number[] = []): void {
+    const untilMs = this.clock.nowMs + ms;
+    while (this.leader.nextDeadlineMs <= untilMs) {
+      this.clock.nowMs = this.leader.nextDeadlineMs;
+      this.leader.onTick();
+      this.#endTurn();
+      for (const learner of alive) if (this.#links.has(learner)) this.pong(learner);
+    }
+    this.clock.nowMs = untilMs;
+  }
+
+  handOver(): void {
+    this.leader.handOver('asked to');
+    this.#endTurn();
+  }
+
+  /** A txn as a host proposes it, from an effect or from outside. */
+  proposeNow(): void {
+    this.#propose();
+  }
+
+  #propose(): void {
+    const zxid = this.leader.nextZxid();
+    const header: TxnHeader = { sessionId: 7n, cxid: counterOf(zxid), zxid, time: 1 };
+    const txn: Txn = { type: OpCode.error, error: -101 };
+    this.leader.propose(header, txn, null);
+  }
+
+  /** Links that have room say so, as often as something was sent. */
+  #endTurn(): void {
+    this.leader.onTurnEnd();
+    while (this.#sentOver.size > 0) {
+      const links = [...this.#sentOver];
+      this.#sentOver = new Set();
+      for (const learner of links) {
+        const link = this.#links.get(learner);
+        if (link !== undefined && !this.narrow.has(learner)) this.leader.onLearnerRoom(link);
+      }
+    }
+  }
+
+  #say(text: string): void {
+    this.#asked.push({ to: null, text });
+  }
+
+  #send(link: LinkId, text: string): void {
+    const learner = this.#nameOf(link);
+    this.#asked.push({ to: learner, text });
+    this.#sentOver.add(learner);
+  }
+
+  #nameOf(link: LinkId): number {
+    for (const [learner, other] of this.#links) if (other === link) return learner;
+    throw new Error(`link ${link} is closed, and something is asked of it`);
+  }
+
+  #effects(): LeaderEffects {
+    return {
+      send: (link, packet) => this.#send(link, formatPacket(packet)),
+      sendProposal: (link, zxid, payload) => {
+        this.sentPayloads.push(payload);
+        this.#send(link, `PROPOSAL ${formatPair(zxid)}`);
+      },
+      sendInform: (link, zxid, payload) => {
+        this.sentPayloads.push(payload);
+        this.#send(link, `INFORM ${formatPair(zxid)}`);
+      },
+      sendSnapshot: (link) => this.#send(link, 'SNAP'),
+      readHistory: (link, from, upTo) => {
+        this.#say(`reads its log from ${formatPair(from)} to ${formatPair(upTo)}`);
+        this.#disk.push(() => this.leader.onHistoryRead(link, this.#readLog(from, upTo)));
+      },
+      closeLearner: (link, reason) => {
+        const learner = this.#nameOf(link);
+        // A learner that has connected again goes by the same name.
+        this.#links.delete(learner);
+        this.#say(`closes ${learner}: ${reason}`);
+      },
+      writeEpoch: (name, epoch) => {
+        this.#say(`writes ${name} ${epoch}`);
+        this.#disk.push(() => this.leader.onEpochDurable(name, epoch as Durable<number>));
+      },
+      append: (zxid, payload) => {
+        this.appended.push({ zxid, payload });
+        this.#log.push({ zxid, payload });
+        this.#lastAppended = zxid;
+        this.#say(`appends ${formatPair(zxid)}`);
+      },
+      synchronizing: () => {},
+      synchronized: () => {},
+      established: (epoch, history) => {
+        this.#say(`established epoch ${epoch} with ${formatPair(history)}`);
+        this.onServing();
+      },
+      committed: (watermark) => {
+        this.#say(`committed ${formatPair(watermark)}`);
+        this.onServing();
+      },
+      synced: (ticket) => {
+        this.#say(`answers sync ${ticket}`);
+        this.onServing();
+      },
+      requested: (_link, serverId, { sessionId, cxid }) => {
+        this.#say(`is asked by ${serverId}: session ${sessionId} cxid ${cxid}`);
+        this.onServing();
+      },
+      revalidated: (_link, serverId, { sessionId }) => this.#say(`is asked by ${serverId} about session ${sessionId}`),
+      touched: (sessions) => this.#say(`hears of sessions ${sessions.map((s) => s.sessionId).join(' ')}`),
+      stepDown: (reason) => this.#say(`steps down: ${reason}`),
+    };
+  }
+
+  #readLog(from: Zxid, upTo: Zxid): readonly HistoryEntry[] {
+    const index = this.#log.findLastIndex(({ zxid }) => zxid <= from);
+    if (index < 0 && (this.#logFrom !== null || from > 0)) return [];
+    return this.#log.slice(Math.max(0, index), Math.max(0, index) + this.readBatch).filter(({ zxid }) => zxid <= upTo);
+  }
+
+  /** The log loses entries, as if a snapshot had been installed there. */
+  punch(zxid: string): void {
+    this.#log = this.#log.filter((entry) => entry.zxid !== parsePair(zxid));
+  }
+}
+
+function formatPacket(packet: Exclude<LeaderPacket, UnknownPacket>): string {
+  const name = Object.entries(PacketType)
+    .find(([, type]) => type === packet.type)![0]
+    .toUpperCase();
+  return 'zxid' in packet ? `${name} ${formatPair(packet.zxid)}` : name;
+}

@@ -1,5 +1,17 @@
+export {
+  FAULT_KINDS,
+  type Fault,
+  type FaultKind,
+  type FaultPlanOptions,
+  formatFault,
+  parseFault,
+  planFaults,
+} from './fault.ts';
 export { History, type HistoryEntry, type Operation } from './history.ts';
+export { Nemesis } from './nemesis.ts';
 export { SeededRandom } from './seeded-random.ts';
+export { shrinkFailure } from './shrink-failure.ts';
+export { type SimulateOptions, type SimulateResult, type SimulateStats, simulate } from './simulate.ts';
 export { Timeline } from './timeline.ts';
 export type { WireTap } from './virtual-client.ts';
 export { VirtualClock } from './virtual-clock.ts';
@@ -13,4 +25,5 @@ export {
 } from './virtual-network.ts';
 export { DEFAULT_DISK, type DiskQuality, VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
 export { VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
+export { DEFAULT_WORKLOAD, Workload, type WorkloadOptions } from './workload.ts';
 export type { WorldWatcher } from './world-watcher.ts';

@@ -32,6 +32,8 @@ export class VirtualEnd {
   readonly peerHost: string;
   /** The port that was listened at: this end's, or the other's. */
   readonly servicePort: number;
+  /** Number of the stream, the same at both ends; never used twice. */
+  readonly connection: number;
   readonly #network: VirtualNetwork;
   #peer: VirtualEnd | null = null;
   #events: EndEvents | null = null;
@@ -52,8 +54,16 @@ export class VirtualEnd {
   #isDead = false;
   #isEnding = false;
 
-  constructor(network: VirtualNetwork, host: string, port: number, peerHost: string, servicePort: number) {
+  constructor(
+    network: VirtualNetwork,
+    connection: number,
+    host: string,
+    port: number,
+    peerHost: string,
+    servicePort: number,
+  ) {
     this.#network = network;
+    this.connection = connection;
     this.host = host;
     this.port = port;
     this.peerHost = peerHost;
@@ -81,6 +91,15 @@ export class VirtualEnd {
     return this.#isClosed;
   }
 
+  /** Nothing of it does anything any more, nor arrives. */
+  get isOver(): boolean {
+    return this.#isClosed && this.#way.length === 0;
+  }
+
+  get isPeerOver(): boolean {
+    return this.#peer?.isOver ?? true;
+  }
+
   /** Port of the other end. */
   get peerPort(): number {
     return this.#peer?.port ?? 0;
@@ -99,7 +118,8 @@ export class VirtualEnd {
   /** Takes a copy. */
   write(bytes: Uint8Array): void {
     if (this.#isClosed || this.#isEnding || bytes.length === 0) return;
-    const { random } = this.#network;
+    const { random, tap } = this.#network;
+    tap?.onBytes(this.connection, this.host, 'sent', bytes);
     const { splitChance, mergeChance, dribbleChance = 0 } = this.#network.qualityOf(this.host, this.peerHost);
     this.#untakenBytes += bytes.length;
     if (this.queuedBytes > 0) this.#owesDrain = true;
@@ -274,6 +294,7 @@ export class VirtualEnd {
       if (bytes === null) this.#close(close ?? 'closed by peer');
       else {
         if (this.#peer !== null) this.#peer.#onTaken(bytes.length);
+        this.#network.tap?.onBytes(this.connection, this.peerHost, 'received', bytes);
         this.#events.onBytes(bytes);
       }
     }

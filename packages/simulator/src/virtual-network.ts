@@ -34,6 +34,16 @@ export interface ConnectEvents extends EndEvents {
   onFailed(failure: ConnectFailure): void;
 }
 
+/** Hears of every stream. */
+export interface StreamTap {
+  /** `dialler` has been accepted at `host:port`. */
+  onOpen(connection: number, dialler: string, host: string, port: number): void;
+  /** Bytes were written by `from`, or its peer's process has taken them. They may be used again afterwards. */
+  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void;
+  /** Nothing arrives any more, in either direction. */
+  onClose(connection: number): void;
+}
+
 /**
  * A network of named hosts with streams of bytes between them, first in, first out, until they break.
  *
@@ -60,6 +70,9 @@ export class VirtualNetwork {
   readonly #downHosts: Set<string> = new Set();
   readonly #ipOfHost: Map<string, Uint8Array> = new Map();
   #nextPort = PORT_MIN;
+  #nextConnection = 1;
+  /** null: nobody listens to the streams. */
+  tap: StreamTap | null = null;
 
   constructor(timeline: Timeline, random: SeededRandom, quality: LinkQuality = DEFAULT_LINK) {
     this.timeline = timeline;
@@ -104,8 +117,9 @@ export class VirtualNetwork {
 
   /** Opens a stream. @returns this side's end; it is of use once `onOpen` has been told */
   connect(source: string, host: string, port: number, events: ConnectEvents): VirtualEnd {
-    const here = new VirtualEnd(this, source, this.#takePort(), host, port);
-    const there = new VirtualEnd(this, host, port, source, port);
+    const connection = this.#nextConnection++;
+    const here = new VirtualEnd(this, connection, source, this.#takePort(), host, port);
+    const there = new VirtualEnd(this, connection, host, port, source, port);
     here.join(there);
     there.join(here);
     const giveUpMs = this.timeline.nowMs + CONNECT_TIMEOUT_MS;
@@ -123,6 +137,7 @@ export class VirtualNetwork {
         return;
       }
       this.#ends.add(there);
+      this.tap?.onOpen(connection, source, host, port);
       accept(there);
       this.#travel(there, RETRY_MS, giveUpMs, isOver, fail, () => {
         this.#ends.add(here);
@@ -232,7 +247,7 @@ export class VirtualNetwork {
 
   /** @internal For `VirtualEnd`: it is closed, and nothing of it is on its way. */
   onEndOver(end: VirtualEnd): void {
-    this.#ends.delete(end);
+    if (this.#ends.delete(end) && end.isPeerOver) this.tap?.onClose(end.connection);
   }
 
   /** @internal For `VirtualEnd`. */

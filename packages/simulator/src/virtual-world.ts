@@ -40,6 +40,7 @@ export class VirtualWorld {
   readonly #trace = new TraceHash();
   readonly #clocks = new Map<string, VirtualClock>();
   readonly #watchers: WorldWatcher[] = [];
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(options: VirtualWorldOptions) {
     this.random = new SeededRandom(options.seed, 'world');
@@ -109,9 +110,14 @@ export class VirtualWorld {
 
   /** Servers zk1, zk2, … and observers behind them, on hosts of these names, all of them started now. */
   startEnsemble(shape: EnsembleShape): VirtualEnsemble {
-    const ensemble = new VirtualEnsemble(this, shape);
+    const ensemble = this.addEnsemble(shape);
     for (const server of ensemble.servers) server.start();
     return ensemble;
+  }
+
+  /** The same, not started yet. */
+  addEnsemble(shape: EnsembleShape): VirtualEnsemble {
+    return new VirtualEnsemble(this, shape);
   }
 
   /**
@@ -132,6 +138,12 @@ export class VirtualWorld {
     });
     client.onState(({ state, reason }) => this.tell(host, `${state}: ${reason}`));
     return client;
+  }
+
+  /** Ends the program that runs with an error of a part that nobody waits for. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.timeline.touch();
   }
 
   /** Resolves when so much virtual time has passed. */
@@ -184,6 +196,7 @@ export class VirtualWorld {
         eventsUntilBreath = EVENTS_PER_BREATH;
         await breathe();
       }
+      if (this.#failure !== null) throw this.#failure.error;
     }
     const settled = outcome as { readonly value: T } | { readonly error: unknown };
     if ('error' in settled) throw settled.error;

@@ -1,0 +1,186 @@
+import type { SeededRandom } from './seeded-random.ts';
+
+/** What a nemesis can do; names of the option `--faults`. */
+export const FAULT_KINDS = [
+  'crash',
+  'power',
+  'stop',
+  'restart-all',
+  'pause',
+  'wipe',
+  'rot',
+  'partition',
+  'isolate',
+  'one-way',
+  'bridge',
+  'port',
+  'black-hole',
+  'slow',
+  'break',
+  'flap',
+  'disk-slow',
+  'disk-stall',
+  'disk-error',
+  'disk-broken',
+  'disk-full',
+  'skew',
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/**
+ * One thing that goes wrong at a moment, and for a while: plain data, so that a plan can be printed, repeated and made
+ * smaller.
+ *
+ * Hosts are names; `leader` stands for whoever leads at that moment.
+ */
+export interface Fault {
+  readonly kind: FaultKind;
+  /** Virtual milliseconds since the faults began. */
+  readonly atMs: number;
+  /** 0 where it is over at once. */
+  readonly durationMs: number;
+  /** Whom it happens to. */
+  readonly hosts: readonly string[];
+  /** From whom `hosts` are cut off, or to whom their links are slow; empty where it is not about links. */
+  readonly others: readonly string[];
+  /** Decides what is left to chance when it happens: which streams break, which bit rots, by how much a clock is wrong. */
+  readonly chance: number;
+}
+
+/** `12.3s partition zk1,zk2 | zk3 for 2.5s #17` */
+export function formatFault({ kind, atMs, durationMs, hosts, others, chance }: Fault): string {
+  const cut = others.length === 0 ? '' : ` | ${others.join(',')}`;
+  const during = durationMs === 0 ? '' : ` for ${durationMs}ms`;
+  return `${atMs}ms ${kind} ${hosts.join(',')}${cut}${during} #${chance}`;
+}
+
+/** Reads what `formatFault` writes. @returns null for a text that is none */
+export function parseFault(text: string): Fault | null {
+  const match = /^(\d+)ms ([\w-]+) ([\w,]*)(?: \| ([\w,]+))?(?: for (\d+)ms)? #(\d+)$/.exec(text.trim());
+  if (match === null) return null;
+  const [, at, name, hosts = '', others = '', duration = '0', chance] = match;
+  const kind = FAULT_KINDS.find((known) => known === name);
+  if (kind === undefined) return null;
+  return {
+    kind,
+    atMs: Number(at),
+    durationMs: Number(duration),
+    hosts: hosts === '' ? [] : hosts.split(','),
+    others: others === '' ? [] : others.split(','),
+    chance: Number(chance),
+  };
+}
+
+export interface FaultPlanOptions {
+  readonly kinds: readonly FaultKind[];
+  /** Virtual milliseconds during which faults begin. */
+  readonly durationMs: number;
+  readonly servers: readonly string[];
+  readonly clients: readonly string[];
+  /** Mean pause between two faults in milliseconds. Default: drawn from 300 to 6000, so that some plans are storms. */
+  readonly pauseMs?: number | undefined;
+}
+
+/** A plan that the generator decides. The same generator and options give the same plan. */
+export function planFaults(random: SeededRandom, options: FaultPlanOptions): readonly Fault[] {
+  const { kinds, durationMs, servers } = options;
+  if (kinds.length === 0) return [];
+  // A plan of few kinds finds other things than one of all: half of the plans have a handful of them.
+  const few = kinds.filter(() => random.chance(0.3));
+  const drawn = random.chance(0.5) && few.length > 0 ? few : kinds;
+  const pauseMs = options.pauseMs ?? 300 * 20 ** random.fraction();
+  const faults: Fault[] = [];
+  let atMs = 0;
+  for (;;) {
+    atMs += Math.ceil(-Math.log(1 - random.fraction()) * pauseMs);
+    if (atMs >= durationMs) return faults;
+    const kind = random.pick(drawn);
+    const { hosts, others } = drawTargets(random, kind, servers, options.clients);
+    faults.push({
+      kind,
+      atMs,
+      durationMs: ENDS_AT_ONCE.has(kind) ? 0 : drawDuration(random),
+      hosts,
+      others,
+      chance: random.uint32(),
+    });
+  }
+}
+
+const ENDS_AT_ONCE: ReadonlySet<FaultKind> = new Set<FaultKind>(['break', 'disk-error']);
+
+/** Mostly short; sometimes longer than sessions and elections last. */
+function drawDuration(random: SeededRandom): number {
+  return Math.ceil(10 * 1000 ** random.fraction());
+}
+
+/** Often the leader: much less goes wrong when it happens to somebody else. */
+function drawServer(random: SeededRandom, servers: readonly string[]): string {
+  return random.chance(0.35) ? LEADER : random.pick(servers);
+}
+
+/** Whoever leads when the fault happens; nobody when nobody does. */
+export const LEADER = 'leader';
+
+interface Targets {
+  readonly hosts: readonly string[];
+  readonly others: readonly string[];
+}
+
+function drawTargets(
+  random: SeededRandom,
+  kind: FaultKind,
+  servers: readonly string[],
+  clients: readonly string[],
+): Targets {
+  switch (kind) {
+    case 'restart-all':
+      return { hosts: servers, others: [] };
+    case 'partition':
+      return split(random, random.chance(0.7) ? servers : [...servers, ...clients]);
+    case 'isolate': {
+      const host = random.chance(0.8) || clients.length === 0 ? drawServer(random, servers) : random.pick(clients);
+      // The clients of an isolated server may still reach it: it serves reads that are getting old.
+      const others = random.chance(0.5) ? servers : [...servers, ...clients];
+      return { hosts: [host], others: others.filter((other) => other !== host) };
+    }
+    case 'one-way': {
+      const { hosts, others } = split(random, [...servers, ...clients]);
+      return random.chance(0.5) ? { hosts: [drawServer(random, servers)], others: servers } : { hosts, others };
+    }
+    // Everybody but one is in one of two halves, which only that one reaches.
+    case 'bridge': {
+      const bridge = random.pick(servers);
+      return split(
+        random,
+        servers.filter((server) => server !== bridge),
+      );
+    }
+    case 'slow':
+    case 'flap': {
+      const host = drawServer(random, servers);
+      const others = [...servers, ...clients].filter((other) => other !== host && random.chance(0.5));
+      return { hosts: [host], others };
+    }
+    case 'break':
+      return { hosts: random.chance(0.3) ? servers : [drawServer(random, servers)], others: [] };
+    case 'skew':
+      return {
+        hosts: [random.chance(0.8) ? drawServer(random, servers) : random.pick([...servers, ...clients])],
+        others: [],
+      };
+    default:
+      return { hosts: [drawServer(random, servers)], others: [] };
+  }
+}
+
+/** Two groups, by chance; both have somebody if there are two at all. */
+function split(random: SeededRandom, all: readonly string[]): Targets {
+  const hosts: string[] = [];
+  const others: string[] = [];
+  for (const host of all) (random.chance(0.5) ? hosts : others).push(host);
+  const from = hosts.length > 1 ? hosts : others;
+  const to = hosts.length === 0 ? hosts : others;
+  if (to.length === 0 && from.length > 1) to.push(from.pop()!);
+  return { hosts, others };
+}

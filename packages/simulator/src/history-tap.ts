@@ -1,0 +1,253 @@
+import type { WatchEventType } from '@meerkat/client';
+import {
+  EventType,
+  getInt,
+  JuteReader,
+  OpCode,
+  readConnectRequest,
+  readConnectResponse,
+  readReplyHeader,
+  readRequest,
+  readWatcherEvent,
+  type SetWatchesRequest,
+  SpecialXid,
+} from '@meerkat/protocol';
+import type { History, Operation } from './history.ts';
+import type { WireTap } from './virtual-client.ts';
+
+/**
+ * What one client says and hears on the wire, noted in the history: which request belongs to which operation, the zxid of
+ * each reply, the order of replies and notifications.
+ *
+ * A client sends its requests in the order in which they were asked for, and asks again for what it may ask twice. So a
+ * request belongs to the oldest operation that waits for one of this kind and path.
+ */
+export class HistoryTap {
+  readonly #history: History;
+  readonly #client: string;
+  readonly #nextConnection: () => number;
+  /** Operations that have not ended, oldest first. */
+  readonly #pending: Set<Operation> = new Set();
+  #sessionId = 0n;
+
+  /** @param nextConnection gives numbers that no other connection of the history has */
+  constructor(history: History, client: string, nextConnection: () => number) {
+    this.#history = history;
+    this.#client = client;
+    this.#nextConnection = nextConnection;
+  }
+
+  onInvoked(operation: Operation): void {
+    this.#pending.add(operation);
+  }
+
+  onEnded(operation: Operation): void {
+    this.#pending.delete(operation);
+  }
+
+  readonly makeTap = (server: string): WireTap =>
+    new ConnectionTap(this.#history, this.#client, this.#nextConnection(), server, {
+      claim: (opCode, path, connection) => this.#claim(opCode, path, connection),
+      takeSession: (sessionId) => {
+        const isNew = sessionId !== this.#sessionId;
+        this.#sessionId = sessionId;
+        return isNew;
+      },
+    });
+
+  #claim(opCode: number, path: string | null, connection: number): Operation | null {
+    for (const operation of this.#pending) {
+      if (operation.replyOrder !== null || operation.connection === connection) continue;
+      if (isRequestOf(operation, opCode, path)) return operation;
+    }
+    return null;
+  }
+}
+
+interface Claims {
+  claim(opCode: number, path: string | null, connection: number): Operation | null;
+  /** @returns whether it is another session than before */
+  takeSession(sessionId: bigint): boolean;
+}
+
+interface SentRequest {
+  readonly xid: number;
+  readonly operation: Operation | null;
+}
+
+class ConnectionTap implements WireTap {
+  readonly #history: History;
+  readonly #client: string;
+  readonly #connection: number;
+  readonly #server: string;
+  readonly #claims: Claims;
+  readonly #reader = new JuteReader();
+  readonly #sent = new Frames();
+  readonly #received = new Frames();
+  /** Without a reply yet, oldest first. */
+  readonly #inFlight: SentRequest[] = [];
+  #lastZxidSeen = 0;
+  #sessionId = 0n;
+  #isAsked = false;
+  #isAnswered = false;
+  #isClosed = false;
+
+  constructor(history: History, client: string, connection: number, server: string, claims: Claims) {
+    this.#history = history;
+    this.#client = client;
+    this.#connection = connection;
+    this.#server = server;
+    this.#claims = claims;
+  }
+
+  onSent(bytes: Uint8Array): void {
+    this.#sent.take(bytes, (frame, start, end) => {
+      this.#reader.reset(frame, start, end);
+      if (this.#isAsked) this.#onRequest();
+      else this.#lastZxidSeen = readConnectRequest(this.#reader).lastZxidSeen;
+      this.#isAsked = true;
+    });
+  }
+
+  onReceived(bytes: Uint8Array): void {
+    this.#received.take(bytes, (frame, start, end) => {
+      this.#reader.reset(frame, start, end);
+      if (this.#isAnswered) this.#onReply();
+      else this.#onConnected();
+      this.#isAnswered = true;
+    });
+  }
+
+  onClosed(): void {
+    if (this.#isClosed || !this.#isAnswered) return;
+    this.#isClosed = true;
+    this.#history.note({ kind: 'disconnected', client: this.#client, connection: this.#connection });
+  }
+
+  #onConnected(): void {
+    const { timeoutMs, sessionId } = readConnectResponse(this.#reader);
+    const about = { client: this.#client, connection: this.#connection, server: this.#server };
+    if (timeoutMs <= 0) {
+      this.#history.note({ kind: 'refused', ...about });
+      return;
+    }
+    this.#sessionId = sessionId;
+    const isNewSession = this.#claims.takeSession(sessionId);
+    const lastZxidSeen = this.#lastZxidSeen;
+    this.#history.note({ kind: 'connected', ...about, sessionId, isNewSession, timeoutMs, lastZxidSeen });
+    // Requests may have left behind the connect request, before its answer.
+    for (const { operation } of this.#inFlight) if (operation !== null) operation.sessionId = sessionId;
+  }
+
+  #onRequest(): void {
+    const reader = this.#reader;
+    const xid = reader.int();
+    const opCode = reader.int();
+    const request = readRequest(opCode, reader);
+    const about = { client: this.#client, connection: this.#connection };
+    if (xid === SpecialXid.setWatches && request !== null && isSetWatches(request)) {
+      this.#history.note({
+        kind: 'rearmed',
+        ...about,
+        relativeZxid: request.relativeZxid,
+        data: request.dataWatches,
+        exist: request.existWatches,
+        child: request.childWatches,
+        persistent: request.persistentWatches,
+        recursive: request.persistentRecursiveWatches,
+      });
+    }
+    if (xid <= 0) return;
+    const path = request !== null && 'path' in request ? request.path : null;
+    const operation = this.#claims.claim(opCode, path, this.#connection);
+    if (operation !== null) {
+      operation.connection = this.#connection;
+      operation.sessionId = this.#sessionId;
+      operation.server = this.#server;
+      operation.xid = xid;
+    }
+    this.#inFlight.push({ xid, operation });
+    this.#history.note({ kind: 'sent', ...about, xid, opCode, operation });
+  }
+
+  #onReply(): void {
+    const { xid, zxid, error: errorCode } = readReplyHeader(this.#reader);
+    const about = { client: this.#client, connection: this.#connection };
+    if (xid === SpecialXid.notification) {
+      const { type, path } = readWatcherEvent(this.#reader);
+      const name = EVENT_NAMES.get(type);
+      if (name === undefined) return;
+      this.#history.note({ kind: 'event', ...about, type: name, path, zxid: zxid > 0 ? zxid : null });
+    }
+    if (xid <= 0) return;
+    // Not the first in flight: something is wrong, and the checker sees it.
+    const at = this.#inFlight.findIndex((sent) => sent.xid === xid);
+    const operation = at < 0 ? null : (this.#inFlight.splice(at, 1)[0]?.operation ?? null);
+    if (operation !== null) {
+      operation.zxid = zxid;
+      operation.replyOrder = this.#history.entries.length;
+    }
+    this.#history.note({ kind: 'reply', ...about, xid, zxid, errorCode, operation });
+  }
+}
+
+const EVENT_NAMES: ReadonlyMap<number, WatchEventType> = new Map<number, WatchEventType>([
+  [EventType.nodeCreated, 'created'],
+  [EventType.nodeDeleted, 'deleted'],
+  [EventType.nodeDataChanged, 'changed'],
+  [EventType.nodeChildrenChanged, 'children'],
+]);
+
+function isSetWatches(request: { readonly op: number }): request is SetWatchesRequest {
+  return request.op === OpCode.setWatches || request.op === OpCode.setWatches2;
+}
+
+function isRequestOf({ request }: Operation, opCode: number, path: string | null): boolean {
+  switch (request.op) {
+    case 'create':
+      return (opCode === OpCode.create2 || opCode === OpCode.create) && path === request.path;
+    case 'set':
+      return opCode === OpCode.setData && path === request.path;
+    case 'delete':
+      return opCode === OpCode.delete && path === request.path;
+    case 'get':
+      return opCode === OpCode.getData && path === request.path;
+    case 'exists':
+      return opCode === OpCode.exists && path === request.path;
+    case 'children':
+      return opCode === OpCode.getChildren2 && path === request.path;
+    case 'multi':
+      return opCode === OpCode.multi;
+    case 'sync':
+      return opCode === OpCode.sync && path === request.path;
+    case 'watch':
+      return opCode === OpCode.addWatch && path === request.path;
+    case 'close':
+      return opCode === OpCode.closeSession;
+  }
+}
+
+/** `int length, bytes` again and again, in chunks that end anywhere. */
+class Frames {
+  #rest: Uint8Array = new Uint8Array(0);
+
+  take(chunk: Uint8Array, onFrame: (bytes: Uint8Array, start: number, end: number) => void): void {
+    let bytes = chunk;
+    if (this.#rest.length > 0) {
+      bytes = new Uint8Array(this.#rest.length + chunk.length);
+      bytes.set(this.#rest);
+      bytes.set(chunk, this.#rest.length);
+    }
+    let at = 0;
+    while (at + 4 <= bytes.length) {
+      const end = at + 4 + getInt(bytes, at);
+      if (end > bytes.length) break;
+      onFrame(bytes, at + 4, end);
+      at = end;
+    }
+    // A chunk may be used again by whoever gave it.
+    this.#rest = at === bytes.length ? EMPTY : bytes.slice(at);
+  }
+}
+
+const EMPTY = new Uint8Array(0);

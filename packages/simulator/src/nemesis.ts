@@ -1,0 +1,311 @@
+import { type Fault, formatFault, LEADER } from './fault.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
+import type { LinkQuality } from './virtual-network.ts';
+import type { VirtualServer } from './virtual-server.ts';
+import type { VirtualWorld } from './virtual-world.ts';
+
+/**
+ * Carries out a plan of faults, and heals what it has done.
+ *
+ * A fault that would lose what was committed is left out when its moment comes: a disk is only wiped, and data only
+ * rots, while every other participant has everything that was committed.
+ */
+export class Nemesis {
+  readonly #world: VirtualWorld;
+  readonly #ensemble: VirtualEnsemble;
+  readonly #onFault: (what: string) => void;
+  /** Directions that faults have cut, and how many of them. */
+  readonly #cuts: Map<string, number> = new Map();
+  /** Servers whose data has rotted: they may refuse to start with what they have. */
+  readonly #rotten: Set<VirtualServer> = new Set();
+  /** Servers whose disk has failed, or may have: they are free to end by themselves. */
+  readonly #hurt: Set<VirtualServer> = new Set();
+  #isOver = false;
+
+  constructor(world: VirtualWorld, ensemble: VirtualEnsemble, onFault: (what: string) => void = () => {}) {
+    this.#world = world;
+    this.#ensemble = ensemble;
+    this.#onFault = onFault;
+  }
+
+  /** From now on, faults happen at their moments. */
+  unleash(faults: readonly Fault[]): void {
+    for (const fault of faults) {
+      this.#world.timeline.plan(fault.atMs, () => {
+        if (!this.#isOver) this.#inflict(fault);
+      });
+    }
+  }
+
+  /** Ends all faults for good: links, disks and clocks work, every server runs. */
+  heal(): void {
+    this.#isOver = true;
+    this.#say('everything is healed');
+    this.#cuts.clear();
+    this.#world.network.heal();
+    for (const server of this.#ensemble.servers) {
+      server.healDisk();
+      server.clock.setDrift(0);
+      server.resume();
+      this.#revive(server);
+    }
+  }
+
+  /** Starts a server that ended by itself: with an empty disk where it was the data that ended it. */
+  #revive(server: VirtualServer): void {
+    if (server.isRunning) return;
+    if (this.#rotten.has(server) && server.failure !== null) {
+      // Until the others have what it had, it stays as it is.
+      if (!this.#isDispensable(server)) return;
+      this.#rotten.delete(server);
+      server.wipe();
+    }
+    server.start();
+  }
+
+  /** Called again and again after `heal`: whoever still ends by itself is started again. */
+  tend(): void {
+    for (const server of this.#ensemble.servers) this.#revive(server);
+  }
+
+  /** Whether the disk of a server was made to fail, so that it may refuse to go on. */
+  hasHurtDisk(server: VirtualServer): boolean {
+    return this.#hurt.has(server);
+  }
+
+  #inflict(fault: Fault): void {
+    const random = new SeededRandom(fault.chance, fault.kind);
+    const hosts = fault.hosts.flatMap((host) => this.#resolve(host));
+    const servers = hosts.flatMap((host) => this.#ensemble.server(host) ?? []);
+    const others = fault.others.filter((host) => !hosts.includes(host));
+    const { network } = this.#world;
+    this.#say(formatFault({ ...fault, hosts, others }));
+    switch (fault.kind) {
+      case 'crash':
+      case 'power':
+        for (const server of servers) {
+          server.crash({ losesPower: fault.kind === 'power' });
+          this.#later(fault, () => server.start());
+        }
+        return;
+      case 'stop':
+        for (const server of servers) {
+          server.stop();
+          this.#later(fault, () => {
+            // It may still be busy with stopping.
+            server.crash();
+            server.start();
+          });
+        }
+        return;
+      case 'restart-all': {
+        const losesPower = random.chance(0.5);
+        for (const server of servers) {
+          server.crash({ losesPower });
+          this.#later({ durationMs: random.between(0, fault.durationMs) }, () => server.start());
+        }
+        return;
+      }
+      case 'pause':
+        for (const server of servers) {
+          server.pause();
+          this.#later(fault, () => server.resume());
+        }
+        return;
+      case 'wipe':
+        for (const server of servers) {
+          if (!this.#isDispensable(server)) this.#say(`${server.host} keeps its disk: nobody else has all of it`);
+          else {
+            server.wipe();
+            this.#later(fault, () => server.start());
+          }
+        }
+        return;
+      case 'rot':
+        for (const server of servers) this.#rot(server, fault, random);
+        return;
+      case 'partition':
+      case 'isolate':
+      case 'bridge':
+        this.#cut(fault, pairsOf(hosts, others, true));
+        return;
+      case 'one-way':
+        this.#cut(fault, pairsOf(hosts, others, false));
+        return;
+      case 'flap':
+        this.#flap(fault, pairsOf(hosts, others, true), random);
+        return;
+      case 'port': {
+        const port = random.pick([QUORUM_PORT, ELECTION_PORT]);
+        for (const host of hosts) {
+          network.blockPort(host, port);
+          this.#later(fault, () => network.unblockPort(host, port));
+        }
+        return;
+      }
+      case 'black-hole':
+        for (const host of hosts) {
+          network.dropConnects(host);
+          this.#later(fault, () => network.takeConnects(host));
+        }
+        return;
+      case 'slow': {
+        const quality = drawSlowness(random);
+        for (const [from, to] of pairsOf(hosts, others, random.chance(0.7))) {
+          network.slowDown(from, to, quality);
+          this.#later(fault, () => network.speedUp(from, to));
+        }
+        return;
+      }
+      case 'break':
+        for (const end of network.openEnds) if (hosts.includes(end.host) && random.chance(0.5)) end.breakStream();
+        return;
+      case 'skew':
+        for (const host of hosts) this.#skew(host, fault, random);
+        return;
+      default:
+        for (const server of servers) this.#hurtDisk(server, fault, random);
+    }
+  }
+
+  #hurtDisk(server: VirtualServer, fault: Fault, random: SeededRandom): void {
+    if (fault.kind !== 'disk-slow' && fault.kind !== 'disk-stall') this.#hurt.add(server);
+    switch (fault.kind) {
+      case 'disk-slow': {
+        const worstMs = random.between(5, 300);
+        server.setDiskQuality({ effectMinMs: 0.1, effectMaxMs: 2, syncMinMs: 1, syncMaxMs: worstMs });
+        this.#later(fault, () => server.setDiskQuality(null));
+        return;
+      }
+      case 'disk-stall':
+        server.stallDisk(fault.durationMs);
+        return;
+      case 'disk-error':
+        server.failDisk({ operation: random.pick(MAY_FAIL), code: 'EIO', skip: random.between(0, 5) });
+        return;
+      case 'disk-broken':
+        server.failDisk({ operation: random.pick(MAY_FAIL), code: 'EIO', isLasting: true });
+        this.#later(fault, () => server.healDisk());
+        return;
+      case 'disk-full':
+        server.disk.fill();
+        this.#later(fault, () => server.healDisk());
+        return;
+      default:
+    }
+  }
+
+  /** A bit of a file of a server that others can replace is inverted, which its next start notices. */
+  #rot(server: VirtualServer, fault: Fault, random: SeededRandom): void {
+    if (!this.#isDispensable(server) || this.#rotten.size > 0) {
+      this.#say(`the data of ${server.host} does not rot: nobody else has all of it`);
+      return;
+    }
+    const { logDirectory } = server.options;
+    const name = random.pick(server.disk.names(logDirectory));
+    const path = `${logDirectory}/${name}`;
+    const size = server.disk.peek(path)?.length ?? 0;
+    server.crash();
+    // Files are grown ahead: what was written is at their beginning.
+    const position = Math.floor(size * random.fraction() ** 3);
+    if (size > 0 && server.disk.flipBit(path, position, random.between(0, 7))) {
+      this.#say(`${path} of ${server.host} has rotted at ${position}`);
+      this.#rotten.add(server);
+      this.#hurt.add(server);
+    }
+    this.#later(fault, () => this.#revive(server));
+  }
+
+  #skew(host: string, fault: Fault, random: SeededRandom): void {
+    const clock = this.#world.clockOf(host);
+    clock.setDrift(random.between(-50_000, 50_000));
+    if (random.chance(0.5)) clock.jumpWall(random.between(-3_600_000, 3_600_000));
+    this.#later(fault, () => clock.setDrift(0));
+  }
+
+  #flap(fault: Fault, pairs: readonly (readonly [string, string])[], random: SeededRandom): void {
+    for (let atMs = 0; atMs < fault.durationMs; ) {
+      const downMs = random.between(1, 150);
+      this.#later({ durationMs: atMs }, () => this.#cut({ durationMs: downMs }, pairs));
+      atMs += downMs + random.between(20, 400);
+    }
+  }
+
+  #cut(fault: { readonly durationMs: number }, pairs: readonly (readonly [string, string])[]): void {
+    const { network } = this.#world;
+    for (const [from, to] of pairs) {
+      const key = `${from}>${to}`;
+      this.#cuts.set(key, (this.#cuts.get(key) ?? 0) + 1);
+      network.block(from, to);
+    }
+    this.#later(fault, () => {
+      for (const [from, to] of pairs) {
+        const key = `${from}>${to}`;
+        const left = (this.#cuts.get(key) ?? 1) - 1;
+        this.#cuts.set(key, left);
+        if (left === 0) network.unblock(from, to);
+      }
+    });
+  }
+
+  /** Everybody else who votes is there, in one epoch, with everything that was committed. */
+  #isDispensable(server: VirtualServer): boolean {
+    const { leader, participants } = this.#ensemble;
+    if (leader === null || leader === server || this.#ensemble.servers.length === 1) return false;
+    const lastZxid = leader.core?.view.lastZxid ?? 0;
+    return participants.every(
+      (other) =>
+        other === server ||
+        (other.isServing && other.epoch === leader.epoch && (other.core?.view.lastZxid ?? 0) >= lastZxid),
+    );
+  }
+
+  #resolve(host: string): readonly string[] {
+    if (host !== LEADER) return [host];
+    const { leader } = this.#ensemble;
+    return leader === null ? [] : [leader.host];
+  }
+
+  #later({ durationMs }: { readonly durationMs: number }, end: () => void): void {
+    this.#world.timeline.plan(durationMs, () => {
+      if (!this.#isOver) end();
+    });
+  }
+
+  #say(what: string): void {
+    this.#world.tell('nemesis', what);
+    this.#onFault(what);
+  }
+}
+
+const MAY_FAIL = ['write', 'sync', 'sync', 'create', 'rename', 'syncDirectory', 'truncate', 'preallocate'] as const;
+
+/** Every pair between two groups, one way or both. */
+function pairsOf(
+  hosts: readonly string[],
+  others: readonly string[],
+  isBothWays: boolean,
+): readonly (readonly [string, string])[] {
+  return hosts.flatMap((host) =>
+    others.flatMap((other): (readonly [string, string])[] =>
+      isBothWays
+        ? [
+            [host, other],
+            [other, host],
+          ]
+        : [[host, other]],
+    ),
+  );
+}
+
+function drawSlowness(random: SeededRandom): LinkQuality {
+  return {
+    delayMinMs: random.between(1, 20),
+    delayMaxMs: random.between(20, 400),
+    splitChance: 0.2,
+    mergeChance: 0.2,
+    dribbleChance: 0.05,
+    bytesPerMs: random.chance(0.5) ? random.between(2, 200) : undefined,
+  };
+}

@@ -1,0 +1,104 @@
+/** After healing, when nothing is under way any more: L2, W6 and S6. */
+import type { PersistedStat } from '@meerkat/protocol';
+import type { CommittedTree, ZnodeState } from './committed-tree.ts';
+import { hex, type Violations } from './violation.ts';
+
+/** What one server holds at the end. */
+export interface FinalState {
+  readonly server: number;
+  /** Of the last txn applied. */
+  readonly lastZxid: number;
+  readonly treeDigest: bigint;
+  /** Its whole tree; null: not looked at. Of stats, `ephemeralOwner` may mark containers and TTL znodes. */
+  readonly znodes: Iterable<FinalZnode> | null;
+  /** Sessions and their timeouts in milliseconds; null: not looked at. */
+  readonly sessions: ReadonlyMap<bigint, number> | null;
+}
+
+export interface FinalZnode {
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly stat: PersistedStat;
+}
+
+export function checkFinalStates(states: readonly FinalState[], tree: CommittedTree, violations: Violations): void {
+  const [first] = states;
+  if (first === undefined) return;
+  for (const state of states) {
+    const { server, lastZxid } = state;
+    if (lastZxid !== tree.lastZxid) {
+      const message = `server ${server} ends at ${hex(lastZxid)}, and the committed txns at ${hex(tree.lastZxid)}`;
+      violations.report('L2', [server], message);
+    } else if (state.treeDigest !== first.treeDigest && first.lastZxid === lastZxid) {
+      const digests = `0x${state.treeDigest.toString(16)} and 0x${first.treeDigest.toString(16)}`;
+      violations.report(
+        'L2',
+        [server, first.server],
+        `servers ${server} and ${first.server} end with other trees: ${digests}`,
+      );
+    }
+    // Its znodes are compared with what they were at its own zxid, so that being late is told once.
+    if (state.znodes !== null) checkZnodes(server, lastZxid, state.znodes, tree, violations);
+    if (state.sessions !== null) checkSessions(server, lastZxid, state.sessions, tree, violations);
+  }
+}
+
+function checkZnodes(
+  server: number,
+  zxid: number,
+  znodes: Iterable<FinalZnode>,
+  tree: CommittedTree,
+  violations: Violations,
+): void {
+  const found: Set<string> = new Set();
+  for (const znode of znodes) {
+    const { path } = znode;
+    found.add(path);
+    if (isSystemPath(path)) continue;
+    const due = tree.stateAt(path, zxid);
+    const difference = due === null ? 'it should not be there' : differenceOfZnodes(znode, due);
+    if (difference !== null) violations.report('W6', [server], `${path} at server ${server} is wrong: ${difference}`);
+  }
+  for (const path of tree.paths()) {
+    if (found.has(path) || isSystemPath(path) || tree.stateAt(path, zxid) === null) continue;
+    violations.report('W6', [server], `${path} is missing at server ${server}`);
+  }
+}
+
+/** The service keeps these for itself. */
+function isSystemPath(path: string): boolean {
+  return path === '/zookeeper' || path.startsWith('/zookeeper/');
+}
+
+function differenceOfZnodes({ data, stat }: FinalZnode, due: ZnodeState): string | null {
+  for (const name of ['czxid', 'mzxid', 'pzxid', 'ctime', 'mtime', 'version', 'cversion', 'aversion'] as const) {
+    if (stat[name] !== due[name]) return `${name} is ${stat[name]} instead of ${due[name]}`;
+  }
+  if (due.owner !== 0n && stat.ephemeralOwner !== due.owner) {
+    return `its owner is 0x${stat.ephemeralOwner.toString(16)} instead of 0x${due.owner.toString(16)}`;
+  }
+  const length = data?.length ?? 0;
+  const isSame = length === (due.data?.length ?? 0) && (data?.every((byte, i) => byte === due.data![i]) ?? true);
+  return isSame ? null : 'its data differ';
+}
+
+function checkSessions(
+  server: number,
+  zxid: number,
+  sessions: ReadonlyMap<bigint, number>,
+  tree: CommittedTree,
+  violations: Violations,
+): void {
+  for (const [id, life] of tree.sessions) {
+    const isAlive = life.createdZxid <= zxid && (life.closedZxid === null || life.closedZxid > zxid);
+    if (isAlive === sessions.has(id)) continue;
+    const is = isAlive ? 'does not know' : 'still knows';
+    const why = isAlive ? 'which is alive' : `which ${hex(life.closedZxid ?? 0)} has ended`;
+    violations.report('S6', [server], `server ${server} ${is} session 0x${id.toString(16)}, ${why}`);
+  }
+  for (const id of sessions.keys()) {
+    if (!tree.sessions.has(id)) {
+      violations.report('S6', [server], `server ${server} knows session 0x${id.toString(16)}, which was never created`);
+    }
+  }
+}

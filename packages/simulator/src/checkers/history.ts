@@ -1,0 +1,41 @@
+import type { TxnEntry } from '@meerkat/protocol';
+import type { History } from '../history.ts';
+import { ClientLog } from './client-log.ts';
+import { CommittedTree } from './committed-tree.ts';
+import { checkFinalStates, type FinalState } from './final-rules.ts';
+import { checkOrder } from './order-rules.ts';
+import { ReadRules } from './read-rules.ts';
+import { type Violation, Violations } from './violation.ts';
+import { WatchRules } from './watch-rules.ts';
+import { WriteRules } from './write-rules.ts';
+
+export interface CheckHistoryOptions {
+  /** What the servers hold at the end, after healing, when nothing is under way. Default: not looked at. */
+  readonly finalStates?: readonly FinalState[];
+  /** Milliseconds that a change may take from a connection to the program. Default 5000. */
+  readonly watchGraceMs?: number;
+  /** Violations that are kept. Default 100. */
+  readonly violationsMax?: number;
+}
+
+/**
+ * Judges what clients did and saw against what was committed, once a run is over.
+ *
+ * @param committed everything from the first txn of an empty tree on, in order; `LiveChecker.committed`
+ */
+export function checkHistory(
+  history: History,
+  committed: readonly TxnEntry[],
+  options: CheckHistoryOptions = {},
+): Violation[] {
+  const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
+  const violations = new Violations(() => endMs, options.violationsMax);
+  const tree = new CommittedTree(committed, (invariant, message) => violations.report(invariant, [], message));
+  const log = new ClientLog(history);
+  checkOrder(log, violations);
+  new WriteRules(log, tree, violations).check();
+  new ReadRules(log, tree, violations).check();
+  new WatchRules(log, tree, violations, options.watchGraceMs ?? 5000).check();
+  checkFinalStates(options.finalStates ?? [], tree, violations);
+  return violations.list;
+}

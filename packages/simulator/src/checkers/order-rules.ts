@@ -1,0 +1,39 @@
+/** What each client saw in which order: C1, C2, W2, and the place of an event before the replies that show its change (W1). */
+import type { ClientLog } from './client-log.ts';
+import { hex, type Violations } from './violation.ts';
+
+export function checkOrder(log: ClientLog, violations: Violations): void {
+  for (const [client, connections] of log.byClient) {
+    /** The largest zxid of a reply in this session. */
+    let seen = 0;
+    for (const { connected, passed } of connections) {
+      if (connected.isNewSession) seen = Math.min(seen, connected.lastZxidSeen);
+      const waiting: number[] = [];
+      let replied = 0;
+      let lastEvent = 0;
+      const report = (atMs: number, invariant: string, message: string): void =>
+        violations.reportAt(atMs, invariant, [], `client ${client} at ${connected.server}: ${message}`);
+      for (const entry of passed) {
+        if (entry.kind === 'sent') {
+          waiting.push(entry.xid);
+        } else if (entry.kind === 'reply') {
+          const expected = waiting.shift();
+          if (expected !== entry.xid) {
+            report(entry.atMs, 'C1', `the reply to request ${entry.xid} comes where ${expected ?? 'none'} is expected`);
+          }
+          if (entry.zxid <= 0) continue;
+          if (entry.zxid < seen) {
+            report(entry.atMs, 'C2', `a reply of ${hex(entry.zxid)} comes after one of ${hex(seen)}`);
+          }
+          seen = Math.max(seen, entry.zxid);
+          replied = Math.max(replied, entry.zxid);
+        } else if (entry.kind === 'event' && entry.zxid !== null && entry.zxid > 0) {
+          const what = `the event ${entry.type} ${entry.path} of ${hex(entry.zxid)}`;
+          if (entry.zxid < lastEvent) report(entry.atMs, 'W2', `${what} comes after one of ${hex(lastEvent)}`);
+          if (entry.zxid <= replied) report(entry.atMs, 'W1', `${what} comes after a reply of ${hex(replied)}`);
+          lastEvent = entry.zxid;
+        }
+      }
+    }
+  }
+}

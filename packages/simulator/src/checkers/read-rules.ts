@@ -1,0 +1,89 @@
+/** Reads: C3 (the state of the zxid that the reply names, exactly) and C5 (after a sync, nothing acknowledged is missing). */
+import type { Operation } from '../history.ts';
+import { type ClientLog, describe } from './client-log.ts';
+import { type CommittedTree, statOf } from './committed-tree.ts';
+import { differenceOfStats } from './stat-difference.ts';
+import { hex, type Violations } from './violation.ts';
+
+const DECODER = new TextDecoder();
+
+export class ReadRules {
+  readonly #log: ClientLog;
+  readonly #tree: CommittedTree;
+  readonly #violations: Violations;
+
+  constructor(log: ClientLog, tree: CommittedTree, violations: Violations) {
+    this.#log = log;
+    this.#tree = tree;
+    this.#violations = violations;
+  }
+
+  check(): void {
+    for (const operation of this.#log.history.operations) this.#checkState(operation);
+    this.#checkFreshness();
+  }
+
+  #checkState(operation: Operation): void {
+    const { request, zxid, result, error } = operation;
+    if (request.op !== 'get' && request.op !== 'exists' && request.op !== 'children') return;
+    // The service keeps these for itself: no txn says what stands in them.
+    if (zxid === null || request.path === '/zookeeper' || request.path.startsWith('/zookeeper/')) return;
+    if (zxid > this.#tree.lastZxid && zxid % 0x100000000 !== 0) {
+      this.#report(operation, 'C3', `shows ${hex(zxid)}, and the committed txns end at ${hex(this.#tree.lastZxid)}`);
+      return;
+    }
+    const state = this.#tree.stateAt(request.path, zxid);
+    if (error?.code === 'NONODE' && state !== null) {
+      this.#report(operation, 'C3', `finds nothing at ${hex(zxid)}, where version ${state.version} of it was`);
+    }
+    if (result === null || !('stat' in result)) return;
+    if (state === null || result.stat === null) {
+      if (state === null && result.stat === null) return;
+      const is = result.stat === null ? 'nothing' : 'a znode';
+      this.#report(operation, 'C3', `finds ${is} at ${hex(zxid)}, where ${state === null ? 'nothing' : 'one'} was`);
+      return;
+    }
+    const difference = differenceOfStats(result.stat, statOf(state));
+    if (difference !== null) this.#report(operation, 'C3', `the stat is not that of ${hex(zxid)}: ${difference}`);
+    if (result.op === 'get') {
+      const data = DECODER.decode(state.data ?? undefined);
+      if (data !== result.data) {
+        this.#report(
+          operation,
+          'C3',
+          `reads ${JSON.stringify(result.data)}, at ${hex(zxid)} it was ${JSON.stringify(data)}`,
+        );
+      }
+    } else if (result.op === 'children') {
+      const due = this.#tree.childrenAt(request.path, zxid).join(' ');
+      const names = [...result.names].sort().join(' ');
+      if (names !== due) this.#report(operation, 'C3', `lists [${names}], at ${hex(zxid)} they were [${due}]`);
+    }
+  }
+
+  /** A sync, and a read that has one in it, are behind everything that anybody was told before they began. */
+  #checkFreshness(): void {
+    let told = 0;
+    const before: Map<Operation, number> = new Map();
+    for (const entry of this.#log.history.entries) {
+      if (entry.kind !== 'invoked' && entry.kind !== 'completed') continue;
+      const { operation } = entry;
+      const { request, zxid, result } = operation;
+      const isFresh = request.op === 'sync' || ('isLinearizable' in request && request.isLinearizable);
+      if (entry.kind === 'invoked') {
+        if (isFresh) before.set(operation, told);
+        continue;
+      }
+      if (result === null || zxid === null) continue;
+      const due = before.get(operation) ?? 0;
+      if (isFresh && zxid < due) {
+        this.#report(operation, 'C5', `shows ${hex(zxid)}, and ${hex(due)} had been told to somebody before it began`);
+      }
+      told = Math.max(told, zxid);
+    }
+  }
+
+  #report(operation: Operation, invariant: string, message: string): void {
+    this.#violations.reportAt(operation.endMs ?? operation.startMs, invariant, [], `${describe(operation)} ${message}`);
+  }
+}

@@ -1,0 +1,245 @@
+/** Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in `order-rules.ts`. */
+import { parentOf } from '@meerkat/protocol';
+import type { Operation } from '../history.ts';
+import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
+import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
+import { hex, type Violations } from './violation.ts';
+
+/** What a standard watch waits for. */
+type WatchKind = 'data' | 'exist' | 'child';
+
+/** A standard watch that a server has been asked to keep for a connection. */
+interface Armed {
+  readonly path: string;
+  readonly kind: WatchKind;
+  /** The first change behind this one fires it. */
+  readonly zxid: number;
+  /** Set anew by setWatches: the state decides at once, not the next change. */
+  readonly isRearmed: boolean;
+}
+
+const FIRES: Readonly<Record<WatchKind, readonly ChangeType[]>> = {
+  data: ['changed', 'deleted', 'created'],
+  exist: ['changed', 'deleted', 'created'],
+  child: ['children', 'deleted'],
+};
+
+export class WatchRules {
+  readonly #log: ClientLog;
+  readonly #tree: CommittedTree;
+  readonly #violations: Violations;
+  readonly #graceMs: number;
+
+  /** @param graceMs how long a change may take from the connection to the program */
+  constructor(log: ClientLog, tree: CommittedTree, violations: Violations, graceMs: number) {
+    this.#log = log;
+    this.#tree = tree;
+    this.#violations = violations;
+    this.#graceMs = graceMs;
+  }
+
+  check(): void {
+    for (const connections of this.#log.byClient.values()) for (const one of connections) this.#checkConnection(one);
+    for (const operation of this.#log.history.operations) {
+      const { request, result } = operation;
+      const told = this.#log.told.get(operation) ?? [];
+      if (request.op === 'watch') {
+        if (result !== null) this.#checkPersistent(operation, request.path, request.isRecursive, told);
+      } else if ('hasWatch' in request && request.hasWatch) {
+        this.#checkOneShot(operation, told);
+      }
+    }
+  }
+
+  /** Events on one connection: each tells of something that happened, and comes before a reply that shows it. */
+  #checkConnection({ connected, passed }: ConnectionLog): void {
+    const who = `client ${connected.client} at ${connected.server}`;
+    let armed: Armed[] = [];
+    let fired: Event[] = [];
+    for (const entry of passed) {
+      if (entry.kind === 'event') {
+        this.#checkEvent(who, entry);
+        fired.push(entry);
+        armed = armed.filter((watch) => !isFiredBy(watch, entry));
+      } else if (entry.kind === 'rearmed') {
+        armed.push(...armedAnew(entry));
+        fired = [];
+      } else if (entry.kind === 'reply') {
+        if (entry.zxid <= 0) continue;
+        armed = armed.filter((watch) => {
+          const missed = this.#missed(watch, entry.zxid);
+          if (missed === null) return true;
+          const invariant = watch.isRearmed ? 'W3' : 'W1';
+          const message = `${who}: no event for the ${watch.kind} watch on ${watch.path}, ${missed}, before a reply of ${hex(entry.zxid)}`;
+          this.#violations.reportAt(entry.atMs, invariant, [], message);
+          return false;
+        });
+        const request = entry.operation?.request;
+        if (request !== undefined && 'hasWatch' in request && request.hasWatch) {
+          const kind = kindOfWatch(request.op, entry.errorCode);
+          if (kind !== null) armed.push({ path: request.path, kind, zxid: entry.zxid, isRearmed: false });
+        }
+      }
+    }
+  }
+
+  #checkEvent(who: string, event: Event): void {
+    const { zxid, type, path } = event;
+    // A server that replays what a client has missed does not say when it was.
+    if (zxid === null || zxid <= 0) return;
+    if (this.#happened(zxid, type, path)) return;
+    this.#violations.reportAt(
+      event.atMs,
+      'W4',
+      [],
+      `${who}: the event ${type} ${path} of ${hex(zxid)} tells of no change`,
+    );
+  }
+
+  /** @returns what should have fired the watch at the latest when a reply of `zxid` was sent, or null */
+  #missed(watch: Armed, zxid: number): string | null {
+    if (!watch.isRearmed) {
+      const change = this.#firstChange(watch, watch.zxid);
+      return change === null || change.zxid > zxid ? null : `${change.type} by ${hex(change.zxid)}`;
+    }
+    const state = this.#tree.stateAt(watch.path, zxid);
+    if (watch.kind === 'exist') return state === null ? null : 'which is there';
+    if (state === null) return 'which is gone';
+    const changed = watch.kind === 'data' ? state.mzxid : state.pzxid;
+    return changed > watch.zxid ? `changed by ${hex(changed)}, after ${hex(watch.zxid)}` : null;
+  }
+
+  #firstChange(watch: Pick<Armed, 'path' | 'kind'>, zxid: number): Change | null {
+    const changes = this.#tree.changesOf(watch.path);
+    for (let i = countUpTo(changes, zxid); i < changes.length; i++) {
+      if (FIRES[watch.kind].includes(changes[i]!.type)) return changes[i]!;
+    }
+    return null;
+  }
+
+  #happened(zxid: number, type: ChangeType, path: string): boolean {
+    const changes = this.#tree.changesOf(path);
+    for (let i = countUpTo(changes, zxid) - 1; i >= 0 && changes[i]!.zxid === zxid; i--) {
+      if (changes[i]!.type === type) return true;
+    }
+    return false;
+  }
+
+  /** What the program was told of the watch that its read has left. */
+  #checkOneShot(operation: Operation, told: readonly Told[]): void {
+    const { request, zxid, error } = operation;
+    if (!('hasWatch' in request)) return;
+    if (told.length > 1) {
+      this.#report(told[1]!, 'W1', `${describe(operation)} was told of ${told.length} changes by a watch for one`);
+    }
+    const [first] = told;
+    if (first === undefined || first.type === 'gap' || first.zxid === null || first.zxid <= 0 || zxid === null) return;
+    if (!this.#happened(first.zxid, first.type, first.path)) {
+      this.#report(
+        first,
+        'W4',
+        `${describe(operation)} was told ${first.type} ${first.path} of ${hex(first.zxid)}, which is no change`,
+      );
+      return;
+    }
+    const kind = kindOfWatch(request.op, error === null ? 0 : 1);
+    const isSameConnection = !this.#isRearmedBetween(operation, first);
+    const due = kind === null ? null : this.#firstChange({ path: request.path, kind }, zxid);
+    if (!isSameConnection || due === null || due.zxid === first.zxid) return;
+    const message = `${describe(operation)} was told of ${hex(first.zxid)}, and ${due.type} by ${hex(due.zxid)} came first`;
+    this.#report(first, 'W1', message);
+  }
+
+  #isRearmedBetween(operation: Operation, told: Told): boolean {
+    const connections = this.#log.byClient.get(operation.client) ?? [];
+    const since = operation.replyOrder ?? operation.startOrder;
+    return connections.some(({ connected }) => connected.order > since && connected.order < told.order);
+  }
+
+  /** Every change from the watch on, in order, and a gap where some may be missing. */
+  #checkPersistent(operation: Operation, path: string, isRecursive: boolean, told: readonly Told[]): void {
+    const due = this.#tree.changes.filter((change) => isWatched(change, path, isRecursive));
+    // null: anything may come next, because something may be missing.
+    let next: number | null = operation.zxid === null ? null : countUpTo(due, operation.zxid);
+    let reached = next ?? 0;
+    for (const change of told) {
+      if (change.type === 'gap' || change.zxid === null || change.zxid <= 0) {
+        next = null;
+        continue;
+      }
+      let at = reached;
+      while (at < due.length && !isSame(due[at]!, change)) at++;
+      const what = `${change.type} ${change.path} of ${hex(change.zxid)}`;
+      if (at === due.length) {
+        const isPast = due.some((one) => isSame(one, change));
+        const message = isPast ? `was told again, or late, of ${what}` : `was told ${what}, which is no such change`;
+        this.#report(change, isPast ? 'W2' : 'W4', `${describe(operation)} ${message}`);
+        next = null;
+        continue;
+      }
+      if (next !== null && at > next) {
+        const missed = due[next]!;
+        const message = `was told ${what} and not ${missed.type} ${missed.path} of ${hex(missed.zxid)}, without a gap`;
+        this.#report(change, 'W1', `${describe(operation)} ${message}`);
+      }
+      reached = at + 1;
+      next = reached;
+    }
+    if (next !== null && next < due.length) this.#checkRest(operation, due[next]!, told);
+  }
+
+  /** The next change that was never told: no later reply to this client may have shown it. */
+  #checkRest(operation: Operation, change: Change, told: readonly Told[]): void {
+    const { history } = this.#log;
+    const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
+    const since = told[told.length - 1]?.order ?? operation.endOrder ?? 0;
+    for (const { connected, passed } of this.#log.byClient.get(operation.client) ?? []) {
+      // Another connection has a gap of its own, which may still be on its way to the program.
+      if (connected.connection !== operation.connection) continue;
+      const shown = passed.find(
+        (entry) =>
+          entry.kind === 'reply' &&
+          entry.order > since &&
+          entry.zxid >= change.zxid &&
+          entry.atMs < endMs - this.#graceMs,
+      );
+      if (shown === undefined) continue;
+      const message = `was never told ${change.type} ${change.path} of ${hex(change.zxid)}, without a gap`;
+      this.#violations.reportAt(shown.atMs, 'W1', [], `${describe(operation)} ${message}`);
+      return;
+    }
+  }
+
+  #report(told: Told, invariant: string, message: string): void {
+    this.#violations.reportAt(told.atMs, invariant, [], message);
+  }
+}
+
+/** null: the read has left no watch. */
+function kindOfWatch(op: string, errorCode: number): WatchKind | null {
+  if (op === 'exists') return 'exist';
+  if (errorCode !== 0) return null;
+  return op === 'children' ? 'child' : 'data';
+}
+
+function isFiredBy(watch: Armed, event: Event): boolean {
+  return watch.path === event.path && FIRES[watch.kind].includes(event.type);
+}
+
+function armedAnew(entry: Rearmed): Armed[] {
+  const armed = (kind: WatchKind, paths: readonly string[]): Armed[] =>
+    paths.map((path) => ({ path, kind, zxid: entry.relativeZxid, isRearmed: true }));
+  return [...armed('data', entry.data), ...armed('exist', entry.exist), ...armed('child', entry.child)];
+}
+
+function isSame(change: Change, told: Told): boolean {
+  return change.zxid === told.zxid && change.type === told.type && change.path === told.path;
+}
+
+/** A persistent watch tells of its znode and of its children's names; a recursive one of all znodes below, and of no names. */
+function isWatched(change: Change, path: string, isRecursive: boolean): boolean {
+  if (!isRecursive) return change.path === path;
+  if (change.type === 'children') return false;
+  for (let at = change.path; at !== ''; at = parentOf(at)) if (at === path) return true;
+  return false;
+}

@@ -1,0 +1,267 @@
+/** Writes and what became of them: C1, C4, C6, D4, S5, W5 and W6 of their replies. */
+import { ErrorCode, type MultiSubTxn, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
+import type { MultiPart, Operation, OperationRequest, WriteRequest } from '../history.ts';
+import { type ClientLog, describe, type Sent } from './client-log.ts';
+import { type CommittedTree, errorOfWrite, statOf } from './committed-tree.ts';
+import { differenceOfStats } from './stat-difference.ts';
+import { hex, type Violations } from './violation.ts';
+
+type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'multi' }>;
+
+export class WriteRules {
+  readonly #log: ClientLog;
+  readonly #tree: CommittedTree;
+  readonly #violations: Violations;
+  /** Txns that an operation has led to, errors left out. */
+  readonly #effects: Map<Operation, number[]> = new Map();
+
+  constructor(log: ClientLog, tree: CommittedTree, violations: Violations) {
+    this.#log = log;
+    this.#tree = tree;
+    this.#violations = violations;
+  }
+
+  check(): void {
+    this.#attribute();
+    for (const operation of this.#log.history.operations) this.#checkOutcome(operation);
+    this.#checkRealTime();
+    this.#checkSequences();
+  }
+
+  /** Finds out which operation each committed change comes from, and whether those of one client are in its order. */
+  #attribute(): void {
+    const last: Map<string, { readonly sent: Sent; readonly zxid: number }> = new Map();
+    for (const entry of this.#tree.committed) {
+      const { sessionId, cxid, zxid } = entry.header;
+      if (!isClientWrite(entry.txn) || !this.#log.knowsSession(sessionId)) continue;
+      const sent = this.#log.sentBy(sessionId, cxid);
+      if (sent.some(({ operation }) => operation === null)) continue;
+      const source = this.#sourceOf(entry, sent);
+      if (source === null) {
+        const message = `${hex(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;
+        this.#report(null, 'C4', message);
+        continue;
+      }
+      const operation = source.operation!;
+      const effects = this.#effects.get(operation) ?? [];
+      effects.push(zxid);
+      this.#effects.set(operation, effects);
+      const before = last.get(operation.client);
+      if (before !== undefined && before.sent.order > source.order) {
+        const invariant = before.sent.connection === source.connection ? 'C1' : 'S5';
+        const earlier = `${describe(before.sent.operation!)}, which was sent after it, as ${hex(before.zxid)}`;
+        this.#report(operation, invariant, `committed as ${hex(zxid)}, behind ${earlier}`);
+      }
+      if (before === undefined || before.sent.order < source.order) last.set(operation.client, { sent: source, zxid });
+    }
+  }
+
+  /** Which of the requests with this session and xid it was: one that means this change and has no other yet. */
+  #sourceOf(entry: TxnEntry, sent: readonly Sent[]): Sent | null {
+    const meaning = sent.filter(({ operation }) => operation !== null && isMeant(operation.request, entry.txn));
+    const told = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
+    return told ?? meaning.find(({ operation }) => !this.#effects.has(operation!)) ?? meaning[0] ?? null;
+  }
+
+  #checkOutcome(operation: Operation): void {
+    const { request, result, error, zxid } = operation;
+    if (!isWrite(request)) return;
+    const effects = this.#effects.get(operation) ?? [];
+    if (effects.length > 1) {
+      this.#report(operation, 'C4', `took effect ${effects.length} times, as ${effects.map(hex).join(', ')}`);
+    }
+    if (result !== null) {
+      this.#checkAcknowledged(operation, request, effects);
+    } else if (error?.outcome === 'not-applied' && effects.length > 0) {
+      const invariant = request.op === 'multi' ? 'C6' : 'C4';
+      this.#report(operation, invariant, `failed with ${error.code} and took effect as ${effects.map(hex).join(', ')}`);
+    } else if (error !== null && zxid !== null) {
+      this.#checkRefused(operation, request, zxid, error.code);
+    }
+  }
+
+  #checkAcknowledged(operation: Operation, request: Write, effects: readonly number[]): void {
+    const { zxid, result } = operation;
+    const entry = zxid === null ? null : this.#tree.entryAt(zxid);
+    if (zxid === null || entry === null) {
+      this.#report(
+        operation,
+        'D4',
+        `was acknowledged with ${zxid === null ? 'no zxid' : hex(zxid)}, which is not committed`,
+      );
+      return;
+    }
+    // A multi of checks alone changes nothing, and is a txn nevertheless.
+    if (!effects.includes(zxid)) {
+      this.#report(operation, 'C4', `was acknowledged as ${hex(zxid)}, which is another txn`);
+      return;
+    }
+    if (result?.op === 'multi') {
+      const parts = entry.txn.type === OpCode.multi ? entry.txn.txns : [];
+      const paths = result.results.map((part) => (part.op === 'create' ? part.path : null));
+      parts.forEach((part, i) => {
+        if (isCreate(part) && paths[i] !== part.path) {
+          this.#report(operation, 'C6', `part ${i} created ${part.path}, and was told as ${paths[i]}`);
+        }
+      });
+      return;
+    }
+    if (request.op === 'multi') return;
+    const path = result?.op === 'create' ? result.path : request.path;
+    const actual = request.op === 'create' ? { op: request.op, path, version: -1 } : request;
+    const deserved = errorOfWrite(this.#tree, actual, this.#tree.zxidBefore(zxid));
+    if (deserved !== ErrorCode.ok) {
+      this.#report(operation, 'C4', `succeeded as ${hex(zxid)}, where error ${deserved} was due`);
+    }
+    if (result?.op !== 'create' && result?.op !== 'set') return;
+    const state = this.#tree.stateAt(path, zxid);
+    if (state === null) {
+      this.#report(operation, 'C4', `was told of ${path}, which ${hex(zxid)} did not create`);
+      return;
+    }
+    const difference = differenceOfStats(result.stat, statOf(state));
+    if (difference !== null)
+      this.#report(operation, 'W6', `the stat in the reply of ${hex(zxid)} is wrong: ${difference}`);
+  }
+
+  /** A refusal takes a zxid too, and the tree before it shows whether it was right. */
+  #checkRefused(operation: Operation, request: Write, zxid: number, code: string): void {
+    const entry = this.#tree.entryAt(zxid);
+    const number = ERRORS_OF_TREE.get(code);
+    if (entry === null || entry.txn.type !== OpCode.error || number === undefined || request.op === 'multi') return;
+    if (entry.header.sessionId !== operation.sessionId || entry.header.cxid !== operation.xid) return;
+    if (request.op === 'create' && request.isSequential) return;
+    const actual = request.op === 'create' ? { ...request, version: -1 } : request;
+    const deserved = errorOfWrite(this.#tree, actual, this.#tree.zxidBefore(zxid));
+    if (deserved !== number) {
+      this.#report(operation, 'C4', `was refused with ${code} at ${hex(zxid)}, where error ${deserved} was due`);
+    }
+  }
+
+  /** Whoever begins after somebody was told of a write comes behind it in C. */
+  #checkRealTime(): void {
+    let acknowledged = 0;
+    const before: Map<Operation, number> = new Map();
+    for (const entry of this.#log.history.entries) {
+      if (entry.kind === 'invoked') {
+        if (isWrite(entry.operation.request)) before.set(entry.operation, acknowledged);
+      } else if (entry.kind === 'completed') {
+        const { operation } = entry;
+        const { zxid, result, request } = operation;
+        if (!isWrite(request) || result === null || zxid === null) continue;
+        const earlier = before.get(operation) ?? 0;
+        if (zxid <= earlier) {
+          const message = `is ${hex(zxid)}, and ${hex(earlier)} had been acknowledged before it began`;
+          this.#report(operation, 'C4', message);
+        }
+        acknowledged = Math.max(acknowledged, zxid);
+      }
+    }
+  }
+
+  /** Numbers of sequential znodes below one parent and with one prefix grow with their zxids. */
+  #checkSequences(): void {
+    const created: { readonly operation: Operation; readonly parent: string; number: number; zxid: number }[] = [];
+    for (const operation of this.#log.history.operations) {
+      const { request, result, zxid } = operation;
+      if (request.op !== 'create' || !request.isSequential || result?.op !== 'create' || zxid === null) continue;
+      const suffix = result.path.slice(request.path.length);
+      if (!result.path.startsWith(request.path) || !/^\d{10}$/.test(suffix)) {
+        this.#report(operation, 'W5', `was told ${result.path}, which is no sequential name of ${request.path}`);
+        continue;
+      }
+      // A parent that was made anew counts from the beginning.
+      const parent = parentOf(result.path);
+      const parentKey = `${parent} ${this.#tree.stateAt(parent, zxid)?.czxid}`;
+      created.push({ operation, parent: parentKey, number: Number(suffix), zxid });
+    }
+    const last: Map<string, { readonly number: number; readonly zxid: number }> = new Map();
+    for (const { operation, parent, number, zxid } of created.sort((a, b) => a.zxid - b.zxid)) {
+      const before = last.get(parent);
+      if (before !== undefined && number <= before.number) {
+        const message = `got number ${number} as ${hex(zxid)}, and ${hex(before.zxid)} had got ${before.number}`;
+        this.#report(operation, 'W5', message);
+      }
+      last.set(parent, { number, zxid });
+    }
+  }
+
+  #report(operation: Operation | null, invariant: string, message: string): void {
+    if (operation === null) this.#violations.report(invariant, [], message);
+    else
+      this.#violations.reportAt(
+        operation.endMs ?? operation.startMs,
+        invariant,
+        [],
+        `${describe(operation)} ${message}`,
+      );
+  }
+}
+
+const ERRORS_OF_TREE: ReadonlyMap<string, number> = new Map([
+  ['NONODE', ErrorCode.noNode],
+  ['NODEEXISTS', ErrorCode.nodeExists],
+  ['BADVERSION', ErrorCode.badVersion],
+  ['NOTEMPTY', ErrorCode.notEmpty],
+  ['NOCHILDRENFOREPHEMERALS', ErrorCode.noChildrenForEphemerals],
+]);
+
+function isWrite(request: OperationRequest): request is Write {
+  return request.op === 'create' || request.op === 'set' || request.op === 'delete' || request.op === 'multi';
+}
+
+/** A change that a client has asked for, whether anything came of it or not; errors are none. */
+function isClientWrite(txn: Txn): boolean {
+  switch (txn.type) {
+    case OpCode.error:
+    case OpCode.createSession:
+    case OpCode.closeSession:
+    case OpCode.deleteContainer:
+      return false;
+    case OpCode.multi:
+      return !txn.txns.some((part) => part.type === OpCode.error);
+    default:
+      return true;
+  }
+}
+
+function isCreate(txn: MultiSubTxn): txn is MultiSubTxn & { readonly path: string } {
+  return txn.type === OpCode.create || txn.type === OpCode.create2;
+}
+
+/** The txn does what the request asks for. */
+function isMeant(request: OperationRequest, txn: Txn): boolean {
+  if (request.op === 'multi') {
+    return (
+      txn.type === OpCode.multi &&
+      txn.txns.length === request.parts.length &&
+      request.parts.every((part, i) => isPartMeant(part, txn.txns[i]!))
+    );
+  }
+  if (request.op === 'create' || request.op === 'set' || request.op === 'delete') return isPartMeant(request, txn);
+  return false;
+}
+
+const DECODER = new TextDecoder();
+
+function isPartMeant(request: WriteRequest | MultiPart, txn: Txn): boolean {
+  switch (request.op) {
+    case 'create': {
+      if (txn.type !== OpCode.create && txn.type !== OpCode.create2) return false;
+      const isName = request.isSequential ? txn.path.startsWith(request.path) : txn.path === request.path;
+      const isData = DECODER.decode(txn.data ?? undefined) === request.data;
+      return isName && isData && txn.isEphemeral === (request.mode === 'ephemeral');
+    }
+    case 'set':
+      return (
+        txn.type === OpCode.setData &&
+        txn.path === request.path &&
+        DECODER.decode(txn.data ?? undefined) === request.data &&
+        (request.version === -1 || txn.version === request.version + 1)
+      );
+    case 'delete':
+      return txn.type === OpCode.delete && txn.path === request.path;
+    case 'check':
+      return txn.type === OpCode.check && txn.path === request.path;
+  }
+}

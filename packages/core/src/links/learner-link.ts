@@ -36,6 +36,8 @@ export interface LearnerLinkEvents {
    * was sent, and otherwise as soon as it is so.
    */
   onRoom(): void;
+  /** The learner has taken a part of a snapshot, or of what waits behind one. */
+  onProgress(): void;
   /** Told once, as the last event, unless `close` was called. */
   onLinkClosed(reason: string): void;
 }
@@ -156,6 +158,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   #pump(): void {
     if (!this.#isOpen) return;
     this.#output.flush();
+    if (!this.#isBusy || this.#output.isBackedUp) return;
     while (this.#isBusy && !this.#output.isBackedUp) {
       const writer = this.#output.writer();
       if (this.#snapshot === null) this.#backlog.moveTo(writer, SLICE_BYTES);
@@ -165,6 +168,7 @@ export class LearnerLink implements StreamEvents, Flushable {
       }
       this.#output.flush();
     }
+    this.#events.onProgress();
   }
 
   /** @returns true when it was told */

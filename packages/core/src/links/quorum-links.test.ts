@@ -56,7 +56,8 @@ type Told =
   | { readonly packet: LeaderPacket | LearnerPacket }
   | { readonly database: Database }
   | { readonly closed: string }
-  | 'room';
+  | 'room'
+  | 'progress';
 
 class LinkPair {
   readonly network: MemoryNetwork;
@@ -84,6 +85,7 @@ class LinkPair {
     this.learnerLink = new LearnerLink(leader, this.host, {
       onPacket: (packet) => this.atLeader.push({ packet }),
       onRoom: () => this.atLeader.push('room'),
+      onProgress: () => this.atLeader.push('progress'),
       onLinkClosed: (closed) => this.atLeader.push({ closed }),
     });
     learner.open(this.leaderLink);
@@ -144,6 +146,7 @@ function stubbedLearnerLink(): { stream: StubStream; host: TestLinkHost; told: s
   const link = new LearnerLink(stream, host, {
     onPacket: () => told.push('packet'),
     onRoom: () => told.push('room'),
+    onProgress: () => told.push('progress'),
     onLinkClosed: (reason) => told.push(reason),
   });
   return { stream, host, told, link };
@@ -248,6 +251,9 @@ describe('a snapshot', () => {
         learnerLink.send(commitOf(counter++));
       }
       expect(learnerLink.hasRoom).toBe(true);
+      // Parts of the snapshot were made while the tree changed, and told of; there was no room before its end.
+      expect(pair.atLeader.filter((told) => told === 'progress').length).toBeGreaterThan(2);
+      expect(pair.atLeader.filter((told) => told === 'room')).toHaveLength(1);
       expect(zxidsOf(pair.packetsAtLearner.slice(0, 2))).toEqual([makeZxid(1, 1), zxid]);
 
       const at = pair.atLearner.findIndex((told) => typeof told === 'object' && 'database' in told);
@@ -413,6 +419,7 @@ describe('output', () => {
       onRoom: () => {
         if (left-- > 0) link.send(commitOf(left));
       },
+      onProgress() {},
       onLinkClosed() {},
     });
     link.send(commitOf(9));
@@ -510,8 +517,12 @@ describe('bytes that nobody should send', () => {
         { numRuns: 3000 },
       );
     ends((stream, host, told) => {
-      const events = { onPacket: () => told.push('packet'), onRoom() {}, onLinkClosed: () => told.push('closed') };
-      return new LearnerLink(stream, host, events);
+      return new LearnerLink(stream, host, {
+        onPacket: () => told.push('packet'),
+        onRoom() {},
+        onProgress() {},
+        onLinkClosed: () => told.push('closed'),
+      });
     });
     ends((stream, host, told) => {
       const onSnapshot = () => told.push('snapshot');

@@ -261,6 +261,32 @@ describe('which connection stands', () => {
     expect(two.closed).toEqual(['reset by peer']);
   });
 
+  it('servers that dial each other at once do not replace what they have', () => {
+    let crossings = 0;
+    for (let seed = 1; seed <= 100; seed++) {
+      const ensemble = new LinkedServers(makeMembership([1, 2]), seed, { delayMaxMs: 150 });
+      const servers = [2, 1].map((id) => ensemble.start(id));
+      ensemble.advance(20_000);
+      for (const { told } of servers) expect(told.filter((what) => what.startsWith('connected'))).toHaveLength(1);
+      if (ensemble.network.dials.length > 1) crossings++;
+    }
+    expect(crossings).toBeGreaterThan(50);
+  });
+
+  it('a hello and frames may come byte by byte', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2]), 1, { chunkBytesMax: 1 });
+    const one = ensemble.start(1);
+    ensemble.advance(10);
+    const two = new Stranger(ensemble.network, 'host2');
+    two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)), bytesOf(frameOf(5)));
+    ensemble.advance(1500);
+    expect(one.takeTold().filter((what) => !what.startsWith('unreachable'))).toEqual([
+      'connected 2',
+      '2 says 4',
+      '2 says 5',
+    ]);
+  });
+
   it('one that says that it is this server is closed', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);

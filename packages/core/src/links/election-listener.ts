@@ -59,6 +59,7 @@ export class ElectionListener {
 
   #onFailed(reason: string): void {
     if (this.#isStopped) return;
+    this.#listener?.close();
     this.#listener = null;
     this.#againAtMs = this.#ports.clock.monotonicMs() + LISTEN_AGAIN_MS;
     if (this.#failures++ % WARNING_EVERY > 0) return;

@@ -15,8 +15,6 @@ export class InputBuffer {
   /** The reader moves it. */
   start = 0;
   end = 0;
-  /** The room behind `end` may be written to: the bytes are no chunk of the stream's. */
-  #isOurs = false;
 
   get isEmpty(): boolean {
     return this.start === this.end;
@@ -28,10 +26,10 @@ export class InputBuffer {
       this.bytes = chunk;
       this.start = 0;
       this.end = chunk.length;
-      this.#isOurs = false;
       return;
     }
-    if (!this.#isOurs || this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length);
+    // A chunk of the stream's has no room behind its end, so it is never written to.
+    if (this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length);
     this.bytes.set(chunk, this.end);
     this.end += chunk.length;
   }
@@ -40,7 +38,6 @@ export class InputBuffer {
     this.bytes = EMPTY_BYTES;
     this.start = 0;
     this.end = 0;
-    this.#isOurs = false;
   }
 
   /** What is longer than a chunk grows by doubling, so that something large in small chunks is not copied for each. */
@@ -51,6 +48,5 @@ export class InputBuffer {
     this.bytes = bytes;
     this.start = 0;
     this.end = left;
-    this.#isOurs = true;
   }
 }

@@ -50,7 +50,14 @@ export class BroadcastRules {
 
   /** A leader says that everything up to here is committed. */
   onCommitted(server: ServerGhost, zxid: number): void {
-    if (zxid <= this.#cluster.committed.last) return;
+    const { committed } = this.#cluster;
+    if (zxid <= committed.last) {
+      if (committed.has(zxid)) return;
+      const isOlder = epochOf(zxid as Zxid) < epochOf(committed.last as Zxid);
+      const message = `leader ${server.id} commits ${hex(zxid)} after ${hex(committed.last)}`;
+      this.#cluster.report(isOlder ? 'Z7' : 'Z3', [server.id], message);
+      return;
+    }
     if (server.established === null) {
       const message = `leader ${server.id} commits ${hex(zxid)} before a quorum has synchronized with it`;
       this.#cluster.report('Z15', [server.id], message);
@@ -144,12 +151,6 @@ export class BroadcastRules {
     const epoch = epochOf(zxid as Zxid);
     if (proposal === undefined || proposal.hash !== hash) {
       this.#cluster.report('Z1', servers, `${hex(zxid)} is committed by leader ${leader.id} and was never proposed so`);
-    }
-    if (zxid <= last) {
-      this.#cluster.report('Z3', servers, `${hex(zxid)} is committed after ${hex(last)}`);
-    }
-    if (epoch < epochOf(last as Zxid)) {
-      this.#cluster.report('Z7', servers, `${hex(zxid)} of an older epoch is committed after ${hex(last)}`);
     }
     const isFirst = last === 0 || epoch !== epochOf(last as Zxid);
     const before = isFirst ? counterOf(zxid as Zxid) - 1 : zxid - last - 1;

@@ -249,8 +249,9 @@ export class LiveChecker {
         this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);
         return;
       case PacketType.commit:
-        // Before the epoch is established, these are of the history that a learner is sent.
-        if (leader.role === 'leading' && leader.established !== null) this.#commit(leader, packet.zxid);
+        // Before the epoch is established, and to late learners, these are of the history that a learner is sent.
+        if (leader.role !== 'leading' || leader.established === null) return;
+        if (packet.zxid > this.#cluster.committed.last) this.#commit(leader, packet.zxid);
         return;
       default:
         return;
@@ -260,7 +261,7 @@ export class LiveChecker {
   /** A leader commits, by whatever sign it shows first. */
   #commit(leader: ServerGhost, zxid: number): void {
     // (epoch, 0) names the epoch and no txn.
-    if (zxid <= this.#cluster.committed.last || zxid % 0x100000000 === 0) return;
+    if (zxid % 0x100000000 === 0 || this.#cluster.committed.has(zxid)) return;
     this.#streams.onCommitted(leader, zxid);
     this.#broadcast.onCommitted(leader, zxid);
   }

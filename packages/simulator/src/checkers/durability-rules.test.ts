@@ -1,0 +1,182 @@
+import { makeZxid, type Zxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import { createTxn, EnsembleScript, txnOf } from './testing/ensemble-script.ts';
+
+function serving(): EnsembleScript {
+  return new EnsembleScript().serve();
+}
+
+describe('the rules of logs and disks', () => {
+  it('Z3: a server leaves out a committed txn', () => {
+    const script = serving();
+    const [first, second, third] = [1, 2, 3].map(() => script.write(3, [2]));
+    for (const txn of [first!, second!, third!]) script.store(1, txn);
+    script.apply(1, first!);
+    script.apply(1, third!);
+    expect(script.broken).toEqual(['Z3']);
+  });
+
+  it('Z4: a server takes for committed what is not, at this place', () => {
+    const script = serving();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.store(1, open);
+    script.committed(1, open.zxid);
+    expect(script.broken).toEqual(['Z4']);
+  });
+
+  it('Z4 waits for a txn that is logged after it is known to be committed', () => {
+    const script = serving();
+    const txn = script.write(3, [2]);
+    script.committed(1, txn.zxid);
+    script.log(1, txn);
+    expect(script.broken).toEqual([]);
+  });
+
+  it('Z5: a server applies what nobody has committed', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.spread(3, [1], txn);
+    script.apply(1, txn);
+    expect(script.broken).toEqual(['Z5']);
+  });
+
+  it('Z5: a server applies another txn under a committed zxid', () => {
+    const script = serving();
+    const txn = script.write(3, [2]);
+    script.store(1, txn);
+    script.apply(1, txnOf(txn.zxid, createTxn('/another')));
+    expect(script.broken).toEqual(['Z5']);
+  });
+
+  it('Z10: a truncated txn comes back after another leader has its quorum', () => {
+    const script = serving();
+    script.write();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.store(1, open);
+    script.crash(3);
+    for (const server of [1, 2]) {
+      script.disconnect(server, 3);
+      script.role(server, 'looking');
+    }
+    script.elect(2, [2, 3], 2);
+    script.begin(2, 2, [3]);
+    script.vote(2, 1, { leader: 2, state: 2, electionEpoch: 2 });
+    script.role(1, 'following', 2);
+    script.greet(1, 2);
+    script.promise(1, 2, 2);
+    script.synchronize(1, 2, 2);
+    expect(script.broken).toEqual([]);
+    script.log(1, open);
+    expect(script.broken).toEqual(['Z10']);
+  });
+
+  it('Z11: a log has a gap', () => {
+    const script = serving();
+    const [first, second] = [script.write(3, [2]), script.write(3, [2])];
+    script.store(1, second);
+    expect(first.zxid).toBeLessThan(second.zxid);
+    expect(script.broken).toEqual(['Z11']);
+  });
+
+  it('Z11: the end of an epoch is missing although it is committed', () => {
+    const script = serving();
+    script.write();
+    const last = script.write(3, [2]);
+    script.crash(3);
+    for (const server of [1, 2]) {
+      script.disconnect(server, 3);
+      script.role(server, 'looking');
+    }
+    script.elect(2, [1, 2], 2);
+    script.begin(2, 2, [1]);
+    const txn = script.write(2, [1]);
+    expect(script.broken).toEqual([]);
+    script.checker.onRecovered(1, {
+      acceptedEpoch: 2,
+      currentEpoch: 2,
+      base: 0,
+      txns: script.logs.get(1)!.filter(({ zxid }) => zxid !== last.zxid),
+    });
+    expect(txn.zxid).toBe(makeZxid(2, 1));
+    expect(script.broken).toEqual(['Z11', 'Z9']);
+  });
+
+  it('Z17: two trees differ after the same txn', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.spread(3, [1, 2], txn);
+    script.committed(3, txn.zxid);
+    script.apply(3, txn, 7n);
+    script.apply(1, txn, 7n);
+    expect(script.broken).toEqual([]);
+    script.apply(2, txn, 8n);
+    expect(script.broken).toEqual(['Z17']);
+  });
+
+  it('D7: a voter applies what its own disk does not have', () => {
+    const script = serving();
+    const txn = script.write(3, [2]);
+    script.log(1, txn);
+    script.apply(1, txn);
+    expect(script.broken).toEqual(['D7']);
+  });
+
+  it('D8: a power loss takes away what was durable', () => {
+    const script = serving();
+    script.write();
+    script.crash(2, []);
+    expect(script.broken).toEqual(['D8']);
+  });
+
+  it('D8: recovery finds what was never written', () => {
+    const script = serving();
+    script.write();
+    const strange = script.nextTxn(3);
+    script.propose(3, 1, strange);
+    script.crash(2, [...script.logs.get(2)!, strange]);
+    expect(script.broken).toEqual(['D8']);
+  });
+
+  it('D8 lets a power loss take what was not synced', () => {
+    const script = serving();
+    const txn = script.write();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.log(1, open);
+    script.crash(1, [txn]);
+    expect(script.broken).toEqual([]);
+  });
+
+  it('D9: a server acknowledges after its disk has failed', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.propose(3, 1, txn);
+    script.store(1, txn);
+    script.checker.onDiskFailed(1);
+    script.ack(1, 3, txn.zxid);
+    expect(script.broken).toEqual(['D9']);
+  });
+
+  it('D10: a truncated txn is still on the disk', () => {
+    const script = serving();
+    script.write();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.store(1, open);
+    const log = [...script.logs.get(1)!];
+    script.truncate(1, makeZxid(1, 1));
+    script.crash(1, log);
+    expect(script.broken).toEqual(['D10']);
+  });
+
+  it('D10: a log is truncated to before a snapshot that stays', () => {
+    const script = serving();
+    const txn = script.write();
+    script.checker.onSnapshotInstalled(1, txn.zxid);
+    expect(script.broken).toEqual([]);
+    script.truncate(1, 0 as Zxid);
+    expect(script.broken).toEqual(['D10']);
+  });
+});

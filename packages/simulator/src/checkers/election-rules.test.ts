@@ -1,0 +1,70 @@
+import { makeZxid, ServerState, ZXID_NONE } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import { EnsembleScript } from './testing/ensemble-script.ts';
+
+describe('the rules of elections', () => {
+  it('E9: a server changes its vote of one round for the worse', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 3, electionEpoch: 5 });
+    script.vote(1, 2, { leader: 2, electionEpoch: 6 });
+    expect(script.broken).toEqual([]);
+    script.vote(1, 2, { leader: 1, electionEpoch: 6 });
+    expect(script.broken).toEqual(['E9']);
+  });
+
+  it('E10: a server follows one for whom only itself has voted', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 3 });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual(['E10']);
+  });
+
+  it('E10: votes of another round do not count', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 3, electionEpoch: 2 });
+    script.vote(2, 1, { leader: 3, electionEpoch: 1 });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual(['E10']);
+  });
+
+  it('E10 holds where the leader itself has said that it leads', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 1, electionEpoch: 9 });
+    script.vote(3, 1, { leader: 3, state: ServerState.leading });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual([]);
+  });
+
+  it('E12: a server is chosen whose data cannot be trusted', () => {
+    const script = new EnsembleScript();
+    for (const [from, to] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      script.vote(from, to, { leader: 3, zxid: ZXID_NONE });
+    }
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual(['E12']);
+  });
+
+  it('E13: an observer leads', () => {
+    const script = new EnsembleScript();
+    script.role(4, 'leading', 4);
+    expect(script.broken).toEqual(['E13']);
+  });
+
+  it('E14: a follower leads without an election', () => {
+    const script = new EnsembleScript();
+    script.elect(3);
+    script.role(1, 'leading', 1);
+    expect(script.broken).toEqual(['E14']);
+  });
+
+  it('a vote may begin anew on another connection', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 3, zxid: makeZxid(1, 1) });
+    script.disconnect(1, 2);
+    script.vote(1, 2, { leader: 1, zxid: makeZxid(0, 0) });
+    expect(script.broken).toEqual([]);
+  });
+});

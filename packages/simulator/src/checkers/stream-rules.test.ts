@@ -1,0 +1,135 @@
+import { makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import { EnsembleScript } from './testing/ensemble-script.ts';
+
+function serving(): EnsembleScript {
+  return new EnsembleScript().serve();
+}
+
+/** Learner 1 has promised epoch 1 and is to be sent its history. */
+function promised(): EnsembleScript {
+  const script = new EnsembleScript();
+  script.elect(3);
+  script.discover(3, 1, [1]);
+  return script;
+}
+
+const NEW_LEADER = { type: PacketType.newLeader, zxid: makeZxid(1, 0), configText: '' } as const;
+const DIFF = { type: PacketType.diff, zxid: 0 as Zxid } as const;
+
+describe('the rules of the stream to a learner', () => {
+  it('Z13: a COMMIT is sent for what was not', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.spread(3, [2], txn);
+    script.committed(3, txn.zxid);
+    script.commit(3, 1, txn.zxid);
+    expect(script.broken).toEqual(['Z13']);
+  });
+
+  it('Z14: a COMMIT leaves out an earlier proposal', () => {
+    const script = serving();
+    const first = script.nextTxn(3);
+    script.spread(3, [1, 2], first);
+    const second = script.nextTxn(3);
+    script.spread(3, [1, 2], second);
+    script.committed(3, second.zxid);
+    script.commit(3, 1, second.zxid);
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: a COMMIT is sent twice', () => {
+    const script = serving();
+    const txn = script.write();
+    script.commit(3, 1, txn.zxid);
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: a proposal is sent twice', () => {
+    const script = serving();
+    const txn = script.write();
+    script.propose(3, 1, txn);
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: UPTODATE comes before NEWLEADER', () => {
+    const script = promised();
+    script.down(3, 1, DIFF);
+    script.down(3, 1, { type: PacketType.upToDate });
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: a history has no beginning', () => {
+    const script = promised();
+    script.down(3, 1, NEW_LEADER);
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: a COMMIT comes between NEWLEADER and UPTODATE', () => {
+    const script = new EnsembleScript();
+    script.elect(3);
+    script.discover(3, 1, [1, 2]);
+    for (const follower of [1, 2]) script.synchronize(follower, 3, 1);
+    script.establish(3, 1);
+    script.upToDate(2, 3);
+    const txn = script.nextTxn(3);
+    script.spread(3, [1, 2], txn);
+    script.committed(3, txn.zxid);
+    script.commit(3, 1, txn.zxid);
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: a learner answers a ping before it acknowledges NEWLEADER', () => {
+    const script = promised();
+    script.down(3, 1, DIFF);
+    script.up(1, 3, { type: PacketType.ping, zxid: 0 as Zxid, sessions: [] });
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('Z14: what is sent is no packet', () => {
+    const script = serving();
+    script.checker.onWire({
+      kind: 'garbage',
+      stage: 'sent',
+      connection: 1,
+      from: 3,
+      to: 1,
+      why: 'a length is out of range',
+    });
+    expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('D1: a learner acknowledges what its disk does not have', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.propose(3, 1, txn);
+    script.log(1, txn);
+    script.ack(1, 3, txn.zxid);
+    expect(script.broken).toEqual(['D1']);
+  });
+
+  it('D2: a learner acknowledges NEWLEADER before its epoch is durable', () => {
+    const script = promised();
+    script.synchronize(1, 3, 1, { forgetsEpoch: true });
+    expect(script.broken).toEqual(['D2']);
+  });
+
+  it('D2: a learner acknowledges NEWLEADER before the history is durable', () => {
+    const script = serving();
+    script.write(3, [2]);
+    script.role(1, 'looking');
+    script.vote(3, 1, { leader: 3, state: 2 });
+    script.disconnect(1, 3);
+    script.role(1, 'following', 3);
+    script.greet(1, 3);
+    script.promise(1, 3, 1, { ackCurrentEpoch: -1 });
+    const txn = script.logs.get(3)![0]!;
+    script.down(3, 1, DIFF);
+    script.propose(3, 1, txn);
+    script.commit(3, 1, txn.zxid);
+    script.log(1, txn);
+    script.down(3, 1, NEW_LEADER);
+    script.ack(1, 3, makeZxid(1, 0));
+    expect(script.broken).toEqual(['D2']);
+  });
+});

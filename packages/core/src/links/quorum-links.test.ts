@@ -252,7 +252,7 @@ describe('a snapshot', () => {
       }
       expect(learnerLink.hasRoom).toBe(true);
       // Parts of the snapshot were made while the tree changed, and told of; there was no room before its end.
-        expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'progress']);
+      expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'progress']);
       expect(zxidsOf(pair.packetsAtLearner.slice(0, 2))).toEqual([makeZxid(1, 1), zxid]);
 
       const at = pair.atLearner.findIndex((told) => typeof told === 'object' && 'database' in told);

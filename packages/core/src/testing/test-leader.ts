@@ -206,12 +206,12 @@ export class TestLeader {
   }
 
   /** A leader with these followers in a new epoch, all of it durable, and nothing of the way there to be told. */
-  establish(followers: readonly number[], rest: Partial<LearnerInfoPacket> = {}): this {
+  establish(followers: readonly number[], rest: Partial<LearnerInfoPacket> = {}, lastZxid = '(1,5)'): this {
     this.start();
     for (const id of followers) this.connect(id);
     for (const id of followers) this.info(id, 1, rest);
     this.disk();
-    for (const id of followers) this.ackEpoch(id, '(1,5)');
+    for (const id of followers) this.ackEpoch(id, lastZxid);
     this.disk();
     for (const id of followers) this.ack(id, `(${this.leader.epoch},0)`);
     this.take();
@@ -246,6 +246,11 @@ export class TestLeader {
     this.narrow.delete(learner);
     this.leader.onLearnerRoom(this.#links.get(learner)!);
     this.#endTurn();
+  }
+
+  /** A part of what is under way to a learner has left. */
+  progress(learner: number): void {
+    this.leader.onLearnerProgress(this.#links.get(learner)!);
   }
 
   /** Time passes; these learners answer every ping. */

@@ -180,6 +180,11 @@ export class Leader implements Broadcast {
     const peer = this.#peers.get(link);
     if (this.#phase === 'over' || peer === undefined) return;
     peer.onSignOfLife(this.#clock.monotonicMs());
+    const isInfo = packet.type === PacketType.followerInfo || packet.type === PacketType.observerInfo;
+    if (peer.state === PeerState.connected && !isInfo) {
+      this.#close(peer, 'the first packet of a learner must be FOLLOWERINFO or OBSERVERINFO');
+      return;
+    }
     switch (packet.type) {
       case PacketType.ack:
         this.#onAck(peer, packet.zxid);
@@ -203,7 +208,6 @@ export class Leader implements Broadcast {
         this.#onAckEpoch(peer, packet.zxid, packet.currentEpoch);
         return;
       case null:
-        if (peer.state === PeerState.connected) this.#close(peer, NOT_AN_INFO);
         return;
     }
   }
@@ -544,10 +548,7 @@ export class Leader implements Broadcast {
   /** Requests are for learners that were told to serve. */
   #mayAsk(peer: LearnerPeer, what: string): boolean {
     if (peer.state === PeerState.serving) return true;
-    this.#close(
-      peer,
-      peer.state === PeerState.connected ? NOT_AN_INFO : `${peer.name} sends ${what} before it may serve`,
-    );
+    this.#close(peer, `${peer.name} sends ${what} before it may serve`);
     return false;
   }
 
@@ -680,7 +681,6 @@ export class Leader implements Broadcast {
   }
 }
 
-const NOT_AN_INFO = 'the first packet of a learner must be FOLLOWERINFO or OBSERVERINFO';
 /** In ACKEPOCH: the learner had accepted this epoch before. */
 const NOT_COUNTED = -1;
 

@@ -117,6 +117,15 @@ describe('a learner forwards', () => {
     expect(learner.serving.database.sessions.size).toBe(0);
   });
 
+  test('the end of a session that has ended otherwise, and closes its connection with the answer', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    client.send(5, { op: OpCode.closeSession });
+    learner.commitTxn(idOf(client), 5, errorTxn(ErrorCode.sessionExpired));
+    expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.sessionExpired]);
+    expect(client.isOpen).toBe(false);
+  });
+
   test('nothing that cannot be read, and no reads', () => {
     const learner = new Learner();
     const client = learner.connect();
@@ -211,6 +220,24 @@ describe('a txn answers', () => {
     learner.commitTxn(idOf(multi), 1, { type: OpCode.multi, txns: [part] });
     expect(multi.replies).toEqual([]);
     expect(multi.closeReason).toBe('its session has moved to another server');
+  });
+
+  test('nothing that was forwarded before it, when it says so to a server that the session came from', () => {
+    const learner = new Learner();
+    const first = learner.connect();
+    first.send(1, create('/first'));
+    first.close('gone');
+    const second = learner.reconnect(idOf(first));
+    second.send(1, create('/second'));
+    // A request with the same xid, by the server where the client was before.
+    learner.commitTxn(idOf(first), 1, errorTxn(ErrorCode.sessionMoved));
+    learner.commitTxn(idOf(first), 1, createTxn('/first'));
+    const third = learner.reconnect(idOf(first));
+    learner.commitTxn(idOf(first), 1, createTxn('/second'));
+    expect(second.replies).toEqual([]);
+    third.send(1, create('/third'));
+    learner.commitTxn(idOf(first), 1, createTxn('/third'));
+    expect(third.replies.map(({ record }) => record)).toEqual([bytesOf((b) => b.text('/third'))]);
   });
 
   test('by closing the connection when the leader does not want the session', () => {
@@ -312,25 +339,27 @@ describe('a client that comes back to a learner', () => {
     expect(learner.serving.takeTouched()).toEqual([]);
   });
 
-  test('closes the connection that the session had here', () => {
+  test('closes the connection that the session had here, so that nothing more is asked through it', () => {
     const learner = new Learner();
     const first = learner.connect();
-    const second = learner.reconnect(idOf(first), 9000);
+    const second = learner.client();
+    learner.ask(second, idOf(first), 9000);
     expect(first.closeReason).toBe('its session has moved to another connection');
+    learner.serving.onRevalidated(idOf(first), true, 0);
     expect(second.session).toBe(first.session);
     expect(second.session?.timeoutMs).toBe(9000);
   });
 
-  test('twice gets two words, and each belongs to the older question', () => {
+  test('twice is closed the first time, and has the second word of the leader', () => {
     const learner = new Learner();
     const [first, second] = [learner.client(), learner.client()];
     learner.ask(first, 77n);
     learner.ask(second, 77n);
+    expect(first.closeReason).toBe('its session has moved to another connection');
     learner.serving.onRevalidated(77n, true, 0);
-    expect(first.session).not.toBeNull();
-    learner.serving.onRevalidated(77n, false, 0);
-    expect(second.refusal).not.toBeNull();
-    expect(first.isOpen).toBe(true);
+    expect([first.session, second.session]).toEqual([null, null]);
+    learner.serving.onRevalidated(77n, true, 0);
+    expect(second.session?.id).toBe(77n);
   });
 
   test('may go on after it wanted to end the session through a connection that had been superseded', () => {

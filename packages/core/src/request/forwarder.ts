@@ -1,5 +1,6 @@
 import {
   EMPTY_BYTES,
+  ErrorCode,
   type ForwardedRequestPacket,
   type JuteReader,
   JuteWriter,
@@ -15,7 +16,7 @@ import type { LearnerSessions } from '../session/learner-sessions.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { Client, WaitingWrite } from './client.ts';
-import type { TxnRequest, WritePath } from './write-path.ts';
+import { MOVED, type TxnRequest, type WritePath } from './write-path.ts';
 
 /** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
 export interface ForwarderEffects {
@@ -51,7 +52,10 @@ class ForwardedWrite implements WaitingWrite {
  * 1. The leader answers every write by a txn with the write's session and xid, in the order of the requests.
  * 2. A txn answers a write only when it was proposed to this learner after the write had been forwarded. An earlier one
  *    with the same xid came by another server, before the session moved here.
- * 3. The write of a connection that is gone stays until its txn has come, so that the txn is not taken for the answer
+ * 3. A txn that says SESSIONMOVED closes the client that waits: the session is at another server, or was until this one
+ *    asked for it. In the second case the txn may be meant for that other server, so that nothing is answered from here
+ *    on that was forwarded before it.
+ * 4. The write of a connection that is gone stays until its txn has come, so that the txn is not taken for the answer
  *    to a later write of the same session.
  */
 export class Forwarder implements WritePath {
@@ -132,6 +136,7 @@ export class Forwarder implements WritePath {
     // An observer hears of a txn when it is committed. So one that came by another server may still be new to it after
     // the session has moved here, and clients there are that count their xids anew on each connection.
     if (txn.type !== write.op && txn.type !== OpCode.error) return null;
+    if (isMoved(txn)) closeAll(writes);
     // The leader answers in order, so what it has passed over will not be answered: a client that waits starts anew.
     for (let i = 0; i < at; i++) writes[i]!.client?.close('the leader has not answered its request');
     if (at + 1 === writes.length) this.#forwarded.delete(sessionId);
@@ -174,3 +179,13 @@ export class Forwarder implements WritePath {
 }
 
 const NOBODY: readonly Identity[] = [];
+
+/** Apache's leader lets the first part of a multi say it. */
+function isMoved(txn: Txn): boolean {
+  const first = txn.type === OpCode.multi ? txn.txns[0] : txn;
+  return first?.type === OpCode.error && first.error === ErrorCode.sessionMoved;
+}
+
+function closeAll(writes: readonly ForwardedWrite[]): void {
+  for (const { client } of writes) client?.closeAfterReplies(MOVED);
+}

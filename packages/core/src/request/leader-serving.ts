@@ -14,8 +14,9 @@ import { PendingTree } from './pending.ts';
 import type { Permission } from './permission.ts';
 import { Pipeline } from './pipeline.ts';
 import { Preparer } from './prepare.ts';
-import { MOVED, Proposer } from './proposer.ts';
+import { Proposer } from './proposer.ts';
 import { Reads } from './read.ts';
+import { MOVED } from './write-path.ts';
 
 /** What serving clients is made of, whatever the role. */
 export interface ServingParts {

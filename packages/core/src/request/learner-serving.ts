@@ -1,5 +1,6 @@
 import { Fifo, type RevalidateRequestPacket, type SessionTimeout, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { LearnerSessions } from '../session/learner-sessions.ts';
+import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Database } from '../tree/database.ts';
 import { UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -31,7 +32,10 @@ export class LearnerServing {
 
   constructor(parts: ServingParts, effects: LearnerServingEffects) {
     const { options, database, permission, authenticator, watches, sessionIds, trace } = parts;
-    const sessions = new LearnerSessions(database.sessions, (packet) => effects.revalidate(packet));
+    const sessions = new LearnerSessions(database.sessions, (packet) => {
+      this.pipeline.clientOf(packet.sessionId)?.closeAfterReplies(SUPERSEDED);
+      effects.revalidate(packet);
+    });
     this.database = database;
     this.sessions = sessions;
     this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);

@@ -11,6 +11,7 @@ import {
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { Trace } from '../ports.ts';
+import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTable } from '../session/session-table.ts';
 import type { ApplyResult } from '../tree/apply-result.ts';
@@ -135,7 +136,7 @@ export class Pipeline {
    * connection before it looks at the password, so that whoever guesses an id cuts its client off.
    */
   attach(client: Client, session: Session): void {
-    this.#clientOf.get(session.id)?.closeAfterReplies('its session has moved to another connection');
+    this.#clientOf.get(session.id)?.closeAfterReplies(SUPERSEDED);
     this.#clientOf.set(session.id, client);
   }
 
@@ -241,14 +242,12 @@ export class Pipeline {
   #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
     assert(client.waiting[0] === write, 'writes of a session are committed in the order of its requests');
     client.waiting.shift();
-    if (result.error === ErrorCode.sessionMoved) {
-      client.closeAfterReplies('its session has moved to another server');
-      return;
-    }
     const error = replyErrorOf(txn);
     const writer = client.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write.op, txn, result, this.#parts.database.tree);
     client.endReply(write.receivedMs);
+    // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
+    if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.answerWaiting(client);
   }
 

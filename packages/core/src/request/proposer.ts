@@ -23,7 +23,7 @@ import type { Committed } from '../zab/committed.ts';
 import type { Client, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import type { Preparer } from './prepare.ts';
-import { isTxnRequest, type TxnRequest, type WritePath } from './write-path.ts';
+import { isTxnRequest, MOVED, type TxnRequest, type WritePath } from './write-path.ts';
 
 export interface ProposerParts {
   readonly pending: PendingTree;
@@ -252,9 +252,6 @@ export class Proposer implements WritePath {
     this.#parts.broadcast.propose(header, txn, digest);
   }
 }
-
-/** Why the client of a session that speaks through another server is closed. */
-export const MOVED = 'its session has moved to another server';
 
 /** The link has checked the length of the whole. */
 const BODY = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);

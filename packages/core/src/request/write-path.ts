@@ -39,6 +39,9 @@ export interface WritePath {
   createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint;
 }
 
+/** Why the client of a session that speaks through another server is closed. */
+export const MOVED = 'its session has moved to another server';
+
 export function isTxnRequest(request: Request): request is TxnRequest {
   switch (request.op) {
     case OpCode.create:

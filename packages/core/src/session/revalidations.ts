@@ -8,7 +8,11 @@ export interface ResumingClient {
   readonly isOpen: boolean;
   onSessionResumed(session: Session): void;
   onSessionRefused(sessionId: bigint, reason: string): void;
+  closeAfterReplies(reason: string): void;
 }
+
+/** Why a connection is closed whose client has shown the session's password on another one. */
+export const SUPERSEDED = 'its session has moved to another connection';
 
 interface Question {
   readonly client: ResumingClient;
@@ -18,8 +22,9 @@ interface Question {
 /**
  * What a learner asks its leader about sessions of clients that come back (REVALIDATE).
  *
- * The leader answers in the order of the questions. So when two connections want the same session, each answer belongs
- * to the older of them, also when that one is gone.
+ * The leader answers in the order of the questions, behind everything that was asked for the session before. So that this
+ * includes the writes of the session's other connections here, those are closed when a new one asks, not when it is
+ * answered: whatever the new one writes, no txn that comes after the answer belongs to them.
  */
 export class Revalidations {
   readonly #sessions: LearnerSessions;
@@ -34,6 +39,7 @@ export class Revalidations {
   /** @param timeoutMs as negotiated with the client */
   ask(client: ResumingClient, sessionId: bigint, timeoutMs: number): void {
     const questions = this.#questions.get(sessionId);
+    for (const older of questions ?? []) older.client.closeAfterReplies(SUPERSEDED);
     if (questions === undefined) this.#questions.set(sessionId, [{ client, timeoutMs }]);
     else questions.push({ client, timeoutMs });
     this.#send({ type: PacketType.revalidate, sessionId, timeoutMs });

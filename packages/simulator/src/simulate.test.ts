@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import type { FaultKind } from './fault.ts';
+import { shrinkFailure } from './shrink-failure.ts';
+import { simulate } from './simulate.ts';
+
+/** Those that a lone server lives through. */
+const FAULTS: readonly FaultKind[] = [
+  'crash',
+  'power',
+  'stop',
+  'restart-all',
+  'pause',
+  'isolate',
+  'one-way',
+  'port',
+  'black-hole',
+  'slow',
+  'break',
+  'flap',
+  'disk-slow',
+  'disk-stall',
+  'disk-full',
+  'skew',
+];
+
+describe('a simulation', () => {
+  test('is the same for the same seed, faults included, and another one for another', async () => {
+    const options = { servers: 1, minutes: 0.3, faults: FAULTS };
+    const first = await simulate({ ...options, seed: 11 });
+    const again = await simulate({ ...options, seed: 11 });
+    const other = await simulate({ ...options, seed: 12 });
+    expect(again.traceHash).toBe(first.traceHash);
+    expect(again.stats).toEqual(first.stats);
+    expect(other.traceHash).not.toBe(first.traceHash);
+    expect(first.violations).toEqual([]);
+    expect(first.stats.succeeded).toBeGreaterThan(50);
+  });
+
+  test('repeats a run from its plan', async () => {
+    const options = { servers: 1, minutes: 0.2, seed: 21 };
+    const first = await simulate({ ...options, faults: FAULTS });
+    const again = await simulate({ ...options, plan: first.plan });
+    expect(again.traceHash).toBe(first.traceHash);
+  });
+
+  test('lets one server keep its promises in ten seeds', async () => {
+    for (let seed = 100; seed < 110; seed++) {
+      const { violations } = await simulate({ seed, servers: 1, minutes: 0.3, faults: FAULTS });
+      expect(violations, `seed ${seed}`).toEqual([]);
+    }
+  });
+
+  test('finds a server that never comes back, and the one fault that did it', async () => {
+    const crash = { kind: 'crash', durationMs: 10, others: [], chance: 1 } as const;
+    // Whoever waits longer than the limit for its disk is as good as gone.
+    const stall = {
+      kind: 'disk-stall',
+      atMs: 5000,
+      durationMs: 100_000,
+      hosts: ['zk1'],
+      others: [],
+      chance: 1,
+    } as const;
+    const plan = [
+      ...[500, 1500, 2500].map((atMs) => ({ ...crash, atMs, hosts: ['zk1'] })),
+      stall,
+      { ...stall, kind: 'skew', atMs: 5500, durationMs: 10 } as const,
+    ];
+    const options = { seed: 5, servers: 1, minutes: 0.2, plan };
+    const failed = await simulate(options);
+    expect(failed.violations[0]?.invariant).toBe('L3');
+    const smallest = await shrinkFailure(options, failed, () => false);
+    expect(smallest.plan).toHaveLength(1);
+    expect(smallest.plan[0]).toMatchObject({ kind: 'disk-stall', atMs: 5000 });
+    expect(smallest.plan[0]?.durationMs).toBeLessThan(100_000);
+  });
+});

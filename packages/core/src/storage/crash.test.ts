@@ -1,18 +1,9 @@
 import type { Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
-import { type AppendedTxn, Dice, describeDatabase, StorageHost } from '../testing/storage-host.ts';
-import { Database } from '../tree/database.ts';
-import { SILENT_EVENTS } from '../tree/tree-events.ts';
+import { type AppendedTxn, Dice, databaseAt, describeDatabase, StorageHost } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import type { Survivors } from './memory-file.ts';
-
-/** A second, plain implementation of what recovery is for: every txn up to a zxid, from the first one on. */
-function databaseAt(history: readonly AppendedTxn[], zxid: Zxid, options: CoreOptions): Database {
-  const database = new Database(options, { emit() {} });
-  for (const { header, txn } of history) if (header.zxid <= zxid) database.apply(header, txn, SILENT_EVENTS);
-  return database;
-}
 
 /** What must hold after a restart, whatever happened before it. */
 function expectRecovered(host: StorageHost, history: readonly AppendedTxn[], durable: Zxid, story: string): void {

@@ -39,7 +39,7 @@ export class HistoryTail {
   }
 
   /** Takes a copy of what is between the reader's position and its end. */
-  add(zxid: Zxid, payload: JuteReader): void {
+  add(zxid: Zxid, payload: Pick<JuteReader, 'bytes' | 'position' | 'end'>): void {
     if (this.#countMax <= 0) return;
     const { bytes, position, end } = payload;
     const length = end - position;

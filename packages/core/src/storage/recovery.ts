@@ -282,13 +282,15 @@ export class Recovery {
         // Accepted first, so that it is never behind.
         this.#raiseEpoch(files, 'acceptedEpoch', accepted, epoch, (acceptedEpoch) => {
           this.#raiseEpoch(files, 'currentEpoch', current, epoch, (currentEpoch) => {
-            this.#finish(database, from, { acceptedEpoch: Math.max(acceptedEpoch, currentEpoch), currentEpoch });
+            const epochs = { acceptedEpoch: Math.max(acceptedEpoch, currentEpoch), currentEpoch };
+            this.#makeNamesDurable(() => this.#finish(database, from, epochs));
           });
         });
       });
     });
   }
 
+  /** Tells what the file holds from now on, durably. */
   #raiseEpoch(
     files: EpochFiles,
     name: EpochFileName,
@@ -296,14 +298,26 @@ export class Recovery {
     epoch: number,
     then: (epoch: number) => void,
   ): void {
-    const onSettled = (error: DiskError | null): void => {
-      if (error === null) then(Math.max(found ?? 0, epoch));
+    if (found !== null && found >= epoch) {
+      then(found);
+      return;
+    }
+    files.write(name, epoch, (error) => {
+      if (error === null) then(epoch);
       else this.#failOn(`${name} cannot be written`, error);
-    };
-    if (found === null || found < epoch) files.write(name, epoch, onSettled);
-    else if (this.#options.ensemble === null) onSettled(null);
-    // A process that was killed may have left the new file under its name in the kernel's memory only.
-    else this.#ports.disk.syncDirectory(this.#options.snapshotDirectory, onSettled);
+    });
+  }
+
+  /**
+   * A process that was killed may have left new names of epoch files and snapshots in the kernel's memory only. A promise
+   * would be made from such an epoch; and a snapshot whose installation became unfinished again with a power cut would
+   * take the logs along that were written behind it.
+   */
+  #makeNamesDurable(then: () => void): void {
+    this.#ports.disk.syncDirectory(this.#options.snapshotDirectory, (error) => {
+      if (error === null) then();
+      else this.#failOn('the data directory cannot be made durable', error);
+    });
   }
 
   #finish(

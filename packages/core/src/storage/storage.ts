@@ -283,7 +283,7 @@ export class Storage {
     assert(this.#database !== null && !this.#isRebuilding, 'a history is exchanged after its recovery');
     assert(!this.#areSnapshotsAllowed, 'a history is exchanged before the server serves');
     if (this.#hasFailed || this.#isStopping) return;
-    assert(this.#log.isIdle, 'a history is exchanged while nothing is in flight');
+    assert(this.#log.isIdle && !this.#epochs.isBusy, 'a history is exchanged while nothing is in flight');
     this.#isRebuilding = true;
     this.#afterLogClosed = work;
     this.#log.close();

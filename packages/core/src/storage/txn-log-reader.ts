@@ -366,8 +366,9 @@ export class TxnLogReader {
 
   /** The same for the names of the files. */
   #makeNamesDurable(): void {
-    const { files, logDirectory } = this.#options;
-    if (files.length === 0) {
+    const { files, logDirectory, isEnsemble } = this.#options;
+    // Where there are none any more, a truncation may have removed them in the kernel's memory only.
+    if (files.length === 0 && !isEnsemble) {
       this.#events.onLogRead();
       return;
     }

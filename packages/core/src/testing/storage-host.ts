@@ -5,14 +5,16 @@
 import {
   JuteWriter,
   type MultiSubTxn,
+  makeZxid,
   OPEN_ACL,
   OpCode,
   READ_ACL,
   type Txn,
   type TxnHeader,
+  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../options.ts';
+import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../options.ts';
 import type { Clock, Random, TraceEvent } from '../ports.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
@@ -24,6 +26,12 @@ import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { History } from '../zab/history.ts';
 
 export const TEST_DIRECTORY = '/data/version-2';
+
+/** Of a member of some ensemble; the storage does not ask who the others are. */
+export const TEST_ENSEMBLE: EnsembleOptions = {
+  ...DEFAULT_ENSEMBLE_OPTIONS,
+  membership: { version: ZXID_ZERO, members: [], hierarchy: null },
+};
 
 export interface AppendedTxn {
   readonly header: TxnHeader;
@@ -144,6 +152,11 @@ export class StorageHost {
     return this.append(txn, { sessionId });
   }
 
+  /** The next txn is the first one of an epoch. */
+  beginEpoch(epoch: number): void {
+    this.#nextZxid = makeZxid(epoch, 1);
+  }
+
   /** Ends the turn and delivers everything. */
   settle(): void {
     do this.storage.flush();
@@ -182,6 +195,50 @@ export function describeDatabase(database: Database): string {
   visit(tree.find('/'));
   for (const [id, timeoutMs] of database.sessions) lines.push(`session ${id.toString(16)} ${timeoutMs}`);
   return lines.sort().join('\n');
+}
+
+/** A second, plain implementation of what recovery is for: every txn up to a zxid, from the first one on. */
+export function databaseAt(history: readonly AppendedTxn[], zxid: number, options: CoreOptions): Database {
+  const database = new Database(options, { emit() {} });
+  for (const { header, txn } of history) if (header.zxid <= zxid) database.apply(header, txn, SILENT_EVENTS);
+  return database;
+}
+
+/**
+ * A directory after some epochs of random txns: several log files, a snapshot now and then, several epochs in one file.
+ *
+ * @returns the disk, and every txn of its history
+ */
+export function grownDirectory(
+  dice: Dice,
+  options: Partial<CoreOptions>,
+): { readonly disk: MemoryDisk; readonly history: readonly AppendedTxn[] } {
+  const disk = new MemoryDisk();
+  const history: AppendedTxn[] = [];
+  for (let epoch = 1; epoch <= 3; epoch++) {
+    const host = new StorageHost(disk, options, dice).recover().startAppending();
+    host.storage.allowSnapshots();
+    host.beginEpoch(epoch);
+    for (let turn = 2 + dice.below(6); turn > 0; turn--) {
+      for (let i = 1 + dice.below(5); i > 0; i--) history.push(host.appendRandom(dice));
+      host.settle();
+      if (dice.below(4) === 0) {
+        host.clock.nowMs += 1000;
+        host.storage.onTick(host.clock.nowMs);
+        host.settle();
+      }
+    }
+    host.storage.stop();
+    host.settle();
+  }
+  return { disk, history };
+}
+
+/** Another disk with the same files, durable, held by nobody. */
+export function copyDisk(disk: MemoryDisk, directory: string = TEST_DIRECTORY): MemoryDisk {
+  const copy = new MemoryDisk();
+  for (const name of disk.names(directory)) copy.poke(`${directory}/${name}`, disk.peek(`${directory}/${name}`)!);
+  return copy;
 }
 
 function copyDatabase(source: Database, target: Database): void {

@@ -1,0 +1,203 @@
+/** One storage for each role of a server, one after the other over the same directory. */
+import { JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import type { CoreOptions } from '../options.ts';
+import {
+  type AppendedTxn,
+  Dice,
+  databaseAt,
+  describeDatabase,
+  grownDirectory,
+  StorageHost,
+  TEST_DIRECTORY,
+  TEST_ENSEMBLE,
+} from '../testing/storage-host.ts';
+import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
+
+const NOTHING: Txn = { type: OpCode.error, error: -101 };
+const MEMBER: Partial<CoreOptions> = {
+  ensemble: TEST_ENSEMBLE,
+  preallocateBytes: 8192,
+  snapCount: 20,
+  logBytesMax: 2048,
+};
+
+describe('a txn appended as bytes', () => {
+  it('stands in the log as the same txn appended as a record does', () => {
+    const dice = new Dice(6);
+    const one = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
+    const other = new StorageHost(new MemoryDisk(), MEMBER).recover();
+    one.beginEpoch(1);
+    for (let i = 0; i < 200; i++) {
+      const { header, txn } = one.appendRandom(dice);
+      one.settle();
+      const writer = new JuteWriter();
+      writeTxn(writer, header, txn);
+      writeTxnDigest(writer, 2, one.database!.tree.treeDigest());
+      const payload = writer.bytes.slice(0, writer.position);
+      other.storage.appendPayload(header.zxid, payload);
+      payload.fill(0xff);
+      other.storage.flush();
+      while (other.durable < header.zxid && other.disk.deliver());
+    }
+    const logs = one.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('log.'));
+    expect(logs.length).toBeGreaterThan(3);
+    for (const log of logs) {
+      const path = `${TEST_DIRECTORY}/${log}`;
+      expect(other.disk.peek(path)?.subarray(0, 1500), log).toEqual(one.disk.peek(path)!.subarray(0, 1500));
+    }
+  });
+});
+
+describe('epochs that a role writes', () => {
+  it('are told durable one after the other, and are', () => {
+    const host = new StorageHost(new MemoryDisk(), MEMBER).recover();
+    host.storage.writeEpoch('acceptedEpoch', 1);
+    host.storage.writeEpoch('acceptedEpoch', 2);
+    host.storage.writeEpoch('currentEpoch', 2);
+    expect(host.epochs).toEqual([]);
+    const told: [string, string | null][] = [];
+    while (host.disk.deliver()) {
+      if (host.epochs.length === told.length) continue;
+      const [name] = host.epochs.at(-1)!.split(' ');
+      const bytes = host.disk.peek(`${TEST_DIRECTORY}/${name}`);
+      told.push([host.epochs.at(-1)!, bytes === null ? null : new TextDecoder().decode(bytes)]);
+    }
+    expect(told).toEqual([
+      ['acceptedEpoch 1', '1'],
+      ['acceptedEpoch 2', '2'],
+      ['currentEpoch 2', '2'],
+    ]);
+    host.disk.crash('nothing');
+    expect(new StorageHost(host.disk, MEMBER).recover().history).toMatchObject({ acceptedEpoch: 2, currentEpoch: 2 });
+  });
+
+  const operations: DiskOperation[] = ['create', 'write', 'sync', 'rename', 'syncDirectory'];
+  it.each(operations)(
+    'stop the server when the disk fails at their %s, and nothing is durable after that',
+    (operation) => {
+      const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
+      host.beginEpoch(1);
+      host.disk.failNext({ operation, code: 'EIO' });
+      host.storage.writeEpoch('acceptedEpoch', 1);
+      host.storage.writeEpoch('currentEpoch', 1);
+      host.append(NOTHING);
+      host.settle();
+      expect(host.failure?.message).toMatch('EIO');
+      expect(host).toMatchObject({ epochs: [], durable: 0 });
+      host.storage.writeEpoch('acceptedEpoch', 3);
+      host.storage.stop();
+      host.settle();
+      expect(host).toMatchObject({ epochs: [], isStopped: true });
+      host.disk.kill();
+      const again = new StorageHost(host.disk, MEMBER).recover();
+      expect(again.failure, 'a file left over under another name is harmless').toBeNull();
+      again.storage.writeEpoch('acceptedEpoch', 4);
+      again.settle();
+      expect(again.epochs).toEqual(['acceptedEpoch 4']);
+    },
+  );
+});
+
+describe('snapshots of a member', () => {
+  it('are not begun before its role allows them, however much was replayed or appended', () => {
+    const host = new StorageHost(grownDirectory(new Dice(1), MEMBER).disk, { ...MEMBER, purgeIntervalMs: 5 }).recover();
+    const names = host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('snapshot.'));
+    expect(host.storage.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
+    host.startAppending().beginEpoch(4);
+    for (let i = 0; i < 60; i++) {
+      host.append(NOTHING);
+      host.settle();
+      host.clock.nowMs += 100;
+      host.storage.onTick(host.clock.nowMs);
+    }
+    expect(host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('snapshot.'))).toEqual(names);
+    host.storage.allowSnapshots();
+    expect(host.storage.nextDeadlineMs()).toBeLessThanOrEqual(host.clock.nowMs + 1000);
+    host.settle();
+    expect(host.eventsOf('snapshot-written').map(({ file }) => file)).toEqual([`${TEST_DIRECTORY}/snapshot.40000003c`]);
+  });
+});
+
+describe('the end of a role', () => {
+  it('leaves the directory to the next one, and tells nothing but that it has ended', () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const dice = new Dice(seed);
+      const disk = new MemoryDisk();
+      let history: AppendedTxn[] = [];
+      let durable = -1;
+      for (let role = 1; role <= 5; role++) {
+        const story = `seed ${seed}, role ${role}`;
+        const host = new StorageHost(disk, MEMBER, dice).recover({ isHeld: role > 1 });
+        expect(host.failure, story).toBeNull();
+        const { lastZxid } = host.history!;
+        expect(lastZxid, story).toBeGreaterThanOrEqual(durable);
+        history = history.filter(({ header }) => header.zxid <= lastZxid);
+        expect(describeDatabase(host.database!), story).toBe(
+          describeDatabase(databaseAt(history, lastZxid, host.options)),
+        );
+        host.startAppending().beginEpoch(role);
+        if (dice.below(3) > 0) host.storage.allowSnapshots();
+        for (let turn = dice.below(20); turn > 0; turn--) {
+          for (let i = dice.below(6); i > 0; i--) history.push(host.appendRandom(dice));
+          host.storage.flush();
+          if (dice.below(5) === 0) host.storage.writeEpoch('acceptedEpoch', role);
+          for (let i = dice.below(8); i > 0; i--) disk.deliver();
+          host.clock.nowMs += dice.below(400);
+          host.storage.onTick(host.clock.nowMs);
+        }
+        if (dice.below(2) === 0) history.push(host.appendRandom(dice));
+        host.storage.readHistory({ after: makeZxid(role, 1), upTo: host.durable, bytesMax: 1e6 }, () => {
+          expect(host.storage, 'not told after the stop').toBe(stopped ? null : host.storage);
+        });
+        let stopped = false;
+        const before = { durable: host.durable, epochs: [...host.epochs] };
+        host.storage.stop({ keepsHold: true });
+        stopped = true;
+        while (!host.isStopped) expect(disk.deliver(), story).toBe(true);
+        expect({ durable: host.durable, epochs: host.epochs }, story).toEqual(before);
+        const pending = disk.pendingCount;
+        durable = host.durable;
+        // Reads of the history may be under way; nothing that writes is.
+        const names = disk.names(TEST_DIRECTORY);
+        disk.deliverAll();
+        expect(disk.names(TEST_DIRECTORY), `${story}, ${pending} under way`).toEqual(names);
+        let isFree = true;
+        disk.hold(TEST_DIRECTORY, (error) => {
+          isFree = error === null;
+        });
+        disk.deliverAll();
+        expect(isFree, 'the directory stays held').toBe(false);
+      }
+    }
+  });
+
+  it('after a failure of the disk, or with one, lets go of the directory: there is no next role', () => {
+    const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
+    host.beginEpoch(1);
+    host.append(NOTHING);
+    host.disk.failNext({ operation: 'write', code: 'EIO', path: 'log.', skip: 1 });
+    host.storage.stop({ keepsHold: true });
+    host.settle();
+    expect(host.failure?.message).toMatch('EIO');
+    expect(host).toMatchObject({ isStopped: true, durable: 0 });
+    expect(new StorageHost(host.disk, MEMBER).recover().failure).toBeNull();
+  });
+
+  it('is told once, whatever was under way', () => {
+    const { disk } = grownDirectory(new Dice(3), MEMBER);
+    for (let deliveries = 0; deliveries < 50; deliveries++) {
+      const host = new StorageHost(disk, MEMBER).recover();
+      const { lastZxid } = host.history!;
+      host.storage.truncate(lastZxid);
+      for (let i = 0; i < deliveries; i++) disk.deliver();
+      const { recovered } = host;
+      host.storage.stop({ keepsHold: true });
+      host.settle();
+      expect(host).toMatchObject({ isStopped: true, recovered, failure: null });
+      const next = new StorageHost(disk, MEMBER).recover({ isHeld: true });
+      expect(next.history!.lastZxid).toBe(lastZxid);
+      disk.kill();
+    }
+  });
+});

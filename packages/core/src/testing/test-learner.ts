@@ -1,0 +1,271 @@
+import {
+  counterOf,
+  type LeaderPacket,
+  type LearnerPacket,
+  makeProposal,
+  makeZxid,
+  OpCode,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+  type TxnEntry,
+  type UnknownPacket,
+  ZXID_ZERO,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Committed } from '../zab/committed.ts';
+import { Learner } from '../zab/learner.ts';
+import type { LearnerEffects, LearnerOptions } from '../zab/learner-host.ts';
+import { LearnerDisk } from './learner-disk.ts';
+import { ManualClock } from './test-server.ts';
+
+export type Sent = Exclude<LearnerPacket, UnknownPacket>;
+
+/** What a learner asks of its host, as it asks for it. */
+export type Asked =
+  | { readonly kind: 'send'; readonly packet: Sent }
+  | { readonly kind: 'append' | 'proposed' | 'truncate' | 'committed' | 'pinged'; readonly zxid: Zxid }
+  | { readonly kind: 'write'; readonly name: 'acceptedEpoch' | 'currentEpoch'; readonly epoch: number }
+  | { readonly kind: 'pause' | 'resume' | 'keep' | 'install' | 'handed-over' }
+  | { readonly kind: 'serve'; readonly epoch: number }
+  | { readonly kind: 'synced'; readonly count: number }
+  | { readonly kind: 'revalidated'; readonly sessionId: bigint; readonly isValid: boolean }
+  | { readonly kind: 'stop'; readonly reason: string };
+
+export const TICK_MS = 2000;
+export const INIT_LIMIT = 10;
+export const SYNC_LIMIT = 5;
+
+export interface TestLearnerShape {
+  readonly kind: 'follower' | 'observer';
+  readonly logsInforms: boolean;
+  readonly lastZxid: Zxid;
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The txns of the log; without them the history is a snapshot. */
+  readonly log: readonly Zxid[];
+}
+
+/** One learner on its own: the test speaks for the leader, and says when the disk has done what it was asked. */
+export class TestLearner implements LearnerEffects {
+  readonly clock: ManualClock = new ManualClock();
+  readonly disk: LearnerDisk;
+  /** Called with everything that the learner asks, at that moment. */
+  onAsked: (asked: Asked) => void = () => {};
+  learner: Learner;
+  readonly #options: LearnerOptions;
+  #asked: Asked[] = [];
+  #isPaused = false;
+  /** What has come over a paused link. */
+  #kept: LeaderPacket[] = [];
+  #snapshotZxid: Zxid = ZXID_ZERO;
+
+  constructor({
+    kind = 'follower',
+    logsInforms = true,
+    lastZxid = ZXID_ZERO,
+    log = [],
+    acceptedEpoch = 0,
+    currentEpoch = 0,
+  }: Partial<TestLearnerShape> = {}) {
+    const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT };
+    const rest = { epochTxnsMax: 1000, commitLogCount: 500, configVersion: ZXID_ZERO };
+    this.#options = { serverId: 2, kind, logsInforms, ...limits, ...rest };
+    this.disk = new LearnerDisk({ lastZxid, acceptedEpoch, currentEpoch }, log);
+    this.learner = this.#makeLearner();
+  }
+
+  /* ------------------------------------------------------------------------------------ what the test says ---- */
+
+  /** Another role begins, with what is durable. */
+  restart(): void {
+    this.disk.lose();
+    this.#isPaused = false;
+    this.#kept = [];
+    this.learner = this.#makeLearner();
+  }
+
+  /** A packet arrives. */
+  hear(...packets: readonly LeaderPacket[]): void {
+    this.#kept.push(...packets);
+    this.#deliver();
+  }
+
+  snapshotArrives(): void {
+    this.learner.onSnapshotReceived();
+  }
+
+  /** The disk does everything that it was asked, and what is asked in consequence. */
+  diskDoesAll(): void {
+    while (!this.disk.isIdle) this.diskDoesOne();
+  }
+
+  diskDoesOne(): void {
+    if (this.disk.change !== null) this.finishChange();
+    else if (this.disk.unsynced.length > 0) this.disk.sync(this.learner);
+    else if (this.disk.epochWrites.length > 0) this.disk.finishEpoch(this.learner);
+  }
+
+  finishChange(): void {
+    this.disk.finishChange(this.learner);
+    this.#deliver();
+  }
+
+  advance(ms: number): void {
+    this.clock.nowMs += ms;
+    if (this.learner.nextDeadlineMs <= this.clock.nowMs) this.learner.onTick();
+  }
+
+  /** Until the leader's history begins, by DIFF, in this epoch. */
+  beginDiff(epoch: number): void {
+    this.learner.onConnected();
+    this.hear(leaderInfo(epoch));
+    this.diskDoesAll();
+    this.hear({ type: PacketType.diff, zxid: this.disk.lastZxid });
+    this.diskDoesAll();
+  }
+
+  /** Until clients are served, with nothing new in the leader's history. */
+  synchronize(epoch: number): void {
+    this.beginDiff(epoch);
+    this.hear(newLeader(epoch));
+    this.diskDoesAll();
+    this.hear({ type: PacketType.upToDate });
+  }
+
+  /** Everything asked since this was called last. */
+  takeAsked(): readonly Asked[] {
+    const asked = this.#asked;
+    this.#asked = [];
+    return asked;
+  }
+
+  /** The packets among it. */
+  takeSent(): readonly Sent[] {
+    return this.takeAsked().flatMap((asked) => (asked.kind === 'send' ? [asked.packet] : []));
+  }
+
+  /** The zxids of the ACKs among it. */
+  takeAcks(): readonly Zxid[] {
+    return this.takeSent().flatMap((packet) => (packet.type === PacketType.ack ? [packet.zxid] : []));
+  }
+
+  #makeLearner(): Learner {
+    return new Learner(this.#options, this.clock, this.disk.recover(), this);
+  }
+
+  #deliver(): void {
+    while (!this.#isPaused) {
+      const packet = this.#kept.shift();
+      if (packet === undefined) return;
+      if (packet.type === PacketType.snap) this.#snapshotZxid = packet.zxid;
+      this.learner.onPacket(packet);
+    }
+  }
+
+  #ask(asked: Asked): void {
+    this.#asked.push(asked);
+    this.onAsked(asked);
+  }
+
+  /* ----------------------------------------------------------------------------------------------- effects ---- */
+
+  send(packet: Sent): void {
+    this.#ask({ kind: 'send', packet });
+  }
+
+  pauseLink(): void {
+    this.#isPaused = true;
+    this.#ask({ kind: 'pause' });
+  }
+
+  resumeLink(): void {
+    this.#isPaused = false;
+    this.#ask({ kind: 'resume' });
+  }
+
+  writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
+    this.disk.epochWrites.push({ name, epoch });
+    this.#ask({ kind: 'write', name, epoch });
+  }
+
+  append(zxid: Zxid): void {
+    this.disk.unsynced.push(zxid);
+    this.#ask({ kind: 'append', zxid });
+  }
+
+  truncate(zxid: Zxid): void {
+    const { base, log } = this.disk;
+    const kept = log.filter((z) => z <= zxid);
+    this.disk.change = { what: 'truncated', base: base > zxid ? zxid : base, log: kept };
+    this.#ask({ kind: 'truncate', zxid });
+  }
+
+  installSnapshot(): void {
+    this.disk.change = { what: 'snapshot installed', base: this.#snapshotZxid, log: [] };
+    this.#ask({ kind: 'install' });
+  }
+
+  keepHistory(): void {
+    this.disk.change = { what: 'history kept', base: this.disk.base, log: this.disk.log };
+    this.#ask({ kind: 'keep' });
+  }
+
+  proposed({ header }: TxnEntry): void {
+    this.#ask({ kind: 'proposed', zxid: header.zxid });
+  }
+
+  committed(watermark: Committed<Zxid>): void {
+    this.#ask({ kind: 'committed', zxid: watermark });
+  }
+
+  serve(epoch: number): void {
+    this.#ask({ kind: 'serve', epoch });
+  }
+
+  synced(count: number): void {
+    this.#ask({ kind: 'synced', count });
+  }
+
+  revalidated(sessionId: bigint, isValid: boolean): void {
+    this.#ask({ kind: 'revalidated', sessionId, isValid });
+  }
+
+  pinged(zxid: Zxid): void {
+    this.#ask({ kind: 'pinged', zxid });
+  }
+
+  handedOver(): void {
+    this.#ask({ kind: 'handed-over' });
+  }
+
+  stop(reason: string): void {
+    this.#ask({ kind: 'stop', reason });
+  }
+}
+
+/* --------------------------------------------------------------------------------------------- what leaders say ---- */
+
+export function leaderInfo(epoch: number, protocolVersion: number = QUORUM_PROTOCOL_VERSION): LeaderPacket {
+  return { type: PacketType.leaderInfo, zxid: makeZxid(epoch, 0), protocolVersion, announces: 0 };
+}
+
+export function newLeader(epoch: number): LeaderPacket {
+  return { type: PacketType.newLeader, zxid: makeZxid(epoch, 0), configText: null };
+}
+
+export function proposal(zxid: Zxid): LeaderPacket {
+  return makeProposal(PacketType.proposal, makeEntry(zxid));
+}
+
+export function inform(zxid: Zxid): LeaderPacket {
+  return makeProposal(PacketType.inform, makeEntry(zxid));
+}
+
+export function commit(zxid: Zxid): LeaderPacket {
+  return { type: PacketType.commit, zxid };
+}
+
+export function makeEntry(zxid: Zxid): TxnEntry {
+  const header = { sessionId: 1n, cxid: counterOf(zxid) % 1000, zxid, time: 0 };
+  return { header, txn: { type: OpCode.error, error: -101 }, digest: null };
+}

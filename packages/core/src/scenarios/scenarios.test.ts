@@ -1,9 +1,19 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { playElection } from '../testing/election-scenario.ts';
+import { playLearner } from '../testing/learner-scenario.ts';
 import { playScenario } from '../testing/scenario.ts';
+import { playZabLeader } from '../testing/zab-leader-scenario.ts';
 
 const folder = new URL('.', import.meta.url);
+
+/** Who plays which files, by the beginning of their names; the last plays what no other does. */
+const PLAYERS: readonly (readonly [string, (text: string) => string])[] = [
+  ['election-', playElection],
+  ['zab-leader-', playZabLeader],
+  ['zab-learner-', playLearner],
+  ['', playScenario],
+];
 
 /** Each file is a whole conversation. `RECORD=1 npx vitest run scenarios` writes down anew what is said. */
 describe('scenarios', () => {
@@ -11,7 +21,8 @@ describe('scenarios', () => {
     it(file.replace('.txt', '').replaceAll('-', ' '), () => {
       const url = new URL(file, folder);
       const text = readFileSync(url, 'utf8');
-      const played = file.startsWith('election-') ? playElection(text) : playScenario(text);
+      const [, play] = PLAYERS.find(([prefix]) => file.startsWith(prefix))!;
+      const played = play(text);
       if (process.env['RECORD'] === '1') writeFileSync(url, played);
       else expect(played).toBe(text);
     });

@@ -37,7 +37,7 @@ export function createTxn(path: string, parentCversion = 1): Txn {
 }
 
 /** A txn with its bytes. */
-export function txnOf(zxid: Zxid, txn: Txn, sessionId = SESSION): ScriptTxn {
+export function txnOf(zxid: Zxid, txn: Txn, sessionId: bigint = SESSION): ScriptTxn {
   const writer = new JuteWriter();
   const header = { sessionId, cxid: 1, zxid, time: 1000 };
   writeTxn(writer, header, txn);

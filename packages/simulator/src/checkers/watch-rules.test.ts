@@ -1,0 +1,186 @@
+import { makeZxid } from '@meerkat/protocol';
+import { describe, expect, it } from 'vitest';
+import { ClientScript } from './testing/client-script.ts';
+
+/** Client c2 watches what c1 does; `/a` is there. */
+function watching(): ClientScript {
+  const script = new ClientScript();
+  script.connect('c1');
+  script.connect('c2');
+  script.make('c1', '/a');
+  return script;
+}
+
+describe('a watch for one change', () => {
+  it('keeps its promises', () => {
+    const script = watching();
+    const read = script.read('c2', 'get', '/a', { hasWatch: true });
+    const { zxid } = script.set('c1', '/a', 'x', 1);
+    script.event('c2', 'changed', '/a', zxid);
+    script.told(read, 'changed', '/a', zxid);
+    script.read('c2', 'get', '/a');
+    expect(script.violations).toEqual([]);
+  });
+
+  it('W1: a reply shows the change before the event', () => {
+    const script = watching();
+    script.read('c2', 'get', '/a', { hasWatch: true });
+    const { zxid } = script.set('c1', '/a', 'x', 1);
+    script.read('c2', 'get', '/a');
+    expect(script.broken).toEqual(['W1']);
+    script.event('c2', 'changed', '/a', zxid);
+    expect(script.violations).toHaveLength(2);
+  });
+
+  it.each(['exists', 'children'] as const)('W1: no event comes for the watch of %s', (op) => {
+    const script = watching();
+    script.read('c2', op, op === 'exists' ? '/b' : '/', { hasWatch: true });
+    script.make('c1', '/b');
+    script.read('c2', 'exists', '/a');
+    expect(script.broken).toEqual(['W1']);
+  });
+
+  it('W1: the program is told twice', () => {
+    const script = watching();
+    const read = script.read('c2', 'get', '/a', { hasWatch: true });
+    const first = script.set('c1', '/a', 'x', 1);
+    script.told(read, 'changed', '/a', first.zxid);
+    const second = script.set('c1', '/a', 'y', 2);
+    script.told(read, 'changed', '/a', second.zxid);
+    expect(script.broken).toEqual(['W1']);
+  });
+
+  it('W1: the program is told of a later change than the first', () => {
+    const script = watching();
+    const read = script.read('c2', 'get', '/a', { hasWatch: true });
+    script.set('c1', '/a', 'x', 1);
+    const second = script.set('c1', '/a', 'y', 2);
+    script.told(read, 'changed', '/a', second.zxid);
+    expect(script.broken).toEqual(['W1']);
+  });
+
+  it('W2: events come in another order than their changes', () => {
+    const script = watching();
+    script.make('c1', '/b');
+    script.read('c2', 'get', '/a', { hasWatch: true });
+    script.read('c2', 'get', '/b', { hasWatch: true });
+    const first = script.set('c1', '/a', 'x', 1);
+    const second = script.set('c1', '/b', 'x', 1);
+    script.event('c2', 'changed', '/b', second.zxid);
+    script.event('c2', 'changed', '/a', first.zxid);
+    expect(script.broken).toEqual(['W2']);
+  });
+
+  it('W4: an event tells of no change', () => {
+    const script = watching();
+    script.read('c2', 'get', '/a', { hasWatch: true });
+    const { zxid } = script.make('c1', '/b');
+    script.event('c2', 'changed', '/a', zxid);
+    expect(script.broken).toEqual(['W4']);
+  });
+
+  it('W4: the program is told of no change', () => {
+    const script = watching();
+    const read = script.read('c2', 'get', '/a', { hasWatch: true });
+    const { zxid } = script.make('c1', '/b');
+    script.told(read, 'deleted', '/a', zxid);
+    expect(script.broken).toEqual(['W4']);
+  });
+});
+
+describe('a watch that is set again after a reconnect', () => {
+  it.each([
+    ['data', 'changed'],
+    ['exist', 'created'],
+    ['child', 'children'],
+  ] as const)('W3: a %s watch does not fire although there was a change', (kind, type) => {
+    const script = watching();
+    const relative = script.lastZxid;
+    const path = kind === 'exist' ? '/b' : kind === 'child' ? '/' : '/a';
+    script.set('c1', '/a', 'x', 1);
+    script.make('c1', '/b');
+    script.connect('c2');
+    script.rearm('c2', relative, { [kind]: [path] });
+    const fired = watching();
+    script.read('c2', 'exists', '/none');
+    expect(script.broken).toEqual(['W3']);
+
+    fired.set('c1', '/a', 'x', 1);
+    fired.make('c1', '/b');
+    fired.connect('c2');
+    fired.rearm('c2', relative, { [kind]: [path] });
+    fired.event('c2', type, path, null);
+    fired.read('c2', 'exists', '/none');
+    expect(fired.broken).toEqual([]);
+  });
+
+  it('W3 holds where nothing has changed', () => {
+    const script = watching();
+    const relative = script.lastZxid;
+    script.connect('c2');
+    script.rearm('c2', relative, { data: ['/a'], exist: ['/none'], child: ['/'] });
+    script.read('c2', 'exists', '/none');
+    expect(script.broken).toEqual([]);
+  });
+});
+
+describe('a persistent watch', () => {
+  function persistent(isRecursive: boolean): { script: ClientScript; watch: ReturnType<ClientScript['send']> } {
+    const script = watching();
+    const watch = script.send('c2', { op: 'watch', path: '/a', isRecursive });
+    script.reply(watch, script.lastZxid, { result: { op: 'watch' } });
+    return { script, watch };
+  }
+
+  it.each([false, true])('keeps its promises (recursive: %s)', (isRecursive) => {
+    const { script, watch } = persistent(isRecursive);
+    const changed = script.set('c1', '/a', 'x', 1);
+    script.told(watch, 'changed', '/a', changed.zxid);
+    const created = script.make('c1', '/a/b');
+    if (isRecursive) script.told(watch, 'created', '/a/b', created.zxid);
+    else script.told(watch, 'children', '/a', created.zxid);
+    expect(script.violations).toEqual([]);
+  });
+
+  it.each([false, true])('W1: misses a change without a gap (recursive: %s)', (isRecursive) => {
+    const { script, watch } = persistent(isRecursive);
+    script.set('c1', '/a', 'x', 1);
+    const second = script.set('c1', '/a', 'y', 2);
+    script.told(watch, 'changed', '/a', second.zxid);
+    expect(script.broken).toEqual(['W1']);
+  });
+
+  it('may miss changes at a gap', () => {
+    const { script, watch } = persistent(true);
+    script.set('c1', '/a', 'x', 1);
+    script.told(watch, 'gap', '', null);
+    const second = script.set('c1', '/a', 'y', 2);
+    script.told(watch, 'changed', '/a', second.zxid);
+    expect(script.broken).toEqual([]);
+  });
+
+  it('W1: never tells the last change', () => {
+    const { script } = persistent(true);
+    script.set('c1', '/a', 'x', 1);
+    script.read('c2', 'get', '/a');
+    script.nowMs += 60_000;
+    script.sync('c1');
+    expect(script.broken).toEqual(['W1']);
+  });
+
+  it('W2: tells a change twice', () => {
+    const { script, watch } = persistent(true);
+    const { zxid } = script.set('c1', '/a', 'x', 1);
+    script.told(watch, 'changed', '/a', zxid);
+    script.told(watch, 'changed', '/a', zxid);
+    expect(script.broken).toEqual(['W2']);
+  });
+
+  it('W4: tells of what is not below it', () => {
+    const { script, watch } = persistent(true);
+    const { zxid } = script.make('c1', '/b');
+    script.told(watch, 'created', '/b', zxid);
+    expect(script.broken).toEqual(['W4']);
+    expect(zxid).toBeGreaterThan(makeZxid(1, 0));
+  });
+});

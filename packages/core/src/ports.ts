@@ -279,6 +279,8 @@ export interface Trace {
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
+  /** Of servers of an ensemble; one of its own listens to nobody and connects to nobody. */
+  readonly network: Network;
   readonly disk: Disk;
   readonly authenticator: Authenticator;
   readonly trace: Trace;

@@ -1,11 +1,18 @@
 import { type Acl, type ConnectRequest, OPEN_ACL, type Zxid } from '@meerkat/protocol';
+import { assert } from './assert.ts';
 import { CoreView } from './core-view.ts';
-import { ClientConnection } from './links/client-connection.ts';
+import type { Member } from './ensemble/member.ts';
+import { type PeerHost, QuorumPeer } from './ensemble/quorum-peer.ts';
+import { Solo, type SoloHost } from './ensemble/solo.ts';
+import type { ClientConnection } from './links/client-connection.ts';
+import { ClientConnections } from './links/client-connections.ts';
 import type { ConnectionHost } from './links/connection-host.ts';
+import type { Flushable } from './links/link-host.ts';
 import { OutputPool } from './links/output-pool.ts';
 import type { CoreOptions } from './options.ts';
 import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './ports.ts';
-import { LeaderServing } from './request/leader-serving.ts';
+import { LeaderServing, type ServingParts } from './request/leader-serving.ts';
+import { LearnerServing, type LearnerServingEffects } from './request/learner-serving.ts';
 import { Permission } from './request/permission.ts';
 import type { Pipeline } from './request/pipeline.ts';
 import { ServerStats } from './server-stats.ts';
@@ -14,15 +21,17 @@ import type { Serving } from './serving.ts';
 import { type ConnectDecision, decideConnect } from './session/session-door.ts';
 import { SessionIds } from './session/session-ids.ts';
 import type { Durable } from './storage/durable.ts';
-import { Storage, type StorageEvents } from './storage/storage.ts';
+import type { EpochFileName } from './storage/epoch-files.ts';
+import { type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
-import type { Database } from './tree/database.ts';
+import { Database } from './tree/database.ts';
 import { WatchManager } from './watch/watch-manager.ts';
-import { SoloBroadcast } from './zab/solo.ts';
+import type { Broadcast } from './zab/broadcast.ts';
+import type { History } from './zab/history.ts';
 
 /** What the core tells its host. */
 export interface ServerCoreEvents {
-  /** The database is there; connections may come. */
+  /** Clients are served: at the start, and in an ensemble again after each change of roles. */
   onServing(): void;
   /** Everything is finished, synced and released after `stop`. */
   onStopped(): void;
@@ -40,46 +49,52 @@ export interface ServerCoreParts {
  * The host delivers events (`onStreamOpened`, the events of streams and files, `onTick`) and calls `onTurnEnd` after
  * each batch of them. It asks `nextDeadlineMs` when to call `onTick`.
  *
- *     start ──► recovering ──► onServing ──► serving ──► stop ──► stopping ──► onStopped
+ *     start ──► waiting ──► onServing ──► serving ──► stop ──► stopping ──► onStopped
+ *                  ▲                         │
+ *                  └── a role has ended ─────┘        (in an ensemble)
+ *
+ * While it waits it recovers what the disk holds and, in an ensemble, looks for a leader and synchronizes.
  */
-export class ServerCore implements StorageEvents, ConnectionHost {
+export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, SoloHost {
   readonly stats: ServerStats = new ServerStats();
   readonly outputPool: OutputPool = new OutputPool();
   readonly permission: Permission;
   readonly fourLetterWords: FourLetterWords;
   readonly view: ServerView;
-  readonly #ports: Ports;
-  readonly #options: CoreOptions;
+  readonly ports: Ports;
+  readonly options: CoreOptions;
   readonly #events: ServerCoreEvents;
-  readonly #storage: Storage;
-  readonly #connections = new Set<ClientConnection>();
-  readonly #connectionsOfHost = new Map<string, number>();
+  readonly #connections: ClientConnections;
   readonly #watches = new WatchManager();
-  /** Connections with output of this turn. */
-  #withOutput: ClientConnection[] = [];
-  /** Connections that stopped reading until there is less to do. */
-  readonly #heldBack = new Set<ClientConnection>();
-  /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
-  #withRoom: ClientConnection[] = [];
-  #phase: 'new' | 'recovering' | 'serving' | 'stopping' | 'stopped' | 'failed' = 'new';
-  #serving: LeaderServing | null = null;
-  #solo: SoloBroadcast | null = null;
-  #nextTickMs = 0;
+  readonly #sessionIds: SessionIds;
+  readonly #member: Member;
+  /** Of this incarnation: in an ensemble, a new one for each role. */
+  #storage: Storage;
+  #phase: 'new' | 'waiting' | 'serving' | 'stopping' | 'stopped' | 'failed' = 'new';
+  #serving: Serving | null = null;
+  /** The storage finishes what it was given, for the next incarnation to recover. */
+  #isBeginningAnew = false;
+  /** Links to other servers with output of this turn. */
+  #linksWithOutput: Flushable[] = [];
+  #deferred: (() => void)[] = [];
   /** The clock at the first event of this turn; −1 between turns. */
   #turnMs = -1;
   #turnWallMs = -1;
 
   constructor(ports: Ports, options: CoreOptions, parts: ServerCoreParts, events: ServerCoreEvents) {
-    this.#ports = ports;
-    this.#options = options;
+    this.ports = ports;
+    this.options = options;
     this.#events = events;
+    this.#connections = new ClientConnections(options);
     this.permission = new Permission(ports.authenticator, options.skipAcl);
+    this.#sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     this.#storage = new Storage(ports, options, this);
+    this.#member = options.ensemble === null ? new Solo(this) : new QuorumPeer(this, options.ensemble);
     this.view = new CoreView({
       options,
       stats: this.stats,
       watches: this.#watches,
-      connections: this.#connections,
+      connections: this.#connections.all,
       clock: ports.clock,
       serving: () => this.#serving,
       isServing: () => this.isServing,
@@ -90,7 +105,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   /* ---------------------------------------------------------------------------------- life of the server ---- */
 
   start(): void {
-    this.#phase = 'recovering';
+    this.#phase = 'waiting';
     this.#storage.recover();
   }
 
@@ -103,61 +118,68 @@ export class ServerCore implements StorageEvents, ConnectionHost {
       return;
     }
     this.#phase = 'stopping';
+    this.#member.stop();
     this.#maybeStopStorage();
   }
 
-  onRecovered(database: Database): void {
-    const { trace, authenticator } = this.#ports;
-    const options = this.#options;
-    const nowMs = this.nowMs();
-    const broadcast = new SoloBroadcast(this.#storage, database.lastZxid);
-    this.#solo = broadcast;
-    this.#serving = new LeaderServing(
-      {
-        options,
-        database,
-        broadcast,
-        permission: this.permission,
-        authenticator,
-        watches: this.#watches,
-        sessionIds: new SessionIds(options.serverId, this.#ports.clock.wallMs()),
-        trace,
-      },
-      nowMs,
-    );
-    this.#nextTickMs = nowMs + options.tickTimeMs;
-    if (this.#phase !== 'recovering') {
-      this.#maybeStopStorage();
-      return;
-    }
-    this.#serving.endOrphans(this.wallMs());
+  /** The role has synchronized. */
+  beginServing(serving: Serving): void {
+    this.#serving = serving;
+    if (this.#phase !== 'waiting') return;
+    if (serving instanceof LeaderServing) serving.endOrphans(this.wallMs());
     this.#phase = 'serving';
     this.#events.onServing();
   }
 
+  /** The role is over. What it held in memory is given up, and what the disk holds is recovered for the next one. */
+  beginAnew(reason: string): void {
+    if (this.#phase === 'failed' || this.#phase === 'stopped') return;
+    this.#connections.closeAfterReplies(`the server has no leader any more: ${reason}`);
+    this.#serving?.drop();
+    this.#serving = null;
+    if (this.#phase === 'serving') this.#phase = 'waiting';
+    if (this.#phase === 'stopping' || this.#isBeginningAnew) return;
+    this.#isBeginningAnew = true;
+    this.#storage.stop({ keepsHold: true });
+  }
+
+  onRecovered(database: Database, _summary: RecoverySummary, history: History): void {
+    if (this.#phase === 'waiting' || this.#phase === 'stopping') this.#member.onRecovered({ database, history });
+  }
+
   onLogSynced(durable: Durable<Zxid>): void {
-    const serving = this.#serving;
-    const solo = this.#solo;
-    if (serving === null || solo === null || this.#phase === 'failed') return;
-    serving.onCommitted(solo.onLogSynced(durable), this.nowMs());
-    serving.onSynced(solo.lastSynced);
+    if (this.#phase !== 'failed') this.#member.onLogSynced(durable);
+  }
+
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
+    if (this.#phase !== 'failed') this.#member.onEpochDurable(name, epoch);
+  }
+
+  onTruncateRefused(reason: string): void {
+    if (this.#phase !== 'failed') this.#member.onTruncateRefused(reason);
+  }
+
+  onSnapshotInstalled(): void {
+    if (this.#phase !== 'failed') this.#member.onSnapshotInstalled();
   }
 
   onStorageFailed(error: Error): void {
     if (this.#phase === 'failed' || this.#phase === 'stopped') return;
     this.#phase = 'failed';
-    for (const connection of [...this.#connections]) connection.close('the server cannot go on');
-    this.#ports.trace.emit({ kind: 'failed', error });
+    this.#member.abandon('its disk has failed');
+    this.#connections.close('the server cannot go on');
+    this.ports.trace.emit({ kind: 'failed', error });
     this.#events.onFailed(error);
   }
 
-  onEpochDurable(): void {}
-
-  onTruncateRefused(): void {}
-
-  onSnapshotInstalled(): void {}
-
   onStorageStopped(): void {
+    if (this.#phase === 'failed') return;
+    if (this.#isBeginningAnew) {
+      this.#isBeginningAnew = false;
+      this.#storage = new Storage(this.ports, this.options, this);
+      this.#storage.recover({ isHeld: true });
+      return;
+    }
     this.#phase = 'stopped';
     this.#events.onStopped();
   }
@@ -165,58 +187,53 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   /* ------------------------------------------------------------------------------------------ connections ---- */
 
   onStreamOpened(stream: ByteStream): StreamEvents {
-    const { host } = stream.remote;
-    const count = (this.#connectionsOfHost.get(host) ?? 0) + 1;
-    const reason = this.#refusalOf(count);
+    const isEnding = this.#phase === 'stopping' || this.#phase === 'failed';
+    const reason = isEnding ? 'the server is stopping' : this.#connections.refusalOf(stream.remote.host);
     if (reason !== null) {
       this.stats.connectionsRefused++;
-      this.#ports.trace.emit({ kind: 'connection-refused', remote: stream.remote, reason });
+      this.ports.trace.emit({ kind: 'connection-refused', remote: stream.remote, reason });
       stream.destroy();
       return REFUSED;
     }
-    const connection = new ClientConnection(stream, this);
-    this.#connections.add(connection);
-    this.#connectionsOfHost.set(host, count);
-    this.#ports.trace.emit({ kind: 'connection-opened', remote: stream.remote });
-    return connection;
+    this.ports.trace.emit({ kind: 'connection-opened', remote: stream.remote });
+    return this.#connections.open(stream, this);
   }
 
   onClosed(connection: ClientConnection): void {
-    this.#connections.delete(connection);
-    this.#heldBack.delete(connection);
-    const { host } = connection.remote;
-    const count = (this.#connectionsOfHost.get(host) ?? 1) - 1;
-    if (count === 0) this.#connectionsOfHost.delete(host);
-    else this.#connectionsOfHost.set(host, count);
+    this.#connections.onClosed(connection);
   }
 
-  onOutput(connection: ClientConnection): void {
-    this.#withOutput.push(connection);
+  onConnectionOutput(connection: ClientConnection): void {
+    this.#connections.onOutput(connection);
   }
 
   onHeldBack(connection: ClientConnection): void {
-    this.#heldBack.add(connection);
+    this.#connections.onHeldBack(connection);
   }
 
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#current;
-    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.nowMs());
+    return decideConnect(request, sessions, pipeline.lastApplied, this.options, this.nowMs());
   }
 
   get pipeline(): Pipeline {
     return this.#current.pipeline;
   }
 
+  get storage(): Storage {
+    return this.#storage;
+  }
+
   get authenticator(): Authenticator {
-    return this.#ports.authenticator;
+    return this.ports.authenticator;
   }
 
   get trace(): Trace {
-    return this.#ports.trace;
+    return this.ports.trace;
   }
 
   get frameBytesMax(): number {
-    return this.#options.frameBytesMax;
+    return this.options.frameBytesMax;
   }
 
   get isServing(): boolean {
@@ -228,7 +245,7 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   }
 
   get isOverloaded(): boolean {
-    return this.#current.pipeline.inFlightCount > this.#options.globalOutstandingLimit;
+    return this.#current.pipeline.inFlightCount > this.options.globalOutstandingLimit;
   }
 
   aclOf(aclId: number): readonly Acl[] {
@@ -236,59 +253,90 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   }
 
   nowMs(): number {
-    if (this.#turnMs < 0) this.#turnMs = Math.floor(this.#ports.clock.monotonicMs());
+    if (this.#turnMs < 0) this.#turnMs = Math.floor(this.ports.clock.monotonicMs());
     return this.#turnMs;
   }
 
   wallMs(): number {
-    if (this.#turnWallMs < 0) this.#turnWallMs = this.#ports.clock.wallMs();
+    if (this.#turnWallMs < 0) this.#turnWallMs = this.ports.clock.wallMs();
     return this.#turnWallMs;
+  }
+
+  /* ------------------------------------------------------------------------------------- for the member's roles ---- */
+
+  makeDatabase(): Database {
+    return new Database(this.options, this.trace);
+  }
+
+  makeLeaderServing(database: Database, broadcast: Broadcast): LeaderServing {
+    return new LeaderServing({ ...this.#partsFor(database), broadcast }, this.nowMs());
+  }
+
+  makeLearnerServing(database: Database, effects: LearnerServingEffects): LearnerServing {
+    return new LearnerServing(this.#partsFor(database), effects);
+  }
+
+  /** Servers trust each other with larger fields than clients: a snapshot's, or a multi of many parts. */
+  get fieldBytesMax(): number {
+    return 2 * this.options.frameBytesMax;
+  }
+
+  onOutput(link: Flushable): void {
+    this.#linksWithOutput.push(link);
+  }
+
+  defer(action: () => void): void {
+    this.#deferred.push(action);
   }
 
   /* ------------------------------------------------------------------------------------------ time, turns ---- */
 
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
   nextDeadlineMs(): number {
-    if (this.#withRoom.length > 0) return AT_ONCE;
-    const serving = this.#serving;
-    const storageMs = this.#storage.nextDeadlineMs();
-    if (serving === null || this.#phase !== 'serving') return storageMs;
-    return Math.min(storageMs, this.#nextTickMs, serving.nextDeadlineMs);
+    if (this.#connections.hasWork || this.#linksWithOutput.length > 0 || this.#deferred.length > 0) return AT_ONCE;
+    const servingMs =
+      this.#serving !== null && this.isServing ? this.#serving.nextDeadlineMs : Number.POSITIVE_INFINITY;
+    const memberMs = this.#member.nextDeadlineMs();
+    return Math.min(this.#storage.nextDeadlineMs(), memberMs, this.#connections.nextDeadlineMs, servingMs);
   }
 
   onTick(): void {
+    if (this.#phase === 'failed' || this.#phase === 'stopped') return;
     const nowMs = this.nowMs();
     this.#storage.onTick(nowMs);
+    this.#connections.onTick(nowMs);
+    this.#member.onTick();
     const serving = this.#serving;
     if (serving === null || this.#phase !== 'serving') return;
     // What these clients sent is waiting because this server has too much to do: they are not silent.
-    for (const { isHeldBack, session } of this.#heldBack) {
+    for (const { isHeldBack, session } of this.#connections.heldBack) {
       if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
     }
     serving.onTick(nowMs, this.wallMs());
-    if (nowMs < this.#nextTickMs) return;
-    this.#nextTickMs = nowMs + Math.min(this.#options.tickTimeMs, this.#options.sessionlessTimeoutMs);
-    for (const connection of this.#connections) connection.onTick(nowMs, this.#options.sessionlessTimeoutMs);
   }
 
   /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
   onTurnEnd(): void {
-    const withRoom = this.#withRoom;
-    if (withRoom.length > 0) {
-      this.#withRoom = [];
-      for (const connection of withRoom) connection.goOn();
-    }
-    for (const connection of this.#heldBack) {
-      connection.resumeReading();
-      if (connection.isReading) this.#heldBack.delete(connection);
-    }
+    this.#runDeferred();
+    this.#connections.goOn();
+    // Followers write what they are sent while this server writes it.
+    const links = this.#linksWithOutput;
+    this.#linksWithOutput = [];
+    for (const link of links) link.flush();
     this.#storage.flush();
-    const withOutput = this.#withOutput;
-    this.#withOutput = [];
-    for (const connection of withOutput) if (connection.flush()) this.#withRoom.push(connection);
+    this.#connections.flush();
     this.#turnMs = -1;
     this.#turnWallMs = -1;
     if (this.#phase === 'stopping') this.#maybeStopStorage();
+  }
+
+  #runDeferred(): void {
+    for (let round = 0; this.#deferred.length > 0; round++) {
+      assert(round < DEFERRED_ROUNDS_MAX, 'what is deferred comes to an end');
+      const actions = this.#deferred;
+      this.#deferred = [];
+      for (const action of actions) action();
+    }
   }
 
   /* --------------------------------------------------------------------------------------- administration ---- */
@@ -304,33 +352,28 @@ export class ServerCore implements StorageEvents, ConnectionHost {
   }
 
   get #current(): Serving {
-    if (this.#serving === null) throw new Error('the server has not recovered its database yet');
+    if (this.#serving === null) throw new Error('the server serves nobody at the moment');
     return this.#serving;
   }
 
-  #refusalOf(connectionsOfHost: number): string | null {
-    const { connectionsPerHostMax, connectionsMax } = this.#options;
-    if (connectionsPerHostMax > 0 && connectionsOfHost > connectionsPerHostMax) {
-      return `its address has ${connectionsPerHostMax} connections, as many as maxClientCnxns allows`;
-    }
-    if (connectionsMax > 0 && this.#connections.size >= connectionsMax) {
-      return `there are ${connectionsMax} connections, as many as maxCnxns allows`;
-    }
-    if (this.#phase === 'stopping' || this.#phase === 'failed') return 'the server is stopping';
-    return null;
+  #partsFor(database: Database): ServingParts {
+    const { options, permission, authenticator, trace } = this;
+    const sessionIds = this.#sessionIds;
+    return { options, database, permission, authenticator, watches: this.#watches, sessionIds, trace };
   }
 
   /** While stopping: once nothing is in flight any more, connections end and the storage closes. */
   #maybeStopStorage(): void {
-    const inFlight = this.#serving?.pipeline.inFlightCount ?? 0;
-    if (inFlight > 0 || this.#phase !== 'stopping') return;
-    for (const connection of [...this.#connections]) connection.closeAfterReplies('the server is stopping');
+    if (this.#phase !== 'stopping' || !this.#member.isReadyToStop()) return;
+    this.#connections.closeAfterReplies('the server is stopping');
     this.#storage.stop();
   }
 }
 
 /** A deadline that has passed: the host ends another turn once it has looked at everybody else. */
 const AT_ONCE = 0;
+
+const DEFERRED_ROUNDS_MAX = 1000;
 
 /** The events of a stream that was refused go nowhere. */
 const REFUSED: StreamEvents = {

@@ -12,6 +12,7 @@ import { NodeDisk } from './node/disk.ts';
 import { HeldError } from './node/hold.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
 import { type Listener, listen } from './node/network.ts';
+import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { SessionEnds } from './session-ends.ts';
@@ -81,6 +82,7 @@ class Server implements RunningServer {
   readonly #metrics = new Metrics(NODE_CLOCK);
   readonly #turn: Turn;
   readonly #disk: HostedDisk;
+  readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
   #listener: Listener | null = null;
   readonly #sessionEnds = new SessionEnds();
@@ -99,6 +101,7 @@ class Server implements RunningServer {
     this.#served.promise.catch(() => {});
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
+    this.#peerNetwork = new PeerNetwork(this.#turn);
     const listeners: Trace[] = [
       this.#metrics,
       new TraceLog(logger, NODE_CLOCK),
@@ -108,6 +111,7 @@ class Server implements RunningServer {
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
+      network: this.#peerNetwork,
       disk: this.#disk,
       authenticator: makeAuthenticator(configuration.server.auth),
       trace: {
@@ -185,12 +189,14 @@ class Server implements RunningServer {
   pause(): void {
     this.#turn.freeze();
     this.#listener?.freeze();
+    this.#peerNetwork.freeze();
   }
 
   resume(): void {
     if (!this.#turn.isFrozen) return;
     this.#turn.thaw();
     this.#listener?.thaw();
+    this.#peerNetwork.thaw();
   }
 
   async expireSession(id: bigint): Promise<boolean> {
@@ -253,6 +259,7 @@ class Server implements RunningServer {
     this.#turn.stop();
     this.#listener?.close();
     this.#listener?.destroyAll();
+    this.#peerNetwork.destroyAll();
     this.#atRest = this.#disk.abandon();
   }
 

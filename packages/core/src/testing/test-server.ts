@@ -20,6 +20,7 @@ import { DEFAULT_CORE_OPTIONS } from '../options.ts';
 import type { ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../ports.ts';
 import { ServerCore } from '../server-core.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
+import { NO_NETWORK } from './no-network.ts';
 import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
 
 /** A clock that stands still until it is told. */
@@ -205,6 +206,7 @@ export class TestServer {
       {
         clock,
         random: { uint32: () => (random = (random + 0x9e3779b9) >>> 0) },
+        network: NO_NETWORK,
         disk,
         authenticator: PLAIN_AUTHENTICATOR,
         trace: { emit: (event) => this.trace.push(event) },

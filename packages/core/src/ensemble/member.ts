@@ -1,0 +1,30 @@
+import type { Zxid } from '@meerkat/protocol';
+import type { Durable } from '../storage/durable.ts';
+import type { EpochFileName } from '../storage/epoch-files.ts';
+import type { Database } from '../tree/database.ts';
+import type { History } from '../zab/history.ts';
+
+/** What the disk holds: every txn of the log is applied, also those of which nobody knows yet whether they are committed. */
+export interface RecoveredState {
+  readonly database: Database;
+  readonly history: History;
+}
+
+/** What a server is beside a door for clients: alone (`Solo`), or one of an ensemble (`QuorumPeer`). */
+export interface Member {
+  /** The storage has recovered what the disk holds. */
+  onRecovered(state: RecoveredState): void;
+  onLogSynced(durable: Durable<Zxid>): void;
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
+  onTruncateRefused(reason: string): void;
+  onSnapshotInstalled(): void;
+  onTick(): void;
+  /** Monotonic milliseconds; Infinity when nothing is due. */
+  nextDeadlineMs(): number;
+  /** The server stops. */
+  stop(): void;
+  /** True once the storage may be closed, as nothing is in flight; asked at each end of a turn while the server stops. */
+  isReadyToStop(): boolean;
+  /** The server cannot go on: everything is closed, nothing is told. */
+  abandon(reason: string): void;
+}

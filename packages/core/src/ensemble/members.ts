@@ -1,0 +1,41 @@
+import { formatMembership, type Member, type Membership } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import { Electorate } from '../election/electorate.ts';
+import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import type { Endpoint } from '../ports.ts';
+
+/** The servers of an ensemble: who they are, where they are, and who of them decides. */
+export class Members {
+  readonly membership: Membership;
+  readonly electorate: Electorate;
+  /** What this server tells others about the membership. */
+  readonly configText: string;
+  readonly #byId: ReadonlyMap<number, Member>;
+
+  constructor(membership: Membership) {
+    this.membership = membership;
+    this.electorate = new Electorate(makeQuorum(quorumShapeOf(membership)));
+    this.configText = formatMembership(membership);
+    this.#byId = new Map(membership.members.map((member) => [member.serverId, member]));
+  }
+
+  isParticipant(id: number): boolean {
+    return this.#byId.get(id)?.role === 'participant';
+  }
+
+  /** Where a leader takes the connections of its learners. */
+  quorumEndpointOf(id: number): Endpoint {
+    const address = this.#byId.get(id)?.addresses[0];
+    assert(address !== undefined, `server ${id} is a member with an address`);
+    return { host: address.host, port: address.quorumPort };
+  }
+}
+
+function quorumShapeOf({ members, hierarchy }: Membership): QuorumShape {
+  const voters = members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
+  if (hierarchy === null) return { voters };
+  const isVoter = new Set(voters);
+  const groups = [...hierarchy.groups.values()].map((ids) => ids.filter((id) => isVoter.has(id)));
+  const weights = new Map([...hierarchy.weights].filter(([id]) => isVoter.has(id)));
+  return { voters, groups: groups.filter((ids) => ids.length > 0), weights };
+}

@@ -1,0 +1,31 @@
+import type { LinkHost } from '../links/link-host.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Ports } from '../ports.ts';
+import type { LeaderServing } from '../request/leader-serving.ts';
+import type { LearnerServing, LearnerServingEffects } from '../request/learner-serving.ts';
+import type { Serving } from '../serving.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Database } from '../tree/database.ts';
+import type { Broadcast } from '../zab/broadcast.ts';
+
+/** What a role asks of the server around it. */
+export interface RoleHost extends LinkHost {
+  readonly ports: Ports;
+  readonly options: CoreOptions;
+  /** The storage of this incarnation. */
+  readonly storage: Storage;
+  wallMs(): number;
+  makeDatabase(): Database;
+  makeLeaderServing(database: Database, broadcast: Broadcast): LeaderServing;
+  makeLearnerServing(database: Database, effects: LearnerServingEffects): LearnerServing;
+  /** Clients are served from now on, until the role ends. */
+  beginServing(serving: Serving): void;
+}
+
+/** What a role tells the peer whose role it is. */
+export interface RoleEvents {
+  /** The role has synchronized: leader and quorum, or learner and leader. */
+  onEstablished(epoch: number): void;
+  /** The role is over; told once, nothing follows. What it held in memory is worth nothing any more. */
+  onEnded(reason: string): void;
+}

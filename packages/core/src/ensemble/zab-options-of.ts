@@ -1,0 +1,8 @@
+import type { CoreOptions, EnsembleOptions } from '../options.ts';
+import type { ZabOptions } from '../zab/zab-options.ts';
+
+export function zabOptionsOf(options: CoreOptions, ensemble: EnsembleOptions): ZabOptions {
+  const { serverId, tickTimeMs } = options;
+  const { initLimit, syncLimit, epochTxnsMax, commitLogCount } = ensemble;
+  return { serverId, tickTimeMs, initLimit, syncLimit, epochTxnsMax, commitLogCount };
+}

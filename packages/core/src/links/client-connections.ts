@@ -1,0 +1,127 @@
+import type { CoreOptions } from '../options.ts';
+import type { ByteStream } from '../ports.ts';
+import { ClientConnection } from './client-connection.ts';
+import type { ConnectionHost } from './connection-host.ts';
+
+type Limits = Pick<CoreOptions, 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'>;
+
+/** All connections of clients: how many there may be, which of them have output, and which wait to be read again. */
+export class ClientConnections implements Iterable<ClientConnection> {
+  readonly #limits: Limits;
+  readonly #connections = new Set<ClientConnection>();
+  readonly #countOfHost = new Map<string, number>();
+  /** Connections with output of this turn. */
+  #withOutput: ClientConnection[] = [];
+  /** Connections that stopped reading until there is less to do. */
+  readonly #heldBack = new Set<ClientConnection>();
+  /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
+  #withRoom: ClientConnection[] = [];
+  #nextTickMs = 0;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  /** Those that are open or closing. */
+  get all(): ReadonlySet<ClientConnection> {
+    return this.#connections;
+  }
+
+  [Symbol.iterator](): IterableIterator<ClientConnection> {
+    return this.#connections.values();
+  }
+
+  /** True while connections have something to do that waits for nothing but the next turn. */
+  get hasWork(): boolean {
+    return this.#withRoom.length > 0;
+  }
+
+  /** @returns why one more from this host is refused; null when it is welcome */
+  refusalOf(host: string): string | null {
+    const { connectionsPerHostMax, connectionsMax } = this.#limits;
+    if (connectionsPerHostMax > 0 && (this.#countOfHost.get(host) ?? 0) >= connectionsPerHostMax) {
+      return `its address has ${connectionsPerHostMax} connections, as many as maxClientCnxns allows`;
+    }
+    if (connectionsMax > 0 && this.#connections.size >= connectionsMax) {
+      return `there are ${connectionsMax} connections, as many as maxCnxns allows`;
+    }
+    return null;
+  }
+
+  open(stream: ByteStream, server: ConnectionHost): ClientConnection {
+    const connection = new ClientConnection(stream, server);
+    const { host } = stream.remote;
+    if (this.#connections.size === 0) this.#nextTickMs = server.nowMs() + this.#tickMs;
+    this.#connections.add(connection);
+    this.#countOfHost.set(host, (this.#countOfHost.get(host) ?? 0) + 1);
+    return connection;
+  }
+
+  onClosed(connection: ClientConnection): void {
+    this.#connections.delete(connection);
+    this.#heldBack.delete(connection);
+    const { host } = connection.remote;
+    const count = (this.#countOfHost.get(host) ?? 1) - 1;
+    if (count === 0) this.#countOfHost.delete(host);
+    else this.#countOfHost.set(host, count);
+  }
+
+  onOutput(connection: ClientConnection): void {
+    this.#withOutput.push(connection);
+  }
+
+  onHeldBack(connection: ClientConnection): void {
+    this.#heldBack.add(connection);
+  }
+
+  /** Those that wait because this server has too much to do, not because they are silent. */
+  get heldBack(): ReadonlySet<ClientConnection> {
+    return this.#heldBack;
+  }
+
+  /** Monotonic milliseconds at which `onTick` has something to do, at the latest; Infinity without connections. */
+  get nextDeadlineMs(): number {
+    return this.#connections.size === 0 ? Number.POSITIVE_INFINITY : this.#nextTickMs;
+  }
+
+  /** Ends what has taken too long. */
+  onTick(nowMs: number): void {
+    if (nowMs < this.#nextTickMs) return;
+    this.#nextTickMs = nowMs + this.#tickMs;
+    for (const connection of this.#connections) connection.onTick(nowMs, this.#limits.sessionlessTimeoutMs);
+  }
+
+  get #tickMs(): number {
+    return Math.min(this.#limits.tickTimeMs, this.#limits.sessionlessTimeoutMs);
+  }
+
+  /** Reads on where there is room or less to do, before the turn's output leaves. */
+  goOn(): void {
+    const withRoom = this.#withRoom;
+    if (withRoom.length > 0) {
+      this.#withRoom = [];
+      for (const connection of withRoom) connection.goOn();
+    }
+    for (const connection of this.#heldBack) {
+      connection.resumeReading();
+      if (connection.isReading) this.#heldBack.delete(connection);
+    }
+  }
+
+  /** Hands the turn's output to the streams, one write each. */
+  flush(): void {
+    const withOutput = this.#withOutput;
+    this.#withOutput = [];
+    for (const connection of withOutput) if (connection.flush()) this.#withRoom.push(connection);
+  }
+
+  /** Ends all of them, after what was answered has left. */
+  closeAfterReplies(reason: string): void {
+    for (const connection of [...this.#connections]) connection.closeAfterReplies(reason);
+  }
+
+  /** Ends all of them at once. */
+  close(reason: string): void {
+    for (const connection of [...this.#connections]) connection.close(reason);
+  }
+}

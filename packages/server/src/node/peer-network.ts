@@ -1,0 +1,87 @@
+import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
+import type { ConnectEvents, Endpoint, ListenEvents, Network } from '@meerkat/core';
+import { SocketStream, type Traffic } from './socket-stream.ts';
+import type { Turn } from './turn.ts';
+
+/** Streams between servers, on the sockets of this machine. Names are resolved anew for each connection, by the system. */
+export class PeerNetwork implements Network {
+  readonly #turn: Turn;
+  readonly #sockets = new Set<Socket>();
+  readonly #servers = new Set<Server>();
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  listen(at: Endpoint, events: ListenEvents): { close(): void } {
+    let isClosed = false;
+    const tell = (event: () => void): void => {
+      if (!isClosed) this.#turn.run(event);
+    };
+    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
+      if (isClosed || this.#turn.isStopped) socket.destroy();
+      else this.#open(socket, (stream) => events.onAccepted(stream));
+    });
+    this.#servers.add(server);
+    server.on('error', (error: NodeJS.ErrnoException) =>
+      tell(() => events.onListenFailed(error.code ?? error.message)),
+    );
+    server.listen({ host: at.host, port: at.port }, () => tell(() => events.onListening()));
+    return {
+      close: () => {
+        isClosed = true;
+        this.#servers.delete(server);
+        server.close();
+      },
+    };
+  }
+
+  connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
+    let isOver = false;
+    const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });
+    const onFailed = (error: NodeJS.ErrnoException): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#turn.run(() => events.onConnectFailed(error.code ?? error.message));
+    };
+    socket.once('error', onFailed);
+    socket.once('connect', () => {
+      socket.off('error', onFailed);
+      if (isOver || this.#turn.isStopped) {
+        socket.destroy();
+        return;
+      }
+      isOver = true;
+      this.#open(socket, (stream) => events.onConnected(stream));
+    });
+    return {
+      cancel: () => {
+        isOver = true;
+        socket.destroy();
+      },
+    };
+  }
+
+  /** Breaks everything; nothing is told any more once the turn has stopped. */
+  destroyAll(): void {
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  freeze(): void {
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  thaw(): void {
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  #open(socket: Socket, onStream: Parameters<SocketStream['open']>[0]): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    new SocketStream(socket, this.#turn, NOT_COUNTED).open(onStream);
+  }
+}
+
+/** Bytes between servers are not those of clients. */
+const NOT_COUNTED: Traffic = { onBytesReceived() {} };

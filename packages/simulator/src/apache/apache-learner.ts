@@ -178,9 +178,9 @@ export class ApacheLearner {
       this.#fail(`${nameOf(packet)} in the place of LEADERINFO`);
       return;
     }
-    if (packet.protocolVersion < QUORUM_PROTOCOL_VERSION) this.#host.complain('LEADERINFO of an old protocol');
+    if (packet.protocolVersion < QUORUM_PROTOCOL_VERSION) this.#complain('LEADERINFO of an old protocol');
     const epoch = epochOf(packet.zxid);
-    if (counterOf(packet.zxid) !== 0) this.#host.complain(`LEADERINFO has the zxid ${hex(packet.zxid)}`);
+    if (counterOf(packet.zxid) !== 0) this.#complain(`LEADERINFO has the zxid ${hex(packet.zxid)}`);
     if (epoch < disk.acceptedEpoch) {
       this.#end(`the leader's epoch ${epoch} is below ${disk.acceptedEpoch}, which was accepted`);
       return;
@@ -212,20 +212,18 @@ export class ApacheLearner {
         this.mode = 'trunc';
         this.#isSnapshotNeeded = true;
         if (!disk.truncate(packet.zxid)) {
-          this.#host.complain(`TRUNC to ${hex(packet.zxid)}, behind which this log has nothing: 3.8.0 exits with 13`);
+          this.#complain(`TRUNC to ${hex(packet.zxid)}, behind which this log has nothing: 3.8.0 exits with 13`);
           this.#host.exit(13, 'the log could not be truncated');
           return;
         }
         if (disk.log.at(-1)?.zxid !== packet.zxid) {
-          this.#host.complain(`TRUNC to ${hex(packet.zxid)}, which is not in this log: 3.8.0 keeps the txn behind it`);
+          this.#complain(`TRUNC to ${hex(packet.zxid)}, which is not in this log: 3.8.0 keeps the txn behind it`);
         }
         database.load(disk);
         database.lastProcessedZxid = packet.zxid;
         break;
       default:
-        this.#host.complain(
-          `${nameOf(packet)} after ACKEPOCH, in the place of DIFF, TRUNC or SNAP: 3.8.0 exits with 13`,
-        );
+        this.#complain(`${nameOf(packet)} after ACKEPOCH, in the place of DIFF, TRUNC or SNAP: 3.8.0 exits with 13`);
         this.#host.exit(13, 'the leader sent something unexpected');
         return;
     }
@@ -289,14 +287,14 @@ export class ApacheLearner {
     const what = `${hex(zxid)} proposed behind ${hex(last)}`;
     // A snapshot is read while the leader goes on: what it holds already may come again.
     if (isFirst && zxid <= last && this.mode === 'snap') this.#host.warn(what);
-    else this.#host.complain(`${what}: 3.8.0 warns, and logs it`);
+    else this.#complain(`${what}: 3.8.0 warns, and logs it`);
   }
 
   #onSyncCommit(zxid: Zxid): void {
     const head = this.#notCommitted[0];
     if (head === undefined) {
       const when = this.#phase === 'acknowledged' ? 'between NEWLEADER and UPTODATE' : 'before NEWLEADER';
-      this.#host.complain(`COMMIT ${hex(zxid)} ${when} with no proposal in the buffer: 3.8.0 throws and disconnects`);
+      this.#complain(`COMMIT ${hex(zxid)} ${when} with no proposal in the buffer: 3.8.0 throws and disconnects`);
       this.#end('a COMMIT found no proposal');
       return;
     }
@@ -305,14 +303,14 @@ export class ApacheLearner {
       this.#notCommitted.shift();
       this.#apply(head);
     } else {
-      this.#host.complain(`COMMIT ${hex(zxid)} while the next proposal is ${hex(head.zxid)}: 3.8.0 warns and skips it`);
+      this.#complain(`COMMIT ${hex(zxid)} while the next proposal is ${hex(head.zxid)}: 3.8.0 warns and skips it`);
     }
   }
 
   #onNewLeader(zxid: Zxid, configText: string | null): void {
     const host = this.#host;
-    if (this.#phase === 'acknowledged') host.complain('NEWLEADER a second time: 3.8.0 acknowledges it again');
-    if (zxid !== makeZxid(this.#epoch, 0)) host.complain(`NEWLEADER ${hex(zxid)} in the epoch ${this.#epoch}`);
+    if (this.#phase === 'acknowledged') this.#complain('NEWLEADER a second time: 3.8.0 acknowledges it again');
+    if (zxid !== makeZxid(this.#epoch, 0)) this.#complain(`NEWLEADER ${hex(zxid)} in the epoch ${this.#epoch}`);
     this.#checkConfig(configText);
     if (this.#isSnapshotNeeded) this.#saveSnapshot();
     host.disk.currentEpoch = this.#epoch;
@@ -336,7 +334,7 @@ export class ApacheLearner {
     if (configText === null || configText.length <= 1) return;
     const membership = parseMembership(configText);
     const fault = 'fault' in membership ? membership.fault : null;
-    if (fault !== null) this.#host.complain(`NEWLEADER has a configuration that 3.8.0 cannot read: ${fault}`);
+    if (fault !== null) this.#complain(`NEWLEADER has a configuration that 3.8.0 cannot read: ${fault}`);
   }
 
   #saveSnapshot(): void {
@@ -346,7 +344,7 @@ export class ApacheLearner {
 
   #onUpToDate(): void {
     if (this.#phase === 'history') {
-      this.#host.complain('UPTODATE without NEWLEADER, as before Zab 1.0: 3.8.0 takes a snapshot and serves');
+      this.#complain('UPTODATE without NEWLEADER, as before Zab 1.0: 3.8.0 takes a snapshot and serves');
       this.#saveSnapshot();
       this.#host.disk.currentEpoch = this.#epoch;
     }
@@ -394,10 +392,10 @@ export class ApacheLearner {
         this.#onSync();
         return;
       case PacketType.upToDate:
-        this.#host.complain('UPTODATE a second time: 3.8.0 logs an error');
+        this.#complain('UPTODATE a second time: 3.8.0 logs an error');
         return;
       default:
-        this.#host.complain(`${nameOf(packet)} to a serving follower: 3.8.0 warns and ignores it`);
+        this.#complain(`${nameOf(packet)} to a serving follower: 3.8.0 warns and ignores it`);
         return;
     }
   }
@@ -422,7 +420,7 @@ export class ApacheLearner {
         this.#onSync();
         return;
       default:
-        this.#host.complain(`${nameOf(packet)} to a serving observer: 3.8.0 ignores it, and what it carries is lost`);
+        this.#complain(`${nameOf(packet)} to a serving observer: 3.8.0 ignores it, and what it carries is lost`);
         return;
     }
   }
@@ -433,7 +431,7 @@ export class ApacheLearner {
 
   #onSync(): void {
     if (this.#pendingSyncs === 0) {
-      this.#host.complain('SYNC without a sync that waits: 3.8.0 warns and ignores it');
+      this.#complain('SYNC without a sync that waits: 3.8.0 warns and ignores it');
       return;
     }
     this.#pendingSyncs--;
@@ -450,11 +448,11 @@ export class ApacheLearner {
     if (this.#phase === 'over') return;
     const head = this.#pending[0];
     if (head === undefined) {
-      this.#host.complain(`COMMIT ${hex(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
+      this.#complain(`COMMIT ${hex(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
       return;
     }
     if (head.zxid !== zxid) {
-      this.#host.complain(`COMMIT ${hex(zxid)} while the oldest proposal is ${hex(head.zxid)}: 3.8.0 exits with 12`);
+      this.#complain(`COMMIT ${hex(zxid)} while the oldest proposal is ${hex(head.zxid)}: 3.8.0 exits with 12`);
       this.#host.exit(12, 'a COMMIT that does not match');
       return;
     }
@@ -478,8 +476,12 @@ export class ApacheLearner {
     if (!this.#isObserver && this.#phase !== 'over') this.send({ type: PacketType.ack, zxid });
   }
 
+  #complain(what: string): void {
+    this.#host.complain(`server ${this.#leader}, the leader: ${what}`);
+  }
+
   #fail(what: string): void {
-    this.#host.complain(`${what}: 3.8.0 disconnects`);
+    this.#complain(`${what}: 3.8.0 disconnects`);
     this.#end(what);
   }
 

@@ -168,6 +168,11 @@ export class ApachePeer {
     return this.#role instanceof ApacheLearner ? this.#role : null;
   }
 
+  /** Complaints about these servers: servers of 3.8.0 give each other cause for some, too. */
+  complaintsAbout(...serverIds: readonly number[]): readonly string[] {
+    return this.complaints.filter((what) => serverIds.some((id) => new RegExp(`\\bserver ${id}\\b`).test(what)));
+  }
+
   /** Starts the process with what is on the disk. */
   start(): void {
     if (this.#election !== null) throw new Error(`${this.host} runs already`);

@@ -332,6 +332,8 @@ describe('a follower of 3.8.0', () => {
     expect(script.peer.exited).toBe(12);
     expect(script.peer.isRunning).toBe(false);
     expect(script.peer.complaints).toEqual([expect.stringContaining('exits with 12')]);
+    expect(script.peer.complaintsAbout(3)).toEqual(script.peer.complaints);
+    expect(script.peer.complaintsAbout(1, 2)).toEqual([]);
   });
 
   test('ignores a COMMIT while it waits for none', () => {

@@ -132,8 +132,8 @@ export class LearnerHandler {
       return;
     }
     const { membership } = this.#host;
-    if (!this.#isAcceptable(packet)) return;
     this.serverId = packet.serverId ?? -1;
+    if (!this.#isAcceptable(packet)) return;
     this.isObserver = packet.type === PacketType.observerInfo;
     const role = memberOf(membership, this.serverId)?.role;
     if (role === 'observer' && !this.isObserver)
@@ -162,7 +162,8 @@ export class LearnerHandler {
       this.#drop('a configuration that is newer than the leader has');
       return false;
     }
-    if (counterOf(packet.zxid) !== 0) this.#host.complain(`LearnerInfo with the zxid 0x${packet.zxid.toString(16)}`);
+    if (counterOf(packet.zxid) !== 0)
+      this.#host.complain(`LearnerInfo of server ${packet.serverId} with the zxid 0x${packet.zxid.toString(16)}`);
     return true;
   }
 

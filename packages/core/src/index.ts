@@ -5,4 +5,4 @@ export { ServerCore, type ServerCoreEvents, type ServerCoreParts } from './serve
 export { ServerStats } from './server-stats.ts';
 export * from './server-view.ts';
 export { formatSessionId } from './session/session.ts';
-export { type DiskFault, type DiskOperation, MemoryDisk } from './storage/memory-disk.ts';
+export { type DiskFault, type DiskObserver, type DiskOperation, MemoryDisk } from './storage/memory-disk.ts';

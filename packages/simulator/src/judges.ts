@@ -1,23 +1,46 @@
+import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { checkHistory } from './checkers/history.ts';
+import { LiveChecker } from './checkers/live-checker.ts';
 import { type Violation, Violations } from './checkers/violation.ts';
+import { type WireEvent, WireTap } from './checkers/wire.ts';
+import { DiskJudge } from './disk-judge.ts';
+import { readLogs } from './disk-reader.ts';
 import type { History } from './history.ts';
-import type { VirtualEnsemble } from './virtual-ensemble.ts';
+import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Everybody who says whether a promise was broken: while the servers work, when all is over, and about what clients saw. */
+/**
+ * Everybody who says whether a promise was broken: while the servers work (`LiveChecker`), at rest, and at the end about
+ * what clients saw (`checkHistory`).
+ *
+ * Of its own it knows A1, a program or server that threw; A2, a server that ended by itself for no reason; L1 to L3,
+ * progress that did not come.
+ */
 export class Judges {
+  readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
+  readonly #history: History;
   readonly #own: Violations;
+  /** null for a server of its own: there is nobody to agree with. */
+  readonly #live: LiveChecker | null;
+  readonly #disks: Map<VirtualServer, DiskJudge> = new Map();
+  #aboutHistory: readonly Violation[] = [];
+  /** Digests that servers had at some zxids; the first server that told, and its digest. */
+  readonly #digests: Map<number, { readonly host: string; readonly digest: bigint }> = new Map();
 
   /** @param mayFail whether a server is free to end by itself */
   constructor(
     world: VirtualWorld,
     ensemble: VirtualEnsemble,
-    _history: History,
+    history: History,
     mayFail: (server: VirtualServer) => boolean,
   ) {
+    this.#world = world;
     this.#ensemble = ensemble;
+    this.#history = history;
     this.#own = new Violations(() => world.nowMs);
+    this.#live = ensemble.servers.length > 1 ? this.#watchLive() : null;
     world.watch({
       onChange: (server, what) => {
         if (!what.startsWith('ends by itself') || mayFail(server)) return;
@@ -26,34 +49,108 @@ export class Judges {
     });
   }
 
-  /** Those of which the earliest comes first. */
+  /** The earliest first. */
   get violations(): readonly Violation[] {
-    return this.#own.list;
+    return [...this.#own.list, ...(this.#live?.violations ?? []), ...this.#aboutHistory].sort(
+      (a, b) => a.atMs - b.atMs,
+    );
   }
 
   report(invariant: string, message: string): void {
     this.#own.report(invariant, [], message);
   }
 
-  /** At rest: all servers have the same tree. */
-  judgeServers(): void {
-    const digests = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
-    if (new Set(digests).size > 1) this.report('Z17', `the servers differ at rest: ${digests.join(' ')}`);
+  /** Now and then: servers that were at the same zxid had the same tree. */
+  judgeDigests(): void {
+    for (const server of this.#ensemble.servers) {
+      for (const { zxid, digest } of server.core?.view.digests() ?? []) {
+        const known = this.#digests.get(zxid);
+        if (known === undefined) this.#digests.set(zxid, { host: server.host, digest });
+        else if (known.digest !== digest) {
+          const trees = `${known.host} had 0x${known.digest.toString(16)}, ${server.host} 0x${digest.toString(16)}`;
+          this.#own.report('Z17', [server.serverId], `two trees at 0x${zxid.toString(16)}: ${trees}`);
+        }
+      }
+    }
   }
 
-  judgeHistory(): void {}
+  /** At rest: all servers have the same. */
+  judgeServers(): void {
+    this.judgeDigests();
+    const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
+    if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
+  }
+
+  /** When all is over. */
+  judgeHistory(): void {
+    this.#aboutHistory = checkHistory(this.#history, this.#committed());
+  }
+
+  #committed(): readonly TxnEntry[] {
+    if (this.#live !== null) return this.#live.committed;
+    // What a server of its own has logged, it has committed.
+    const [server] = this.#ensemble.servers;
+    if (server === undefined) return [];
+    const reader = new JuteReader(undefined, 0x10000000);
+    return readLogs(server.disk, server.options.logDirectory).flatMap(({ payload }) => {
+      reader.reset(payload, 0, payload.length);
+      return readTxnEntry(reader) ?? [];
+    });
+  }
+
+  #watchLive(): LiveChecker {
+    const { participants, observers, servers } = this.#ensemble;
+    const byId = new Map(servers.map((server) => [server.serverId, server]));
+    const live = new LiveChecker({
+      members: { voters: participants.map(idOf), observers: observers.map(idOf) },
+      nowMs: () => this.#world.nowMs,
+      clockMs: (id) => byId.get(id)?.clock.monotonicMs() ?? this.#world.nowMs,
+    });
+    for (const server of servers) {
+      const { serverId, options } = server;
+      this.#disks.set(server, new DiskJudge(live, serverId, options.logDirectory, () => server.disk));
+    }
+    const wire = new WireTap({
+      portKind: (_host, port) => (port === QUORUM_PORT ? 'quorum' : port === ELECTION_PORT ? 'election' : null),
+      serverOf: (host) => this.#ensemble.server(host)?.serverId ?? null,
+      onEvent: (event) => {
+        this.#noteTruncation(event, byId);
+        live.onWire(event);
+      },
+    });
+    this.#world.network.tap = wire;
+    this.#world.watch({
+      onChange: (server, what) => {
+        if (what === 'starts') {
+          server.disk.observer = this.#disks.get(server) ?? null;
+          live.onStarted(server.serverId);
+        } else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
+      },
+      onTrace: (server, event) => {
+        if (event.kind === 'recovered') this.#disks.get(server)?.onRecovered();
+        live.onTrace(server.serverId, event);
+      },
+    });
+    return live;
+  }
+
+  #noteTruncation(event: WireEvent, byId: ReadonlyMap<number, VirtualServer>): void {
+    if (event.kind !== 'leader-packet' || event.stage !== 'received' || event.packet.type !== PacketType.trunc) return;
+    const server = byId.get(event.to);
+    if (server !== undefined) this.#disks.get(server)?.onTruncateAsked(event.packet.zxid);
+  }
+}
+
+/** What the world says of the end of a process. */
+const ENDS = /^(is killed|loses its power|has stopped|ends by itself)/;
+
+function idOf(server: VirtualServer): number {
+  return server.serverId;
 }
 
 function summaryOf(server: VirtualServer): object | null {
   const view = server.core?.view;
   if (view === undefined) return null;
   const { lastZxid, znodeCount, ephemeralCount, approximateDataSize } = view;
-  const last = view.digests().at(-1);
-  return {
-    lastZxid,
-    znodeCount,
-    ephemeralCount,
-    approximateDataSize,
-    digest: last === undefined ? null : `${last.zxid} ${last.digest}`,
-  };
+  return { lastZxid, znodeCount, ephemeralCount, approximateDataSize };
 }

@@ -155,6 +155,7 @@ class Simulation {
     while (this.#world.nowMs < endMs && this.#judges.violations.length === 0) {
       if (this.#options.isCancelled?.() === true) return;
       await this.#world.sleep(Math.min(1000, endMs - this.#world.nowMs));
+      this.#judges.judgeDigests();
     }
     // The first violation is what counts; what follows from it is of no interest.
     if (this.#judges.violations.length > 0) return;

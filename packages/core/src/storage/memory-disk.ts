@@ -39,6 +39,16 @@ export interface DiskFault {
 
 const NEEDS_ROOM: readonly DiskOperation[] = ['create', 'write', 'preallocate'];
 
+/** Hears of what has taken place, before its completion is told. */
+export interface DiskObserver {
+  /** The bytes belong to whoever wrote them. */
+  onWritten(path: string, position: number, bytes: Uint8Array): void;
+  onSynced(path: string): void;
+  onRenamed(source: string, target: string): void;
+  onDirectorySynced(path: string): void;
+  onFailed(operation: DiskOperation, path: string): void;
+}
+
 interface Effect {
   readonly operation: DiskOperation;
   readonly path: string;
@@ -62,6 +72,8 @@ export class MemoryDisk implements Disk {
   readonly #faults: { fault: DiskFault; skip: number }[] = [];
   /** How many effects of each kind have taken place or failed. */
   readonly counts: Map<DiskOperation, number> = new Map();
+  /** null: nobody looks. */
+  observer: DiskObserver | null = null;
   /** Files of an earlier life of the process are dead. */
   #life = 0;
 
@@ -76,7 +88,9 @@ export class MemoryDisk implements Disk {
     const effect = this.#queue.shift();
     if (effect === undefined) return false;
     this.counts.set(effect.operation, (this.counts.get(effect.operation) ?? 0) + 1);
-    effect.run(this.#nextFault(effect));
+    const fault = this.#nextFault(effect);
+    if (fault !== null) this.observer?.onFailed(effect.operation, effect.path);
+    effect.run(fault);
     return true;
   }
 
@@ -215,6 +229,7 @@ export class MemoryDisk implements Disk {
         names.delete(from.name);
         names.set(to.name, file);
       });
+      this.observer?.onRenamed(source, target);
     });
   }
 
@@ -232,6 +247,7 @@ export class MemoryDisk implements Disk {
       if (directory === undefined) throw new DiskError('sync', path, 'ENOENT');
       directory.durableNames = new Map(directory.names);
       directory.changes = [];
+      this.observer?.onDirectorySynced(path);
     });
   }
 
@@ -275,9 +291,10 @@ export class MemoryDisk implements Disk {
 
   #handle(path: string, file: MemoryFile, readOnly: boolean): DiskFile {
     const life = this.#life;
-    return new OpenFile(path, file, readOnly, (effect) => {
+    const push = (effect: Effect): void => {
       if (life === this.#life) this.#queue.push(effect);
-    });
+    };
+    return new OpenFile(path, file, readOnly, push, () => this.observer);
   }
 
   #nextFault(effect: Effect): DiskError | null {
@@ -332,12 +349,20 @@ class OpenFile implements DiskFile {
   readonly #file: MemoryFile;
   readonly #readOnly: boolean;
   readonly #push: (effect: Effect) => void;
+  readonly #observer: () => DiskObserver | null;
 
-  constructor(path: string, file: MemoryFile, readOnly: boolean, push: (effect: Effect) => void) {
+  constructor(
+    path: string,
+    file: MemoryFile,
+    readOnly: boolean,
+    push: (effect: Effect) => void,
+    observer: () => DiskObserver | null,
+  ) {
     this.path = path;
     this.#file = file;
     this.#readOnly = readOnly;
     this.#push = push;
+    this.#observer = observer;
   }
 
   get size(): number {
@@ -356,6 +381,7 @@ class OpenFile implements DiskFile {
       (error) => {
         // A disk that fills up takes the first part.
         file.write(position, error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
+        if (error === null) this.#observer()?.onWritten(this.path, position, bytes);
         done(error);
       },
       (random) => file.write(position, bytes.subarray(0, random.uint32() % (bytes.length + 1))),
@@ -364,8 +390,10 @@ class OpenFile implements DiskFile {
 
   sync(done: DiskDone): void {
     this.#ask('sync', (error) => {
-      if (error === null) this.#file.sync();
-      else this.#file.loseDirtyPages();
+      if (error === null) {
+        this.#file.sync();
+        this.#observer()?.onSynced(this.path);
+      } else this.#file.loseDirtyPages();
       done(error);
     });
   }

@@ -8,6 +8,18 @@ import { hex, type Violations } from './violation.ts';
 
 type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'multi' }>;
 
+/** Op codes under which clients ask for changes. */
+const WRITE_OPS: ReadonlySet<number> = new Set<number>([
+  OpCode.create,
+  OpCode.create2,
+  OpCode.createContainer,
+  OpCode.createTTL,
+  OpCode.setData,
+  OpCode.setACL,
+  OpCode.delete,
+  OpCode.multi,
+]);
+
 export class WriteRules {
   readonly #log: ClientLog;
   readonly #tree: CommittedTree;
@@ -35,7 +47,8 @@ export class WriteRules {
       const { sessionId, cxid, zxid } = entry.header;
       if (!isClientWrite(entry.txn) || !this.#log.knowsSession(sessionId)) continue;
       const sent = this.#log.sentBy(sessionId, cxid);
-      if (sent.some(({ operation }) => operation === null)) continue;
+      // Of a write that nobody knows the sense of, nothing can be said.
+      if (sent.some(({ operation, opCode }) => operation === null && WRITE_OPS.has(opCode))) continue;
       const source = this.#sourceOf(entry, sent);
       if (source === null) {
         const message = `${hex(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;

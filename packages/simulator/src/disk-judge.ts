@@ -1,0 +1,104 @@
+import type { DiskObserver, DiskOperation, MemoryDisk } from '@meerkat/core';
+import type { LiveChecker } from './checkers/live-checker.ts';
+import { LOG_HEADER_BYTES, readEpoch, readLogEntries, readServerDisk, zxidBehind } from './disk-reader.ts';
+
+/** Tells a live checker what reaches one server's disk, by looking at files and bytes alone. */
+export class DiskJudge implements DiskObserver {
+  readonly #checker: LiveChecker;
+  readonly #serverId: number;
+  readonly #directory: string;
+  readonly #disk: () => MemoryDisk;
+  /** Last txn written to each log file. */
+  readonly #lastWritten: Map<string, number> = new Map();
+  /** Last txn in the log, as far as it has been told. */
+  #lastLogged = 0;
+  /** What becomes durable with the next sync of the directory. */
+  #renamed: string[] = [];
+  #installing: number | null = null;
+  /** Where a leader has asked for a truncation that has not been seen done yet. */
+  #truncateTo: number | null = null;
+
+  constructor(checker: LiveChecker, serverId: number, directory: string, disk: () => MemoryDisk) {
+    this.#checker = checker;
+    this.#serverId = serverId;
+    this.#directory = directory;
+    this.#disk = disk;
+  }
+
+  onWritten(path: string, position: number, bytes: Uint8Array): void {
+    if (!this.#isLog(path)) return;
+    readLogEntries(bytes, position === 0 ? LOG_HEADER_BYTES : 0, ({ zxid, payload }) => {
+      this.#lastWritten.set(path, zxid);
+      if (zxid <= this.#lastLogged) return;
+      this.#lastLogged = zxid;
+      this.#truncateTo = null;
+      this.#checker.onLogged(this.#serverId, zxid, payload);
+    });
+  }
+
+  onSynced(path: string): void {
+    const zxid = this.#lastWritten.get(path);
+    if (zxid === undefined || zxid > this.#lastLogged) return;
+    this.#checker.onLogDurable(this.#serverId, zxid);
+  }
+
+  onRenamed(_source: string, target: string): void {
+    const name = this.#nameOf(target);
+    this.#renamed.push(name);
+    this.#installing = zxidBehind('installing-snapshot.', name) ?? this.#installing;
+  }
+
+  onDirectorySynced(path: string): void {
+    if (path !== this.#directory) return;
+    const renamed = this.#renamed;
+    this.#renamed = [];
+    for (const name of renamed) {
+      if (name === 'acceptedEpoch' || name === 'currentEpoch') {
+        this.#checker.onEpochDurable(this.#serverId, name, readEpoch(this.#disk(), `${path}/${name}`));
+      } else if (name.startsWith('installing-snapshot.')) this.#completeInstallation();
+    }
+  }
+
+  onFailed(_operation: DiskOperation, _path: string): void {
+    this.#checker.onDiskFailed(this.#serverId);
+  }
+
+  /** A leader's TRUNC has arrived. */
+  onTruncateAsked(zxid: number): void {
+    this.#truncateTo = zxid;
+  }
+
+  /** The server has read its disk, and repaired what it repairs. */
+  onRecovered(): void {
+    const found = readServerDisk(this.#disk(), this.#directory);
+    const lastFound = found.txns.at(-1)?.zxid ?? found.base;
+    // The installation may have been completed by the names that a power cut has left.
+    if (this.#installing === found.base) this.#completeInstallation();
+    const truncateTo = this.#truncateTo;
+    if (truncateTo !== null && lastFound >= truncateTo && lastFound < this.#lastLogged) {
+      // Cut in the middle, a truncation leaves more than was asked for, and never less.
+      this.#checker.onTruncated(this.#serverId, lastFound);
+    }
+    this.#renamed = [];
+    this.#lastWritten.clear();
+    this.#lastLogged = lastFound;
+    this.#checker.onRecovered(this.#serverId, found);
+  }
+
+  #completeInstallation(): void {
+    const zxid = this.#installing;
+    if (zxid === null) return;
+    this.#installing = null;
+    this.#lastWritten.clear();
+    this.#lastLogged = zxid;
+    this.#checker.onSnapshotInstalled(this.#serverId, zxid);
+  }
+
+  #isLog(path: string): boolean {
+    return zxidBehind('log.', this.#nameOf(path)) !== null;
+  }
+
+  #nameOf(path: string): string {
+    return path.slice(path.lastIndexOf('/') + 1);
+  }
+}

@@ -1,0 +1,63 @@
+import type { MemoryDisk } from '@meerkat/core';
+import { getInt } from '@meerkat/protocol';
+import type { FoundState, LoggedTxn } from './checkers/live-checker.ts';
+
+/**
+ * Reads a server's directory as an operator would, without the server's own code: `log.<zxid>` and `snapshot.<zxid>` of
+ * Apache's formats, and the epoch files.
+ */
+export function readServerDisk(disk: MemoryDisk, directory: string): FoundState {
+  const names = disk.names(directory);
+  const base = Math.max(0, ...names.flatMap((name) => zxidBehind('snapshot.', name) ?? []));
+  return {
+    acceptedEpoch: readEpoch(disk, `${directory}/acceptedEpoch`),
+    currentEpoch: readEpoch(disk, `${directory}/currentEpoch`),
+    base,
+    txns: readLogs(disk, directory).filter(({ zxid }) => zxid > base),
+  };
+}
+
+/** Every txn of all log files, oldest first. */
+export function readLogs(disk: MemoryDisk, directory: string): readonly LoggedTxn[] {
+  const files = disk.names(directory).flatMap((name) => {
+    const zxid = zxidBehind('log.', name);
+    return zxid === null ? [] : [{ name, zxid }];
+  });
+  const txns: LoggedTxn[] = [];
+  for (const { name } of files.toSorted((a, b) => a.zxid - b.zxid)) {
+    const bytes = disk.peek(`${directory}/${name}`);
+    if (bytes !== null) readLogEntries(bytes, LOG_HEADER_BYTES, (txn) => txns.push(txn));
+  }
+  return txns;
+}
+
+/** `(long checksum, int length, payload, byte 'B')*`, up to a length of zero or an entry that is cut. */
+export function readLogEntries(bytes: Uint8Array, from: number, onTxn: (txn: LoggedTxn) => void): void {
+  let at = from;
+  while (at + ENTRY_HEAD_BYTES < bytes.length) {
+    const length = getInt(bytes, at + 8);
+    const end = at + ENTRY_HEAD_BYTES + length;
+    if (length <= ZXID_AT + 8 || end >= bytes.length || bytes[end] !== END_OF_ENTRY) return;
+    const payload = bytes.subarray(at + ENTRY_HEAD_BYTES, end);
+    onTxn({ zxid: getInt(payload, ZXID_AT) * 2 ** 32 + (getInt(payload, ZXID_AT + 4) >>> 0), payload });
+    at = end + 1;
+  }
+}
+
+export const LOG_HEADER_BYTES = 16;
+const ENTRY_HEAD_BYTES = 12;
+const END_OF_ENTRY = 0x42;
+/** Behind session id and cxid. */
+const ZXID_AT = 12;
+
+/** @returns null when the name is another */
+export function zxidBehind(prefix: string, name: string): number | null {
+  const digits = name.startsWith(prefix) ? name.slice(prefix.length) : '';
+  return /^[0-9a-f]+$/.test(digits) ? Number.parseInt(digits, 16) : null;
+}
+
+/** 0 when there is none. */
+export function readEpoch(disk: MemoryDisk, path: string): number {
+  const bytes = disk.peek(path);
+  return bytes === null ? 0 : Number(new TextDecoder().decode(bytes).trim());
+}

@@ -1,6 +1,16 @@
+import { ErrorCode, OPEN_ACL, OpCode, type Request, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import type { ByteStream } from '../ports.ts';
+import { ServerStats } from '../server-stats.ts';
+import { makeSessionPassword } from '../session/password.ts';
+import { decideConnect } from '../session/session-door.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
-import { TestServer } from '../testing/test-server.ts';
+import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
+import { LearnerParty, makeServingParts } from '../testing/serving-parties.ts';
+import { TestClient, TestServer } from '../testing/test-server.ts';
+import { ClientConnection } from './client-connection.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { OutputPool } from './output-pool.ts';
 
 describe('a connection before the database has been recovered', () => {
   function recoveringServer(): { server: TestServer; recover: () => void } {
@@ -56,5 +66,158 @@ describe('a connection before the database has been recovered', () => {
     server.run();
     expect(received).toEqual(['imok']);
     expect(client.isClosed).toBe(true);
+  });
+});
+
+/** A learner with streams of clients; its leader says what a test wants it to say. */
+class LearnerServer extends LearnerParty {
+  readonly #withOutput = new Set<ClientConnection>();
+  readonly #heldBack = new Set<ClientConnection>();
+  readonly #host: ConnectionHost;
+  #zxid = 0;
+
+  constructor() {
+    super();
+    const { options, permission } = makeServingParts(2);
+    const { sessions, pipeline, database } = this.serving;
+    this.#host = {
+      pipeline,
+      permission,
+      authenticator: PLAIN_AUTHENTICATOR,
+      fourLetterWords: { isWord: () => false, answer: () => '' },
+      stats: new ServerStats(),
+      outputPool: new OutputPool(),
+      trace: { emit: (event) => void this.trace.push(event) },
+      frameBytesMax: options.frameBytesMax,
+      isServing: true,
+      isStopping: false,
+      isOverloaded: false,
+      nowMs: () => 0,
+      wallMs: () => 0,
+      aclOf: () => OPEN_ACL,
+      decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
+      onConnectionOutput: (connection) => void this.#withOutput.add(connection),
+      onHeldBack: (connection) => void this.#heldBack.add(connection),
+      onClosed: () => {},
+    };
+  }
+
+  open(): TestClient {
+    return new TestClient({ onStreamOpened: (stream: ByteStream) => new ClientConnection(stream, this.#host) });
+  }
+
+  /** The end of a turn. */
+  run(): void {
+    for (const connection of [...this.#heldBack]) connection.resumeReading();
+    for (const connection of [...this.#withOutput]) connection.flush();
+    this.#withOutput.clear();
+  }
+
+  commitTxn(sessionId: bigint, cxid: number, txn: Txn): void {
+    const zxid = ++this.#zxid as Zxid;
+    this.propose({ header: { sessionId, cxid, zxid, time: 0 }, txn, digest: null });
+    this.commit(zxid);
+    this.run();
+  }
+
+  revalidated(sessionId: bigint, isValid: boolean): void {
+    this.serving.onRevalidated(sessionId, isValid, 0);
+    this.run();
+  }
+}
+
+describe('a connection to a learner', () => {
+  const SESSION = { id: 0x77n, password: makeSessionPassword(0x77n) };
+  const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
+
+  test('has its session once the leader has created it', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ timeoutMs: 7000 });
+    client.send(readRoot);
+    server.run();
+    expect(client.takeArrivals()).toEqual([]);
+    const { sessionId } = server.asked[0]!;
+    server.commitTxn(sessionId, 0, { type: OpCode.createSession, timeoutMs: 7000 });
+    expect(client.takeArrivals()).toMatchObject([
+      { kind: 'session', response: { sessionId, timeoutMs: 7000 } },
+      { kind: 'reply', header: { xid: 1, error: ErrorCode.ok } },
+    ]);
+  });
+
+  test('goes on with a session that the leader knows, and nothing is read before', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION, timeoutMs: 7000 });
+    client.send(readRoot);
+    server.run();
+    expect(client.takeArrivals()).toEqual([]);
+    expect(server.asked).toMatchObject([{ sessionId: SESSION.id, timeoutMs: 7000 }]);
+    server.revalidated(SESSION.id, true);
+    expect(client.takeArrivals()).toMatchObject([
+      { kind: 'session', response: { sessionId: SESSION.id, timeoutMs: 7000, password: SESSION.password } },
+      { kind: 'reply', header: { xid: 1, error: ErrorCode.ok } },
+    ]);
+    expect(server.trace).toMatchObject([{ kind: 'session-resumed', sessionId: SESSION.id, timeoutMs: 7000 }]);
+  });
+
+  test('is refused when the leader does not know the session', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION });
+    server.revalidated(SESSION.id, false);
+    expect(client.takeArrivals()).toMatchObject([
+      { kind: 'session', response: { sessionId: 0n, timeoutMs: 0 } },
+      { kind: 'closed' },
+    ]);
+    expect(server.trace[0]).toMatchObject({ kind: 'session-refused', sessionId: SESSION.id });
+  });
+
+  test('asks nobody with a wrong password, or when it has seen more than this server knows', () => {
+    const server = new LearnerServer();
+    const [wrong, ahead] = [server.open(), server.open()];
+    wrong.connect({ session: { id: SESSION.id, password: new Uint8Array(16) } });
+    ahead.connect({ session: SESSION, lastZxidSeen: 1 });
+    server.run();
+    expect(wrong.takeArrivals()).toMatchObject([{ kind: 'session', response: { timeoutMs: 0 } }, { kind: 'closed' }]);
+    expect(ahead.takeArrivals()).toEqual([{ kind: 'closed' }]);
+    expect(server.asked).toEqual([]);
+  });
+
+  test('may be gone when the leader answers', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION });
+    client.drop();
+    server.revalidated(SESSION.id, true);
+    expect(client.takeArrivals()).toEqual([]);
+    expect(server.serving.pipeline.clientOf(SESSION.id)).toBeUndefined();
+  });
+
+  test('is closed behind its replies when the end of its session is applied', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION });
+    server.revalidated(SESSION.id, true);
+    client.send({ op: OpCode.sync, path: '/' });
+    client.send({ op: OpCode.closeSession });
+    server.commitTxn(SESSION.id, 2, { type: OpCode.closeSession, paths: [] });
+    expect(client.takeArrivals().slice(1)).toMatchObject([
+      { kind: 'reply', header: { xid: 1 } },
+      { kind: 'reply', header: { xid: 2, error: ErrorCode.ok } },
+      { kind: 'closed' },
+    ]);
+  });
+
+  test('is closed when its session has moved, with the replies that were there before', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION });
+    server.revalidated(SESSION.id, true);
+    client.takeArrivals();
+    client.send(readRoot);
+    client.send({ op: OpCode.delete, path: '/a', version: -1 });
+    server.commitTxn(SESSION.id, 2, { type: OpCode.error, error: ErrorCode.sessionMoved });
+    expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1 } }, { kind: 'closed' }]);
   });
 });

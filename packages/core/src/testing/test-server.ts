@@ -57,7 +57,7 @@ export class TestClient implements ByteStream {
   #isClosed = false;
   #held: Uint8Array[] = [];
 
-  constructor(core: ServerCore, host = '10.0.0.1') {
+  constructor(core: Pick<ServerCore, 'onStreamOpened'>, host = '10.0.0.1') {
     this.remote = { ip: new Uint8Array(host.split('.').map(Number)), host, port: 40_000 };
     this.#events = core.onStreamOpened(this);
   }

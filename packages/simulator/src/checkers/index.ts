@@ -4,4 +4,4 @@ export type { FinalState, FinalZnode } from './final-rules.ts';
 export { type CheckHistoryOptions, checkHistory } from './history.ts';
 export { type FoundState, LiveChecker, type LiveCheckerOptions, type LoggedTxn } from './live-checker.ts';
 export type { Violation } from './violation.ts';
-export { type StreamTap, type WireEvent, WireTap, type WireTapOptions } from './wire.ts';
+export { type WireEvent, WireTap, type WireTapOptions } from './wire.ts';

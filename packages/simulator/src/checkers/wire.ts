@@ -21,18 +21,9 @@ import {
   readLeaderPacket,
   readLearnerPacket,
 } from '@meerkat/protocol';
+import type { StreamTap } from '../virtual-network.ts';
 import { bodyHash } from './body-hash.ts';
 import { SnapSkip } from './snap-skip.ts';
-
-/** What the network tells. A connection's number is never used again. */
-export interface StreamTap {
-  /** `dialler` has been accepted at `host:port`. */
-  onOpen(connection: number, dialler: string, host: string, port: number): void;
-  /** Bytes were written by `from` (`sent`), or have come to the other end (`received`). They may be reused afterwards. */
-  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void;
-  /** Nothing arrives any more, in either direction. */
-  onClose(connection: number): void;
-}
 
 interface WireEventBase {
   readonly stage: 'sent' | 'received';

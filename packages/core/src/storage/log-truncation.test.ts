@@ -112,6 +112,45 @@ describe('a truncation', () => {
     expect(cuts).toBeGreaterThan(150);
   });
 
+  it('cut short never leaves a snapshot without the txns that changed it while it was being written', () => {
+    const options = { ...MEMBER, snapCount: 1000, logBytesMax: 0 };
+    const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
+    host.beginEpoch(1);
+    const history: AppendedTxn[] = [];
+    for (let i = 1; i <= 20; i++) history.push(host.append(createLarge(`/znode${i}`)));
+    host.settle();
+    host.disk.kill();
+    const writer = new StorageHost(host.disk, options).recover().startAppending();
+    writer.storage.allowSnapshots();
+    writer.storage.onTick(1000);
+    for (let i = 1; i <= 20; i++) {
+      const data = Uint8Array.of(i);
+      history.push(writer.append({ type: OpCode.setData, path: `/znode${i}`, data, version: 1 }));
+      writer.storage.flush();
+      writer.disk.deliver();
+    }
+    writer.settle();
+    writer.disk.kill();
+    expect(host.disk.names(TEST_DIRECTORY)).toContain('snapshot.100000014');
+    const zxid = makeZxid(1, 19);
+    for (let cutAfter = 0; ; cutAfter++) {
+      const disk = copyDisk(host.disk);
+      const truncating = new StorageHost(disk, options).recover();
+      truncating.storage.truncate(zxid);
+      let isOver = false;
+      for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
+      disk.crash('nothing');
+      const again = new StorageHost(disk, options).recover();
+      const story = `cut after ${cutAfter} completions`;
+      expect(again.failure, story).toBeNull();
+      const { lastZxid } = again.history!;
+      expect(lastZxid, story).toBeGreaterThanOrEqual(zxid);
+      const expected = databaseAt(history, lastZxid, again.options);
+      expect(again.database!.tree.treeDigest(), story).toBe(expected.tree.treeDigest());
+      if (isOver) break;
+    }
+  });
+
   it('never brings back what it removed, killed and then cut off from the power while it is repeated', () => {
     for (let seed = 1; seed <= 30; seed++) {
       const dice = new Dice(seed);
@@ -236,12 +275,7 @@ describe('a truncation is refused and touches nothing', () => {
   it('when the snapshot before it has the effects of later txns', () => {
     const host = new StorageHost(new MemoryDisk(), { ...MEMBER, snapCount: 1000 }).recover().startAppending();
     host.beginEpoch(1);
-    const create = (path: string): Txn => {
-      const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
-      const data = new Uint8Array(200_000).fill(1);
-      return { type: OpCode.create, path, data, acl, isEphemeral: false, parentCversion: 1 };
-    };
-    for (let i = 1; i <= 20; i++) host.append(create(`/znode${i}`));
+    for (let i = 1; i <= 20; i++) host.append(createLarge(`/znode${i}`));
     host.settle();
     host.disk.kill();
     host.disk.remove(`${TEST_DIRECTORY}/snapshot.0`, () => {});
@@ -297,3 +331,10 @@ describe('a disk that fails in a truncation', () => {
     },
   );
 });
+
+/** Twenty of them make a snapshot of many slices. */
+function createLarge(path: string): Txn {
+  const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+  const data = new Uint8Array(200_000).fill(1);
+  return { type: OpCode.create, path, data, acl, isEphemeral: false, parentCversion: 1 };
+}

@@ -102,11 +102,10 @@ export class LogTruncation {
       { logDirectory, files, after: base, isEnsemble: true },
       {
         onTxn: () => {
-          const entry = reader.entryAt();
-          const file = files[entry.fileIndex]!;
-          if (entry.zxid === zxid) this.#isReached = true;
-          if (entry.zxid > zxid && file.zxid <= zxid) {
-            this.#cut ??= { path: `${logDirectory}/${file.name}`, position: entry.position };
+          const { entryZxid, entryPosition, entryFile } = reader;
+          if (entryZxid === zxid) this.#isReached = true;
+          if (entryZxid > zxid && entryFile.zxid <= zxid) {
+            this.#cut ??= { path: `${logDirectory}/${entryFile.name}`, position: entryPosition };
           }
           return true;
         },

@@ -243,7 +243,7 @@ export class Recovery {
       { logDirectory, files: logs.slice(Math.max(first, 0)), after: zxid, isEnsemble: ensemble !== null },
       {
         onTxn: (payload) => {
-          if (ensemble !== null) this.#tail.add(reader.entryAt().zxid, payload);
+          if (ensemble !== null) this.#tail.add(reader.entryZxid, payload);
           return replay.apply(payload);
         },
         onLogFileRead: (file, size) => {

@@ -16,7 +16,7 @@
  *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
  */
-import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, type Zxid } from '@meerkat/protocol';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import type { ZxidFile } from './file-names.ts';
 import { judgeLogTail } from './log-damage.ts';
@@ -89,7 +89,6 @@ export class TxnLogReader {
   #isProbed = false;
   /** Position in its file of the entry that is being delivered. */
   #entryAt = 0;
-  #entryZxid: Zxid = ZXID_NONE;
   /** Zxid of the last entry read, or what stands for it before the first. */
   #lastZxid: Zxid;
 
@@ -104,9 +103,18 @@ export class TxnLogReader {
     this.#openNext();
   }
 
-  /** The zxid of the entry that is being delivered, and where it stands; for `onTxn`. */
-  entryAt(): { readonly zxid: Zxid; readonly fileIndex: number; readonly position: number } {
-    return { zxid: this.#entryZxid, fileIndex: this.#fileIndex, position: this.#entryAt };
+  /** The zxid of the entry that is being delivered; for `onTxn`, as the next two. */
+  get entryZxid(): Zxid {
+    return this.#lastZxid;
+  }
+
+  /** Where that entry begins in its file. */
+  get entryPosition(): number {
+    return this.#entryAt;
+  }
+
+  get entryFile(): ZxidFile {
+    return this.#options.files[this.#fileIndex]!;
   }
 
   get #isLastFile(): boolean {
@@ -285,11 +293,10 @@ export class TxnLogReader {
       });
     }
     this.#entryAt = position;
-    this.#entryZxid = zxid;
     const payloadAt = at + ENTRY_HEAD_BYTES;
     this.#jute.reset(bytes, payloadAt, payloadAt + length);
-    if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
     this.#lastZxid = zxid;
+    if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
     return true;
   }
 

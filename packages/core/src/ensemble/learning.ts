@@ -41,6 +41,7 @@ export class Learning implements Role, LearnerEffects {
   /** The one that a snapshot of the leader's has filled, until it is installed. */
   #received: Database | null = null;
   readonly #isAnew: boolean;
+  #wasTruncateRefused = false;
   #serving: LearnerServing | null = null;
   #isServing = false;
   #dial: { cancel(): void } | null = null;
@@ -72,6 +73,7 @@ export class Learning implements Role, LearnerEffects {
         kind,
         configVersion: members.membership.version,
         logsInforms: ensemble.syncEnabled,
+        isAnew,
       },
       host.ports.clock,
       isAnew ? { ...state.history, lastZxid: ZXID_ZERO, tail: [] } : state.history,
@@ -83,8 +85,10 @@ export class Learning implements Role, LearnerEffects {
     return this.#isServing;
   }
 
-  /** Why a role ended that asked for a truncation which this server's files do not allow. */
-  wasTruncateRefused = false;
+  /** True when this server's history and the leader's cannot be brought together: the next role begins with nothing. */
+  get mustBeginAnew(): boolean {
+    return this.#wasTruncateRefused || this.#learner.hasFoundGap;
+  }
 
   start(): void {
     this.#connect();
@@ -116,7 +120,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   onTruncateRefused(reason: string): void {
-    this.wasTruncateRefused = true;
+    this.#wasTruncateRefused = true;
     this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`);
   }
 

@@ -216,7 +216,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     if (this.#role !== role) return;
     this.#role = null;
     if (!role.isEstablished) this.#failures++;
-    if (role instanceof Learning && role.wasTruncateRefused) this.#beginsAnew = true;
+    if (role instanceof Learning && role.mustBeginAnew) this.#beginsAnew = true;
     if (this.#isStopping) this.#links.stop();
     this.#host.beginAnew(reason);
   }

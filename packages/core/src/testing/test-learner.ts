@@ -38,6 +38,7 @@ export const SYNC_LIMIT = 5;
 export interface TestLearnerShape {
   readonly kind: 'follower' | 'observer';
   readonly logsInforms: boolean;
+  readonly isAnew: boolean;
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
@@ -66,10 +67,11 @@ export class TestLearner implements LearnerEffects {
     log = [],
     acceptedEpoch = 0,
     currentEpoch = 0,
+    isAnew = false,
   }: Partial<TestLearnerShape> = {}) {
     const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT };
     const rest = { epochTxnsMax: 1000, commitLogCount: 500, configVersion: ZXID_ZERO };
-    this.#options = { serverId: 2, kind, logsInforms, ...limits, ...rest };
+    this.#options = { serverId: 2, kind, logsInforms, isAnew, ...limits, ...rest };
     this.disk = new LearnerDisk({ lastZxid, acceptedEpoch, currentEpoch }, log);
     this.learner = this.#makeLearner();
   }

@@ -9,6 +9,11 @@ export interface LearnerOptions extends ZabOptions {
   readonly configVersion: Zxid;
   /** False: an observer that writes no txns into its log (`syncEnabled=false`). Means nothing to a follower. */
   readonly logsInforms: boolean;
+  /**
+   * True when the history on the disk cannot be brought to the leader's and a new one begins with nothing. The leader
+   * may be missing what is in the old one, so this server is not counted before it has the leader's.
+   */
+  readonly isAnew: boolean;
 }
 
 /**

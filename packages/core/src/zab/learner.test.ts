@@ -303,13 +303,16 @@ describe('time', () => {
     expect(stopReason(one)).toBe('the leader could not be reached in time');
   });
 
-  test('the leader may be silent for initLimit ticks before NEWLEADER and for syncLimit ticks after it', () => {
+  test('the leader may be silent for initLimit ticks before UPTODATE and for syncLimit ticks after it', () => {
     const one = catchingUp();
     one.advance(INIT_LIMIT * TICK_MS - 1);
     one.hear(proposal(z(1, 4)));
     one.advance(INIT_LIMIT * TICK_MS - 1);
     one.hear(newLeader(2));
     one.diskDoesAll();
+    one.advance(INIT_LIMIT * TICK_MS - 1);
+    expect(stopReason(one)).toBeUndefined();
+    one.hear(UPTODATE);
     one.advance(SYNC_LIMIT * TICK_MS - 1);
     expect(stopReason(one)).toBeUndefined();
     one.advance(1);
@@ -328,7 +331,7 @@ describe('time', () => {
     one.hear(proposal(z(1, 3)), newLeader(2), PING);
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
     one.diskDoesAll();
-    expect(one.learner.nextDeadlineMs).toBe(one.clock.nowMs + SYNC_LIMIT * TICK_MS);
+    expect(one.learner.nextDeadlineMs).toBe(one.clock.nowMs + INIT_LIMIT * TICK_MS);
   });
 
   test('a snapshot may take as long as it likes while bytes of it arrive', () => {
@@ -573,5 +576,26 @@ describe('history does not repeat itself', () => {
     one.diskDoesAll();
     expect(one.disk).toMatchObject({ base: z(1, 1), log: [z(2, 1)], currentEpoch: 2 });
     expect(one.takeAcks()).toEqual([z(2, 0)]);
+  });
+});
+
+describe("a history that cannot be brought to the leader's", () => {
+  test('is told apart from other faults: there is a gap between the two, also where an epoch begins (2846)', () => {
+    const gap = catchingUp();
+    gap.hear(proposal(z(2, 2)));
+    expect(stopReason(gap)).toMatch(/gap/);
+    expect(gap.learner.hasFoundGap).toBe(true);
+    const repeated = catchingUp();
+    repeated.hear(proposal(z(1, 3)));
+    expect(stopReason(repeated)).toMatch(/gap/);
+    expect(repeated.learner.hasFoundGap).toBe(false);
+  });
+
+  test('is not counted by the next leader before that one has sent its own', () => {
+    const one = make({ isAnew: true });
+    one.learner.onConnected();
+    one.hear(leaderInfo(2));
+    one.diskDoesAll();
+    expect(one.takeSent().at(-1)).toMatchObject({ type: PacketType.ackEpoch, currentEpoch: -1 });
   });
 });

@@ -36,10 +36,12 @@ import type { Committed } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
 import type { History } from './history.ts';
 import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
-import { hasAdopted, hasNewLeader, isUpToDate, type LearnerPhase, takesTxns, waitsForDisk } from './learner-phase.ts';
+import { hasNewLeader, isUpToDate, type LearnerPhase, takesTxns, waitsForDisk } from './learner-phase.ts';
 import { ReceivedProposals } from './received-proposals.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** In the place of the epoch in ACKEPOCH. */
+const NOT_COUNTED = -1;
 
 export class Learner {
   readonly #options: LearnerOptions;
@@ -63,6 +65,7 @@ export class Learner {
   /** What has to be told as committed before clients are served. */
   #servesFrom: Zxid;
   #lastCommitted: Zxid;
+  #hasFoundGap = false;
   /** Syncs that the leader has answered, each as what was committed by then and has to be told first. */
   readonly #syncs: Fifo<Zxid> = new Fifo();
   #syncsTold = 0;
@@ -98,6 +101,11 @@ export class Learner {
   /** What has been told as committed; before that, where the history began that the leader goes on from. */
   get lastCommitted(): Zxid {
     return this.#lastCommitted;
+  }
+
+  /** True when the leader's history has a gap behind this server's: only a snapshot can bring the two together. */
+  get hasFoundGap(): boolean {
+    return this.#hasFoundGap;
   }
 
   /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
@@ -275,14 +283,15 @@ export class Learner {
     }
     // It may have been counted for this epoch already, and must not be again with what may be another history now.
     this.#enter('choosing');
-    this.#effects.send({ type: PacketType.ackEpoch, zxid: this.#history.lastZxid, currentEpoch: -1 });
+    this.#effects.send({ type: PacketType.ackEpoch, zxid: this.#history.lastZxid, currentEpoch: NOT_COUNTED });
   }
 
   #acknowledgeAccepted(_epoch: Durable<number>): void {
     assert(this.#phase === 'accepting', 'an epoch is accepted once');
     const { lastZxid, currentEpoch } = this.#history;
     this.#enter('choosing');
-    this.#effects.send({ type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch });
+    const counted = this.#options.isAnew ? NOT_COUNTED : currentEpoch;
+    this.#effects.send({ type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch: counted });
   }
 
   /** The zxid of DIFF, where the history will end, says nothing about this server: what has not come is not there. */
@@ -356,7 +365,10 @@ export class Learner {
     const epoch = epochOf(zxid);
     if (!takesTxns(this.#phase)) return ' before the synchronization has begun';
     if (zxid < 0 || counterOf(zxid) === 0) return ', which is no zxid of a txn';
-    if (!this.#received.follows(zxid)) return ` after ${hex(this.#received.last)}: its history has a gap`;
+    if (!this.#received.follows(zxid)) {
+      this.#hasFoundGap = zxid > this.#received.last;
+      return ` after ${hex(this.#received.last)}: its history has a gap`;
+    }
     if (epoch > this.#epoch) return `, which is of a later epoch than its own, ${this.#epoch}`;
     if (epoch < this.#epoch && hasNewLeader(this.#phase)) return ' of an older epoch behind NEWLEADER';
     return null;
@@ -412,10 +424,13 @@ export class Learner {
     this.#silentAtMs = waitsForDisk(this.#phase) ? NEVER : this.#clock.monotonicMs() + this.#silenceMs;
   }
 
-  /** `initLimit` ticks until NEWLEADER is acknowledged, then `syncLimit`. */
+  /**
+   * `initLimit` ticks until UPTODATE, then `syncLimit`. Apache's learner allows `syncLimit` from NEWLEADER on, but until
+   * the leader has its quorum together it says nothing.
+   */
   get #silenceMs(): number {
     const { initLimit, syncLimit, tickTimeMs } = this.#options;
-    return (hasAdopted(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
+    return (isUpToDate(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
   }
 
   #stop(reason: string): void {

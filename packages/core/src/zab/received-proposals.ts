@@ -9,10 +9,10 @@
  * What holds, and who sees to it:
  *
  * 1. base ≤ committedUpTo ≤ last: `propose` takes only what follows `last`, `commit` only what was proposed.
- * 2. Within an epoch the proposals have no gap: the learner asks `follows` before `propose`.
+ * 2. The proposals have no gap: the learner asks `follows` before `propose`.
  * 3. Memory is needed for what is not committed or not durable, never for the whole history that a learner is sent.
  */
-import { epochOf, Fifo, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, Fifo, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 
 export class ReceivedProposals {
@@ -40,9 +40,12 @@ export class ReceivedProposals {
     return this.#committedUpTo;
   }
 
-  /** True when `zxid` may come next: the next of the epoch, or any of a later one. */
+  /**
+   * True when `zxid` may come next: the next of the epoch, or the first of a later one. Apache's learners take any of a
+   * later one, and with it the holes that a log of theirs may have (ZOOKEEPER-2846).
+   */
   follows(zxid: Zxid): boolean {
-    return zxid === this.#last + 1 || epochOf(zxid) > epochOf(this.#last);
+    return zxid === this.#last + 1 || (epochOf(zxid) > epochOf(this.#last) && counterOf(zxid) === 1);
   }
 
   propose(zxid: Zxid): void {

@@ -165,6 +165,7 @@ class ConnectionTap implements WireTap {
       operation.sessionId = this.#sessionId;
       operation.server = this.#server;
       operation.xid = xid;
+      operation.isWatchCovered = request !== null && 'watch' in request && !request.watch;
     }
     this.#inFlight.push({ xid, operation });
     this.#history.note({ kind: 'sent', ...about, xid, opCode, operation });

@@ -97,6 +97,10 @@ export interface Operation {
   zxid: number | null;
   /** The reply's place in the log; null while there is none. */
   replyOrder: number | null;
+  /** Of a read with a watch: a persistent one of this client serves it too, and the server was not asked for another. */
+  isWatchCovered: boolean;
+  /** Of a persistent watch: when its program took it off; null while it has not. */
+  unwatchedOrder: number | null;
 }
 
 interface Entry {
@@ -230,6 +234,8 @@ export class History {
       server: null,
       zxid: null,
       replyOrder: null,
+      isWatchCovered: false,
+      unwatchedOrder: null,
     };
     this.operations.push(operation);
     this.note({ kind: 'invoked', operation });
@@ -239,6 +245,11 @@ export class History {
   complete(operation: Operation, result: OperationResult): void {
     operation.result = result;
     this.#end(operation);
+  }
+
+  /** A program takes a persistent watch off. */
+  unwatch(operation: Operation): void {
+    operation.unwatchedOrder ??= this.entries.length;
   }
 
   fail(operation: Operation, error: OperationError): void {

@@ -62,7 +62,12 @@ export class RecordedClient {
     };
     // A watch that could not be armed says so a second time here.
     tell().catch(rethrowOwn);
-    return { armed, end: () => void stream.close() };
+    const end = (): void => {
+      this.#history.unwatch(operation);
+      // It never rejects.
+      void stream.close();
+    };
+    return { armed, end };
   }
 
   /** Ends the session; without an answer of a server in its own time. */

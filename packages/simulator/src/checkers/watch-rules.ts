@@ -75,7 +75,8 @@ export class WatchRules {
           return false;
         });
         const request = entry.operation?.request;
-        if (request !== undefined && 'hasWatch' in request && request.hasWatch) {
+        const isAsked = entry.operation?.isWatchCovered === false;
+        if (isAsked && request !== undefined && 'hasWatch' in request && request.hasWatch) {
           const kind = kindOfWatch(request.op, entry.errorCode);
           if (kind !== null) armed.push({ path: request.path, kind, zxid: entry.zxid, isRearmed: false });
         }
@@ -200,6 +201,7 @@ export class WatchRules {
         (entry) =>
           entry.kind === 'reply' &&
           entry.order > since &&
+          entry.order < (operation.unwatchedOrder ?? Number.POSITIVE_INFINITY) &&
           entry.zxid >= change.zxid &&
           entry.atMs < endMs - this.#graceMs,
       );

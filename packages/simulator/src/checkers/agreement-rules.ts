@@ -38,11 +38,15 @@ export class AgreementRules {
       }
     }
     server.applied = zxid;
+    if (digest !== null) this.#checkDigest(server, zxid, digest);
+  }
+
+  /** D7: at the moment at which it is applied. */
+  checkDurable(server: ServerGhost, zxid: number): void {
     if (server.isVoter && zxid > server.log.durableLast) {
       const message = `server ${server.id} applies ${hex(zxid)}, and its disk holds txns up to ${hex(server.log.durableLast)}`;
       this.#cluster.report('D7', [server.id], message);
     }
-    if (digest !== null) this.#checkDigest(server, zxid, digest);
   }
 
   #checkDigest(server: ServerGhost, zxid: number, digest: bigint): void {

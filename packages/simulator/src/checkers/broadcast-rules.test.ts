@@ -23,6 +23,26 @@ describe('the rules of broadcast', () => {
     expect(script.broken).toEqual(['Z1']);
   });
 
+  it('Z1: a leader commits what nobody has proposed', () => {
+    const script = serving();
+    script.committed(3, makeZxid(1, 1));
+    expect(script.broken).toContain('Z1');
+  });
+
+  it('Z1 allows a leader whose own log is slower than those of a quorum', () => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    for (const follower of [1, 2]) {
+      script.propose(3, follower, txn);
+      script.store(follower, txn);
+      script.ack(follower, 3, txn.zxid);
+    }
+    script.commit(3, 1, txn.zxid);
+    script.store(3, txn);
+    script.committed(3, txn.zxid);
+    expect(script.broken).toEqual([]);
+  });
+
   it('Z2: one zxid names two txns', () => {
     const script = serving();
     const txn = script.nextTxn(3);

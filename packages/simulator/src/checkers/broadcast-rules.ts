@@ -95,14 +95,27 @@ export class BroadcastRules {
     const { log } = leader;
     if (upTo <= committed.last) return;
     if (log.base > committed.last) this.#fillUpTo(leader, Math.min(log.base, upTo));
-    if (log.last < upTo) {
-      const message = `leader ${leader.id} commits ${hex(upTo)}, and its own log ends at ${hex(log.last)}`;
-      this.#cluster.report('Z1', [leader.id], message);
-    }
     for (let at = log.after(committed.last); at < log.zxids.length && log.zxids[at]! <= upTo; at++) {
       this.#push(leader, log.zxids[at]!, log.hashes[at]!);
     }
+    if (committed.last < upTo) this.#commitAhead(leader, upTo);
     this.#checkHolders(leader, `${hex(committed.last)} is committed by leader ${leader.id}`);
+  }
+
+  /** A quorum of others has acknowledged what the leader has proposed and not logged itself. */
+  #commitAhead(leader: ServerGhost, upTo: number): void {
+    const { committed, proposals } = this.#cluster;
+    const epoch = epochOf(upTo as Zxid);
+    const first = epochOf(committed.last as Zxid) === epoch ? committed.last + 1 : epoch * 0x100000000 + 1;
+    for (let zxid = first; zxid <= upTo; zxid++) {
+      const proposal = proposals.get(zxid);
+      if (proposal === undefined) {
+        const message = `leader ${leader.id} commits ${hex(upTo)}, and ${hex(zxid)} is neither in its log nor proposed`;
+        this.#cluster.report('Z1', [leader.id], message);
+        return;
+      }
+      this.#push(leader, zxid, proposal.hash);
+    }
   }
 
   /** Also later, whenever a disk has lost something: what is committed stays on the disks of a quorum. */

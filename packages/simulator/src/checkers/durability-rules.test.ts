@@ -33,6 +33,22 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it('Z4 and Z5 wait for the epoch, before which a learner may have its history', () => {
+    const script = serving();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.store(1, open);
+    script.disconnect(1, 3);
+    script.role(1, 'looking');
+    script.vote(3, 1, { leader: 3, state: 2 });
+    script.role(1, 'following', 3);
+    script.committed(1, open.zxid);
+    script.apply(1, open);
+    expect(script.broken).toEqual([]);
+    script.establish(1, 1);
+    expect(script.broken).toEqual(['Z4', 'Z5']);
+  });
+
   it('Z5: a server applies what nobody has committed', () => {
     const script = serving();
     const txn = script.nextTxn(3);

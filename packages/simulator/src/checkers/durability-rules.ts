@@ -31,6 +31,10 @@ export class DurabilityRules {
     this.#checkCommitted(server, log.last);
   }
 
+  onEstablished(server: ServerGhost): void {
+    this.#checkCommitted(server, server.log.last);
+  }
+
   /** A server knows that everything up to here is committed. */
   onKnownCommitted(server: ServerGhost, zxid: number): void {
     server.toldCommitted = Math.max(server.toldCommitted, zxid);
@@ -125,6 +129,8 @@ export class DurabilityRules {
   #checkCommitted(server: ServerGhost, logged: number): void {
     const { committed } = this.#cluster;
     const { log } = server;
+    // The history that a learner is sent is committed once a quorum has it; until then nobody is served.
+    if (server.established === null) return;
     const upTo = Math.min(server.toldCommitted, logged);
     let at = log.after(Math.max(server.checkedCommitted, log.base));
     let count = committed.countUpTo(Math.max(server.checkedCommitted, log.base));

@@ -10,7 +10,7 @@
  * Nothing here acts on the servers.
  */
 import type { TraceEvent } from '@meerkat/core';
-import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { epochOf, JuteReader, PacketType, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { AgreementRules } from './agreement-rules.ts';
 import { bodyHash } from './body-hash.ts';
 import { BroadcastRules } from './broadcast-rules.ts';
@@ -180,8 +180,11 @@ export class LiveChecker {
    */
   onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
     const ghost = this.#cluster.server(server);
+    const hash = payload === null ? null : bodyHash(payload);
     if (ghost.role === 'leading') this.#commit(ghost, zxid);
-    this.#agreement.onApplied(ghost, zxid, payload === null ? null : bodyHash(payload), treeDigest);
+    this.#agreement.checkDurable(ghost, zxid);
+    if (ghost.established === null) ghost.appliedEarly.push({ zxid, hash, digest: treeDigest });
+    else this.#agreement.onApplied(ghost, zxid, hash, treeDigest);
   }
 
   /** A server has heard of a session by its own client. Without it S4 judges by what servers tell each other. */
@@ -196,13 +199,7 @@ export class LiveChecker {
         this.#enterRole(ghost, event.role, event.leader);
         return;
       case 'epoch-established':
-        if (ghost.role !== 'leading') {
-          ghost.established = event.epoch;
-          return;
-        }
-        this.#epochs.onEstablished(ghost, event.epoch);
-        this.#broadcast.onEstablished(ghost, event.epoch);
-        this.#expiry.onEstablished(ghost);
+        this.#onEstablished(ghost, event.epoch);
         return;
       case 'committed':
         if (ghost.role === 'leading') this.#commit(ghost, event.zxid);
@@ -239,6 +236,17 @@ export class LiveChecker {
     this.#expiry.onWire(event);
   }
 
+  #onEstablished(server: ServerGhost, epoch: number): void {
+    if (server.role === 'leading') {
+      this.#epochs.onEstablished(server, epoch);
+      this.#broadcast.onEstablished(server, epoch);
+      this.#expiry.onEstablished(server);
+    } else server.established = epoch;
+    this.#durability.onEstablished(server);
+    for (const { zxid, hash, digest } of server.appliedEarly) this.#agreement.onApplied(server, zxid, hash, digest);
+    server.appliedEarly.length = 0;
+  }
+
   #onLeaderSends(event: WireEvent & { readonly kind: 'leader-packet' }): void {
     const { packet } = event;
     const leader = this.#cluster.server(event.from);
@@ -262,6 +270,8 @@ export class LiveChecker {
   #commit(leader: ServerGhost, zxid: number): void {
     // (epoch, 0) names the epoch and no txn.
     if (zxid % 0x100000000 === 0 || this.#cluster.committed.has(zxid)) return;
+    // Its history, which it may name in the moment before it says that its epoch is established.
+    if (leader.established === null && zxid <= leader.log.last && epochOf(zxid as Zxid) < leader.currentEpoch) return;
     this.#streams.onCommitted(leader, zxid);
     this.#broadcast.onCommitted(leader, zxid);
   }
@@ -273,6 +283,7 @@ export class LiveChecker {
     server.term++;
     server.established = null;
     server.applied = null;
+    server.appliedEarly.length = 0;
     server.toldCommitted = 0;
     server.checkedCommitted = 0;
     this.#epochs.onRole(server);

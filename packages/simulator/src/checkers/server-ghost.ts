@@ -127,6 +127,8 @@ export class ServerGhost {
   term = 0;
   /** Of the last txn that was applied because it was committed; null: none since the state was rebuilt. */
   applied: number | null = null;
+  /** What was applied before this server's epoch was established: the history of its leader, to be judged then. */
+  readonly appliedEarly: { readonly zxid: number; readonly hash: number | null; readonly digest: bigint | null }[] = [];
   /** Highest zxid that this server takes for committed, in this role, and up to where that was compared with C. */
   toldCommitted = 0;
   checkedCommitted = 0;

@@ -246,7 +246,9 @@ export class EnsembleScript {
 
   upToDate(learner: number, leader: number): void {
     this.down(leader, learner, { type: PacketType.upToDate });
-    this.ack(learner, leader, makeZxid(this.#terms.get(leader)!.epoch, 0));
+    const { epoch } = this.#terms.get(leader)!;
+    this.ack(learner, leader, makeZxid(epoch, 0));
+    this.establish(learner, epoch);
   }
 
   /** The leader has been elected: it and the followers go through all of discovery and synchronization. */

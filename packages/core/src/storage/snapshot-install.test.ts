@@ -147,6 +147,28 @@ describe('the snapshot of a leader', () => {
     }
   });
 
+  it('whose second name a killed process left in memory is durable before anything old is removed', () => {
+    const { disk: grown } = grownDirectory(new Dice(4), MEMBER);
+    const options = { ...MEMBER, logDirectory: LOGS };
+    const database = databaseOf(makeZxid(3, 900));
+    for (let cutAfter = 0; ; cutAfter++) {
+      const disk = copyDisk(grown);
+      moveLogs(disk);
+      const host = new StorageHost(disk, options).recover();
+      const oldOne = describeHistory(host);
+      host.storage.installSnapshot(database);
+      while (!disk.names(TEST_DIRECTORY).includes('installing-snapshot.300000384')) disk.deliver();
+      disk.kill();
+      new StorageHost(disk, options).storage.recover();
+      let isOver = false;
+      for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
+      disk.crash('nothing');
+      const found = describeHistory(new StorageHost(disk, options).recover());
+      expect([oldOne, describeDatabase(database)].includes(found), `cut after ${cutAfter} completions`).toBe(true);
+      if (isOver) break;
+    }
+  });
+
   it('that was being written when the process ended is removed at the next start', () => {
     const { disk } = grownDirectory(new Dice(4), MEMBER);
     const names = disk.names(TEST_DIRECTORY);

@@ -76,7 +76,7 @@ describe('the snapshot of a leader', () => {
       ['chance decides', (seed) => new Dice(seed)],
       ['chance decides otherwise', (seed) => new Dice(seed + 5)],
     ];
-    const { disk: grown, history } = grownDirectory(new Dice(4), MEMBER);
+    const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
     for (const [where, zxid] of [
       ['above', makeZxid(5, 9)],
       ['inside', history[history.length >> 1]!.header.zxid],
@@ -123,7 +123,7 @@ describe('the snapshot of a leader', () => {
   });
 
   it('does not take txns along that were logged after a killed process had it almost installed', () => {
-    const { disk: grown } = grownDirectory(new Dice(4), MEMBER);
+    const { disk: grown } = grownDirectory(new Dice(2), MEMBER);
     const options = { ...MEMBER, logDirectory: LOGS };
     // Of the same epoch, so that no epoch file is written, which syncs the directory.
     const database = databaseOf(makeZxid(3, 900));
@@ -148,7 +148,7 @@ describe('the snapshot of a leader', () => {
   });
 
   it('whose second name a killed process left in memory is durable before anything old is removed', () => {
-    const { disk: grown } = grownDirectory(new Dice(4), MEMBER);
+    const { disk: grown } = grownDirectory(new Dice(2), MEMBER);
     const options = { ...MEMBER, logDirectory: LOGS };
     const database = databaseOf(makeZxid(3, 900));
     for (let cutAfter = 0; ; cutAfter++) {
@@ -170,7 +170,7 @@ describe('the snapshot of a leader', () => {
   });
 
   it('that was being written when the process ended is removed at the next start', () => {
-    const { disk } = grownDirectory(new Dice(4), MEMBER);
+    const { disk } = grownDirectory(new Dice(2), MEMBER);
     const names = disk.names(TEST_DIRECTORY);
     const host = new StorageHost(disk, MEMBER).recover();
     host.storage.installSnapshot(databaseOf(makeZxid(5, 9)));
@@ -181,7 +181,7 @@ describe('the snapshot of a leader', () => {
   });
 
   it('that is cut short under its second name stops the start, and nothing is removed', () => {
-    const { disk } = grownDirectory(new Dice(4), MEMBER);
+    const { disk } = grownDirectory(new Dice(2), MEMBER);
     disk.poke(`${TEST_DIRECTORY}/installing-snapshot.500000009`, new Uint8Array(500));
     const names = disk.names(TEST_DIRECTORY);
     expect(new StorageHost(disk, MEMBER).recover().failure?.message).toMatch(
@@ -194,7 +194,7 @@ describe('the snapshot of a leader', () => {
   it.each(operations)(
     'stops the server when the disk fails at its %s, and a later start has one history',
     (operation) => {
-      const { disk: grown, history } = grownDirectory(new Dice(4), MEMBER);
+      const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
       const database = databaseOf(makeZxid(5, 9));
       const newOne = describeDatabase(database);
       let failures = 0;
@@ -224,7 +224,7 @@ describe('the snapshot of a leader', () => {
   );
 
   it('is given up by a stop before its second name, and finished behind it', () => {
-    const { disk: grown, history } = grownDirectory(new Dice(4), MEMBER);
+    const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
     const zxid = makeZxid(5, 9);
     const found = new Set<Zxid>();
     for (let deliveries = 0; deliveries < 40; deliveries++) {

@@ -165,6 +165,17 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it('an empty disk is no loss while a quorum of others has everything', () => {
+    const script = serving();
+    script.write();
+    script.checker.onStopped(1);
+    script.checker.onWiped(1);
+    script.checker.onRecovered(1, { acceptedEpoch: 0, currentEpoch: 0, base: 0, txns: [] });
+    expect(script.broken).toEqual([]);
+    script.checker.onWiped(2);
+    expect(script.broken).toEqual(['Z9']);
+  });
+
   it('D9: a server acknowledges after its disk has failed', () => {
     const script = serving();
     const txn = script.nextTxn(3);

@@ -130,6 +130,19 @@ export class LiveChecker {
     this.#broadcast.onLogChanged(ghost);
   }
 
+  /**
+   * A server was given an empty disk: what it held and promised is gone, and that is nobody's fault. Told while it is
+   * down. That a quorum of disks still holds all of C is demanded of whoever does so (Z9).
+   */
+  onWiped(server: number): void {
+    const ghost = this.#cluster.server(server);
+    ghost.acceptedEpoch = 0;
+    ghost.currentEpoch = 0;
+    ghost.truncated.clear();
+    ghost.log.replace(0, [], []);
+    this.#broadcast.onLogChanged(ghost);
+  }
+
   /** An effect on the disk has failed. */
   onDiskFailed(server: number): void {
     this.#cluster.server(server).hasDiskFailed = true;

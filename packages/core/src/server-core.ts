@@ -241,7 +241,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   }
 
   get isStopping(): boolean {
-    return this.#phase === 'stopping';
+    return this.#phase === 'stopping' || this.#member.isLeaving;
   }
 
   get isOverloaded(): boolean {
@@ -307,7 +307,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#connections.onTick(nowMs);
     this.#member.onTick();
     const serving = this.#serving;
-    if (serving === null || this.#phase !== 'serving') return;
+    if (serving === null || this.#phase !== 'serving' || this.#member.isLeaving) return;
     // What these clients sent is waiting because this server has too much to do: they are not silent.
     for (const { isHeldBack, session } of this.#connections.heldBack) {
       if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
@@ -319,6 +319,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   onTurnEnd(): void {
     this.#runDeferred();
     this.#connections.goOn();
+    this.#member.onTurnEnd();
     // Followers write what they are sent while this server writes it.
     const links = this.#linksWithOutput;
     this.#linksWithOutput = [];

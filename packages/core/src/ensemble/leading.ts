@@ -83,6 +83,10 @@ export class Leading implements Role, LeaderEffects {
     return this.#serving !== null;
   }
 
+  get isLeaving(): boolean {
+    return this.#isOver || this.#leader.isHandingOver;
+  }
+
   start(): void {
     this.#leader.start();
     if (!this.#isOver) this.#listen();
@@ -120,6 +124,10 @@ export class Leading implements Role, LeaderEffects {
   onTick(): void {
     if (this.#host.nowMs() >= this.#listenAgainMs) this.#listen();
     if (this.#host.ports.clock.monotonicMs() >= this.#leader.nextDeadlineMs) this.#leader.onTick();
+  }
+
+  onTurnEnd(): void {
+    if (!this.#isOver) this.#leader.onTurnEnd();
   }
 
   nextDeadlineMs(): number {
@@ -245,7 +253,8 @@ export class Leading implements Role, LeaderEffects {
   }
 
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
-    if (this.#serving === null) return;
+    // The learner hears of the end of this role, and its client asks again.
+    if (this.#serving === null || this.isLeaving) return;
     const ticket = this.#serving.onForwarded(serverId, request, this.#host.nowMs(), this.#host.wallMs());
     if (ticket === null) return;
     if (ticket <= this.#leader.lastSynced) this.send(link, { type: PacketType.sync });

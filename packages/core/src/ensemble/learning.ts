@@ -85,6 +85,10 @@ export class Learning implements Role, LearnerEffects {
     return this.#isServing;
   }
 
+  get isLeaving(): boolean {
+    return this.#isOver;
+  }
+
   /** True when this server's history and the leader's cannot be brought together: the next role begins with nothing. */
   get mustBeginAnew(): boolean {
     return this.#wasTruncateRefused || this.#learner.hasFoundGap;
@@ -134,6 +138,8 @@ export class Learning implements Role, LearnerEffects {
     if (this.#host.nowMs() >= this.#redialMs) this.#connect();
     if (!this.#isOver && this.#host.ports.clock.monotonicMs() >= this.#learner.nextDeadlineMs) this.#learner.onTick();
   }
+
+  onTurnEnd(): void {}
 
   nextDeadlineMs(): number {
     return Math.min(this.#redialMs, this.#learner.nextDeadlineMs);

@@ -19,8 +19,12 @@ export interface Member {
   onTruncateRefused(reason: string): void;
   onSnapshotInstalled(): void;
   onTick(): void;
+  /** The turn ends; what is sent now leaves with it. */
+  onTurnEnd(): void;
   /** Monotonic milliseconds; Infinity when nothing is due. */
   nextDeadlineMs(): number;
+  /** True while nothing new is begun, as the role is about to end. */
+  readonly isLeaving: boolean;
   /** The server stops. */
   stop(): void;
   /** True once the storage may be closed, as nothing is in flight; asked at each end of a turn while the server stops. */

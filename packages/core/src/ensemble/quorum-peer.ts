@@ -74,6 +74,10 @@ export class QuorumPeer implements Member, ElectionEffects {
     );
   }
 
+  get isLeaving(): boolean {
+    return this.#role?.isLeaving ?? false;
+  }
+
   get role(): Role | null {
     return this.#role;
   }
@@ -117,6 +121,10 @@ export class QuorumPeer implements Member, ElectionEffects {
     if (preciseMs >= this.#links.nextDeadlineMs()) this.#links.onTick();
     if (preciseMs >= this.#election.nextDeadlineMs) this.#election.onTick();
     this.#role?.onTick();
+  }
+
+  onTurnEnd(): void {
+    this.#role?.onTurnEnd();
   }
 
   nextDeadlineMs(): number {

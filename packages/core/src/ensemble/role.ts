@@ -8,6 +8,8 @@ export interface Role {
   /** Server id of the leader. */
   readonly leader: number;
   readonly isEstablished: boolean;
+  /** True while nothing new is begun: the role is about to end. */
+  readonly isLeaving: boolean;
   start(): void;
   onLogSynced(durable: Durable<Zxid>): void;
   onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
@@ -16,6 +18,8 @@ export interface Role {
   onTruncateRefused(reason: string): void;
   onSnapshotInstalled(): void;
   onTick(): void;
+  /** The turn ends; what is sent now leaves with it. */
+  onTurnEnd(): void;
   /** Monotonic milliseconds; Infinity when nothing is due. */
   nextDeadlineMs(): number;
   /** Ends the role in good order: a leader hands over first. `onEnded` follows. */

@@ -27,6 +27,10 @@ export class Solo implements Member {
     this.#host = host;
   }
 
+  get isLeaving(): boolean {
+    return false;
+  }
+
   onRecovered({ database }: RecoveredState): void {
     this.#broadcast = new SoloBroadcast(this.#host.storage, database.lastZxid);
     this.#serving = this.#host.makeLeaderServing(database, this.#broadcast);
@@ -47,6 +51,8 @@ export class Solo implements Member {
   onSnapshotInstalled(): void {}
 
   onTick(): void {}
+
+  onTurnEnd(): void {}
 
   nextDeadlineMs(): number {
     return Number.POSITIVE_INFINITY;

@@ -1,5 +1,6 @@
-import { makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
+import { makeProposal, makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
+import { bodyHash } from './body-hash.ts';
 import { EnsembleScript } from './testing/ensemble-script.ts';
 
 function serving(): EnsembleScript {
@@ -77,6 +78,18 @@ describe('the rules of the stream to a learner', () => {
     script.committed(3, txn.zxid);
     script.commit(3, 1, txn.zxid);
     expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('an INFORM may come between NEWLEADER and UPTODATE', () => {
+    const script = serving();
+    script.role(4, 'observing', 3);
+    script.greet(4, 3);
+    script.promise(4, 3, 1);
+    script.synchronize(4, 3, 1);
+    const txn = script.write();
+    script.down(3, 4, makeProposal(PacketType.inform, txn.entry), bodyHash(txn.payload));
+    script.upToDate(4, 3);
+    expect(script.broken).toEqual([]);
   });
 
   it('Z14: a learner answers a ping before it acknowledges NEWLEADER', () => {

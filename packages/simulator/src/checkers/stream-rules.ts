@@ -96,6 +96,8 @@ export class StreamRules {
         return;
       case PacketType.commit:
       case PacketType.commitAndActivate:
+        // Apache's 3.8.0 followers break when a COMMIT comes between NEWLEADER and UPTODATE; observers bear an INFORM.
+        this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hex(packet.zxid)}`);
         this.#onCommit(stream, packet.zxid);
         return;
       case PacketType.newLeader:
@@ -129,8 +131,6 @@ export class StreamRules {
   }
 
   #onCommit(stream: Stream, zxid: number): void {
-    // Apache's 3.8.0 followers break when a COMMIT comes between the two.
-    this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hex(zxid)}`);
     if (zxid <= stream.lastCommit) {
       this.#report('Z14', stream, `sends COMMIT ${hex(zxid)} after COMMIT ${hex(stream.lastCommit)}`);
       return;

@@ -59,8 +59,11 @@ export class DiskJudge implements DiskObserver {
     }
   }
 
-  onFailed(_operation: DiskOperation, _path: string): void {
-    this.#checker.onDiskFailed(this.#serverId);
+  /** A snapshot may fail: there is the log. */
+  onFailed(operation: DiskOperation, path: string): void {
+    const isWrite = operation === 'write' || operation === 'sync';
+    const isPromise = this.#isLog(path) || this.#nameOf(path).includes('Epoch');
+    if (isWrite && isPromise) this.#checker.onDiskFailed(this.#serverId);
   }
 
   /** A leader's TRUNC has arrived. */

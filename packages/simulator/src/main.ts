@@ -17,7 +17,7 @@ const USAGE = `npm run simulate -- [options]
                       ${FAULT_KINDS.join(', ').replaceAll(/(.{50,60}) /g, '$1\n                      ')}
   --fault 'LINE'      exactly these faults, as a failure prints them; may be given many times
   --clients N         default 4
-  --rate N            operations per second of each client; default 10
+  --rate N            operations per second of each client; default 6
   --no-shrink         do not make the list of faults of a failure smaller
   --trace FILE        write down everything that happens; of several seeds the last one is kept
   --help

@@ -6,7 +6,7 @@ import { WorkloadClient } from './workload-client.ts';
 export interface WorkloadOptions {
   /** Default 4. */
   readonly clients: number;
-  /** Of one client, on average, while its requests are answered. Default 10. */
+  /** Of one client, on average, while its requests are answered. Default 6. */
   readonly operationsPerSecond: number;
   /** Requests of one client that wait for answers. Default 4. */
   readonly outstandingMax: number;
@@ -19,7 +19,7 @@ export interface WorkloadOptions {
 
 export const DEFAULT_WORKLOAD: WorkloadOptions = {
   clients: 4,
-  operationsPerSecond: 10,
+  operationsPerSecond: 6,
   outstandingMax: 4,
   keys: 6,
   sessionTimeoutMinMs: 1000,

@@ -41,7 +41,7 @@ const NEEDS_ROOM: readonly DiskOperation[] = ['create', 'write', 'preallocate'];
 
 /** Hears of what has taken place, before its completion is told. */
 export interface DiskObserver {
-  /** The bytes belong to whoever wrote them. */
+  /** All of a write, or the part that was written before it failed or its process ended. */
   onWritten(path: string, position: number, bytes: Uint8Array): void;
   onSynced(path: string): void;
   onRenamed(source: string, target: string): void;
@@ -376,15 +376,18 @@ class OpenFile implements DiskFile {
   write(position: number, bytes: Uint8Array, done: DiskDone): void {
     const file = this.#file;
     file.plannedSize = Math.max(file.plannedSize, position + bytes.length);
+    const take = (part: Uint8Array): void => {
+      file.write(position, part);
+      this.#observer()?.onWritten(this.path, position, part);
+    };
     this.#ask(
       'write',
       (error) => {
         // A disk that fills up takes the first part.
-        file.write(position, error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
-        if (error === null) this.#observer()?.onWritten(this.path, position, bytes);
+        take(error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
         done(error);
       },
-      (random) => file.write(position, bytes.subarray(0, random.uint32() % (bytes.length + 1))),
+      (random) => take(bytes.subarray(0, random.uint32() % (bytes.length + 1))),
     );
   }
 

@@ -210,6 +210,22 @@ describe('the quorum of ACKEPOCHs', () => {
     expect(test.said().filter((text) => text.startsWith('writes'))).toEqual(['writes acceptedEpoch 2']);
   });
 
+  test('a voter that was counted may connect again: its promise holds', () => {
+    const test = new TestLeader(FIVE);
+    test.start();
+    for (const id of [1, 2]) test.connect(id);
+    for (const id of [1, 2]) test.info(id);
+    test.disk();
+    test.ackEpoch(1, '(1,5)');
+    test.disconnect(1);
+    test.connect(1);
+    test.info(1, 2);
+    test.ackEpoch(1, '(1,5)', -1);
+    test.take();
+    test.ackEpoch(2, '(1,5)');
+    expect(test.said()[0]).toBe('writes currentEpoch 2');
+  });
+
   test('ACKEPOCH that nobody asked for ends the connection', () => {
     const test = broadcasting();
     test.ackEpoch(1, '(1,5)');

@@ -36,7 +36,6 @@ import {
   type LearnerInfoPacket,
   type LearnerPacket,
   MAX_COUNTER,
-  MAX_EPOCH,
   makeZxid,
   PacketType,
   parseMembership,
@@ -54,8 +53,10 @@ import type { Clock } from '../ports.ts';
 import type { Durable } from '../storage/durable.ts';
 import type { Broadcast } from './broadcast.ts';
 import { CatchUp, type CatchUpStep, describeGap } from './catch-up.ts';
+import { chooseSuccessor, isCandidate } from './hand-over.ts';
 import type { History, HistoryEntry } from './history.ts';
 import type { LeaderEffects, LinkId } from './leader-host.ts';
+import { findRefusal } from './learner-admission.ts';
 import { LearnerPeer, PeerState } from './learner-peer.ts';
 import { Proposals } from './proposals.ts';
 import { SyncRounds } from './sync-rounds.ts';
@@ -80,6 +81,8 @@ export class Leader implements Broadcast {
   #epoch = -1;
   /** The highest epoch that anybody has promised. */
   #acceptedMax: number;
+  /** Voters whose ACKEPOCH was counted. Their promise holds when they connect again, and say −1 then. */
+  readonly #epochAckers = new Set<number>();
   #isCurrentEpochDurable = false;
 
   readonly #peers = new Map<LinkId, LearnerPeer>();
@@ -213,8 +216,9 @@ export class Leader implements Broadcast {
   }
 
   #onInfo(peer: LearnerPeer, info: LearnerInfoPacket): void {
-    const accepted = epochOf(info.zxid);
-    const refusal = this.#findRefusal(peer, info, accepted);
+    const leader = { serverId: this.#options.serverId, configVersion: this.#configVersion };
+    const refusal =
+      peer.state === PeerState.connected ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
     if (refusal !== null) {
       this.#close(peer, refusal);
       return;
@@ -227,28 +231,9 @@ export class Leader implements Broadcast {
     }
     peer.identify(info, serverId, this.#electorate.voters.has(serverId));
     peer.expectNothing();
-    this.#acceptedMax = Math.max(this.#acceptedMax, accepted);
+    this.#acceptedMax = Math.max(this.#acceptedMax, epochOf(info.zxid));
     if (this.#phase === 'discovery') this.#maybeChooseEpoch();
     else this.#inform(peer);
-  }
-
-  /** What is wrong with a learner's first packet; null when nothing is. */
-  #findRefusal(peer: LearnerPeer, info: LearnerInfoPacket, accepted: number): string | null {
-    const { serverId, protocolVersion, configVersion } = info;
-    if (peer.state !== PeerState.connected) return `${peer.name} says twice who it is`;
-    if (serverId === this.#options.serverId) return `a learner says that it is server ${serverId}, which leads`;
-    if (protocolVersion < QUORUM_PROTOCOL_VERSION) {
-      return `learner ${serverId} speaks protocol 0x${protocolVersion.toString(16)}: it is older than release 3.4`;
-    }
-    if (configVersion !== null && configVersion > this.#configVersion) {
-      return (
-        `learner ${serverId} follows configuration ${formatZxid(configVersion)}, ` +
-        `which is newer than ${formatZxid(this.#configVersion)} of this leader`
-      );
-    }
-    return accepted >= MAX_EPOCH
-      ? `learner ${serverId} has accepted epoch ${accepted}, behind which there is none`
-      : null;
   }
 
   #maybeChooseEpoch(): void {
@@ -306,7 +291,7 @@ export class Leader implements Broadcast {
     peer.state = PeerState.waiting;
     peer.expectNothing();
     peer.lastZxid = lastZxid;
-    peer.hasAckedEpoch = currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE;
+    if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) this.#epochAckers.add(peer.serverId);
     if (isOfThisEpoch) {
       // It lost its connection in the middle of this epoch. Its log holds what it says, acknowledged or not.
       peer.acked = lastZxid;
@@ -321,7 +306,7 @@ export class Leader implements Broadcast {
   }
 
   #maybeFinishEpoch(): void {
-    if (!this.#isQuorumWith((peer) => peer.hasAckedEpoch)) return;
+    if (!this.#electorate.isQuorum([this.#options.serverId, ...this.#epochAckers])) return;
     this.#enter('synchronization');
     this.#proposals.beginEpoch(this.#epoch);
     this.#effects.writeEpoch('currentEpoch', this.#epoch);
@@ -655,15 +640,8 @@ export class Leader implements Broadcast {
     const { applied, lastTxn } = this.#proposals;
     const isComplete = applied === lastTxn;
     if (this.#handOver === null || (!isComplete && !isLate)) return;
-    const candidates = this.#followers.filter(
-      ({ isVoter, takesHandOver, serverId, state }) =>
-        isVoter && takesHandOver && state === PeerState.serving && this.#electorate.canLead(serverId),
-    );
-    const complete = candidates.filter(({ acked }) => acked >= lastTxn);
-    const successor = complete.reduce<LearnerPeer | null>(
-      (best, peer) => (best === null || peer.serverId > best.serverId ? peer : best),
-      null,
-    );
+    const candidates = this.#followers.filter((peer) => isCandidate(peer, this.#electorate));
+    const successor = chooseSuccessor(candidates, lastTxn);
     if (isComplete && successor !== null) {
       this.#effects.send(successor.link, { type: PacketType.handOver, zxid: this.lastProposed });
       this.#stepDown(`${this.#handOver.reason}: learner ${successor.serverId} takes the place`);

@@ -40,8 +40,6 @@ export class LearnerPeer {
   /** It follows, and is a voter: what it acknowledges counts. */
   isVoter = false;
   takesHandOver = false;
-  /** Its ACKEPOCH was counted. */
-  hasAckedEpoch = false;
 
   /** Last zxid in its log, from ACKEPOCH. */
   lastZxid: Zxid = ZXID_NONE;

@@ -10,6 +10,7 @@ import {
   Fifo,
   type ForwardedRequestPacket,
   type LeaderPacket,
+  makeZxid,
   PacketType,
   type RevalidateRequestPacket,
   type SessionTimeout,
@@ -52,6 +53,11 @@ export class Leading implements Role, LeaderEffects {
   readonly #awaitingRoom = new Set<LinkId>();
   /** Syncs of learners that wait, in the order of their tickets. */
   readonly #syncs: Fifo<{ readonly ticket: number; readonly link: LinkId }> = new Fifo();
+  /** Sessions that go on at an observer, once it has been told of what was proposed before. */
+  readonly #revalidations: Fifo<{ readonly zxid: Zxid; readonly link: LinkId; readonly sessionId: bigint }> =
+    new Fifo();
+  /** Told to be committed, or where this epoch begins. */
+  #committed: Zxid = ZXID_ZERO;
   #serving: LeaderServing | null = null;
   #listener: { close(): void } | null = null;
   #listenAgainMs = Number.POSITIVE_INFINITY;
@@ -228,6 +234,7 @@ export class Leading implements Role, LeaderEffects {
 
   established(epoch: number, history: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: history });
+    this.#committed = makeZxid(epoch, 0);
     const serving = this.#host.makeLeaderServing(this.#database, this.#leader);
     this.#serving = serving;
     this.#host.storage.allowSnapshots();
@@ -237,7 +244,15 @@ export class Leading implements Role, LeaderEffects {
 
   committed(watermark: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
+    this.#committed = watermark;
     this.#serving?.onCommitted(watermark, this.#host.nowMs());
+    const waiting = this.#revalidations;
+    for (let oldest = waiting.peek(); oldest !== undefined && oldest.zxid <= watermark; oldest = waiting.peek()) {
+      waiting.shift();
+      const { link, sessionId } = oldest;
+      const isValid = this.#serving?.sessions.get(sessionId)?.isClosing === false;
+      this.send(link, { type: PacketType.revalidate, sessionId, isValid });
+    }
   }
 
   synced(ticket: number): void {
@@ -263,7 +278,12 @@ export class Leading implements Role, LeaderEffects {
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
     const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#host.nowMs()) ?? false;
-    this.send(link, { type: PacketType.revalidate, sessionId, isValid });
+    const { lastProposed } = this.#leader;
+    // An observer does not know of what is proposed: it must have heard of all that the session asked for elsewhere,
+    // before it takes a txn for the answer to what the session asks there.
+    const isToldOfAll = this.#members.isParticipant(serverId) || this.#committed >= lastProposed;
+    if (!isValid || isToldOfAll) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
+    else this.#revalidations.push({ zxid: lastProposed, link, sessionId });
   }
 
   touched(sessions: readonly SessionTimeout[]): void {

@@ -913,6 +913,26 @@ describe('handing over', () => {
     expect(MAX_COUNTER).toBe(0xffffffff);
   });
 
+  test('takes in a voter that has promised a later epoch, but not at once', () => {
+    const test = broadcasting([1]);
+    const knock = (): readonly string[] => {
+      test.connect(2);
+      test.info(2, 6);
+      test.disconnect(2);
+      return test.said();
+    };
+    test.take();
+    expect(knock()).toEqual(['→ 2 LEADERINFO (2,0)']);
+    test.advance(5000, [1]);
+    test.take();
+    test.connect(8);
+    test.info(8, 6);
+    expect(test.said()).toEqual(['→ 8 LEADERINFO (2,0)']);
+    test.connect(2);
+    test.info(2, 6);
+    expect(test.said().at(-1)).toMatch(/^steps down: learner 2 has accepted epoch 6 and cannot follow in epoch 2/);
+  });
+
   test('before the epoch is established is just the end', () => {
     const test = new TestLeader();
     test.start();

@@ -84,6 +84,7 @@ export class Leader implements Broadcast {
   /** Voters whose ACKEPOCH was counted. Their promise holds when they connect again, and say −1 then. */
   readonly #epochAckers = new Set<number>();
   #isCurrentEpochDurable = false;
+  #establishedMs = 0;
 
   readonly #peers = new Map<LinkId, LearnerPeer>();
   /** Those that are sent what is proposed, and those that are sent what is committed, as it happens. */
@@ -232,8 +233,22 @@ export class Leader implements Broadcast {
     peer.identify(info, serverId, this.#electorate.voters.has(serverId));
     peer.expectNothing();
     this.#acceptedMax = Math.max(this.#acceptedMax, epochOf(info.zxid));
-    if (this.#phase === 'discovery') this.#maybeChooseEpoch();
-    else this.#inform(peer);
+    if (this.#phase === 'discovery') {
+      this.#maybeChooseEpoch();
+      return;
+    }
+    this.#inform(peer);
+    if (peer.isVoter && epochOf(info.zxid) > this.#epoch) this.#maybeMakeWay(peer, epochOf(info.zxid));
+  }
+
+  /**
+   * A voter that has promised a later epoch, to a leader that came to nothing, can follow no leader of this one: it would
+   * knock in vain as long as this one leads. A new epoch takes it in. Not within syncLimit ticks of the last one, so that
+   * such voters never keep the ensemble from its work.
+   */
+  #maybeMakeWay(peer: LearnerPeer, accepted: number): void {
+    if (this.#phase !== 'broadcast' || this.#clock.monotonicMs() - this.#establishedMs < this.#syncMs) return;
+    this.handOver(`${peer.name} has accepted epoch ${accepted} and cannot follow in epoch ${this.#epoch}`);
   }
 
   #maybeChooseEpoch(): void {
@@ -396,6 +411,7 @@ export class Leader implements Broadcast {
     if (!this.#isQuorumWith((peer) => peer.state === PeerState.synchronized)) return;
     this.#phase = 'broadcast';
     this.#phaseEndsMs = NEVER;
+    this.#establishedMs = this.#clock.monotonicMs();
     this.#effects.established(this.#epoch, this.#proposals.commitHistory());
     for (const peer of this.#peers.values()) if (peer.state === PeerState.synchronized) this.#welcome(peer);
   }
@@ -453,8 +469,8 @@ export class Leader implements Broadcast {
     }
     // What is not of this epoch, was not sent or says nothing new is passed over: 3.8.0 acknowledges txns of the history
     // too. What comes before the ACK of NEWLEADER counts with it (ZOOKEEPER-4685).
-    if (peer.state < PeerState.announced || zxid <= peer.acked || !this.#proposals.isOutstandingOrCommitted(zxid))
-      return;
+    const isNews = zxid > peer.acked && this.#proposals.isOutstandingOrCommitted(zxid);
+    if (peer.state < PeerState.announced || !isNews) return;
     peer.acked = zxid;
     if (peer.state !== PeerState.serving) return;
     if (peer.isVoter && zxid > this.#committed) {

@@ -92,6 +92,7 @@ export class SyncRounds {
 
   /** @returns the newest ticket that is answered now, or null when none is */
   takeAnswered(applied: Zxid): number | null {
+    if (this.#waiting.length === 0) return null;
     const before = this.#lastAnswered;
     const confirmed = this.#answers.reached;
     for (let oldest = this.#waiting.peek(); oldest !== undefined; oldest = this.#waiting.peek()) {

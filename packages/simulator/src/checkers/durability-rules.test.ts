@@ -155,6 +155,20 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['D8']);
   });
 
+  it('D8 takes no word for what is durable while a server recovers', () => {
+    const script = serving();
+    const txn = script.write();
+    const open = script.nextTxn(3);
+    script.propose(3, 1, open);
+    script.log(1, open);
+    script.checker.onStopped(1);
+    script.checker.onStarted(1);
+    script.checker.onLogDurable(1, open.zxid);
+    script.logs.set(1, [txn]);
+    script.recover(1);
+    expect(script.broken).toEqual([]);
+  });
+
   it('D8 lets a power loss take what was not synced', () => {
     const script = serving();
     const txn = script.write();

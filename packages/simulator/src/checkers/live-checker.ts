@@ -96,6 +96,7 @@ export class LiveChecker {
   onStarted(server: number): void {
     const ghost = this.#cluster.server(server);
     ghost.isUp = true;
+    ghost.isRecovering = true;
     ghost.hasDiskFailed = false;
     this.#enterRole(ghost, 'looking', null);
   }
@@ -114,6 +115,7 @@ export class LiveChecker {
    */
   onRecovered(server: number, found: FoundState): void {
     const ghost = this.#cluster.server(server);
+    ghost.isRecovering = false;
     const zxids: number[] = [];
     const hashes: number[] = [];
     const isBeginning = this.#cluster.leaders.size === 0;
@@ -159,9 +161,10 @@ export class LiveChecker {
     this.#durability.onLogged(ghost, zxid, hash);
   }
 
-  /** Everything in the log up to here has been synced. */
+  /** Everything in the log up to here has been synced. Without effect during recovery, which tells all at its end. */
   onLogDurable(server: number, zxid: number): void {
-    this.#cluster.server(server).log.onDurable(zxid);
+    const ghost = this.#cluster.server(server);
+    if (!ghost.isRecovering) ghost.log.onDurable(zxid);
   }
 
   /** An epoch file is under its name, and its directory synced. */

@@ -119,6 +119,8 @@ export class ServerGhost {
   readonly truncated: Map<number, { readonly hash: number; readonly epoch: number }> = new Map();
 
   isUp = false;
+  /** From the start of a process to the end of its recovery: what its disk holds is known then. */
+  isRecovering = false;
   /** The disk has failed it in this life. */
   hasDiskFailed = false;
   role: Role = 'looking';

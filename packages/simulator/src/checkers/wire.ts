@@ -53,7 +53,11 @@ export interface WireTapOptions {
   portKind(host: string, port: number): 'quorum' | 'election' | null;
   /** Server id of a host, or null when it is none of the ensemble. */
   serverOf(host: string): number | null;
-  onEvent(event: WireEvent): void;
+  /**
+   * @param size bytes of the packet that is sent; 0 of other events
+   * @param behind bytes that were written with it and follow it
+   */
+  onEvent(event: WireEvent, size: number, behind: number): void;
 }
 
 interface Direction {
@@ -100,7 +104,7 @@ export class WireTap implements StreamTap {
     }
     direction.arrived += bytes.length;
     while (direction.onTheWay.length > 0 && direction.onTheWay[0]!.end <= direction.arrived) {
-      this.#options.onEvent({ ...direction.onTheWay.shift()!.event, stage: 'received' });
+      this.#options.onEvent({ ...direction.onTheWay.shift()!.event, stage: 'received' }, 0, 0);
     }
   }
 
@@ -108,7 +112,7 @@ export class WireTap implements StreamTap {
     const open = this.#connections.get(connection);
     if (open === undefined) return;
     this.#connections.delete(connection);
-    this.#options.onEvent({ kind: 'closed', stage: 'received', connection, from: open.from, to: open.to });
+    this.#options.onEvent({ kind: 'closed', stage: 'received', connection, from: open.from, to: open.to }, 0, 0);
   }
 
   #learner(connection: number, from: number, to: number): Direction {
@@ -154,12 +158,12 @@ export class WireTap implements StreamTap {
           const event = read(reader, base);
           if (event === null) return false;
           direction.onTheWay.push({ event, end: direction.written - behind });
-          this.#options.onEvent(event);
+          this.#options.onEvent(event, end - start, behind);
           return true;
         });
         if (fault === null) return;
         isGarbage = true;
-        this.#options.onEvent({ ...base, kind: 'garbage', why: fault });
+        this.#options.onEvent({ ...base, kind: 'garbage', why: fault }, 0, 0);
       },
     };
     return direction;

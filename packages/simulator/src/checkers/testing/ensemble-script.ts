@@ -79,6 +79,7 @@ export class EnsembleScript {
     for (const server of [1, 2, 3, 4]) {
       this.logs.set(server, []);
       this.checker.onStarted(server);
+      this.recover(server);
     }
   }
 
@@ -323,8 +324,8 @@ export class EnsembleScript {
       if (this.#connections.has(`${other}-${server}`)) this.disconnect(other, server);
     }
     this.logs.set(server, [...kept]);
-    this.recover(server);
     this.checker.onStarted(server);
+    this.recover(server);
   }
 
   recover(server: number, changes: { acceptedEpoch?: number; currentEpoch?: number } = {}): void {

@@ -25,6 +25,12 @@ export class DiskJudge implements DiskObserver {
     this.#disk = disk;
   }
 
+  /** Another process begins: what of the writes of the last one is there, its recovery finds. */
+  onStarted(): void {
+    this.#lastWritten.clear();
+    this.#renamed = [];
+  }
+
   onWritten(path: string, position: number, bytes: Uint8Array): void {
     if (!this.#isLog(path)) return;
     readLogEntries(bytes, position === 0 ? LOG_HEADER_BYTES : 0, ({ zxid, payload }) => {

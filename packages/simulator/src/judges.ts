@@ -122,7 +122,9 @@ export class Judges {
     this.#world.watch({
       onChange: (server, what) => {
         if (what === 'starts') {
-          server.disk.observer = this.#disks.get(server) ?? null;
+          const disk = this.#disks.get(server);
+          disk?.onStarted();
+          server.disk.observer = disk ?? null;
           live.onStarted(server.serverId);
         } else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
       },

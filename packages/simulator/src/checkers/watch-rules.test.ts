@@ -168,6 +168,16 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual(['W1']);
   });
 
+  it('need not tell what happens after its program took it off', () => {
+    const { script, watch } = persistent(true);
+    script.history.unwatch(watch);
+    script.set('c1', '/a', 'x', 1);
+    script.read('c2', 'get', '/a');
+    script.nowMs += 60_000;
+    script.sync('c1');
+    expect(script.broken).toEqual([]);
+  });
+
   it('W2: tells a change twice', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.set('c1', '/a', 'x', 1);

@@ -194,6 +194,7 @@ export class WatchRules {
     const { history } = this.#log;
     const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
     const since = told[told.length - 1]?.order ?? operation.endOrder ?? 0;
+    const until = operation.unwatchedOrder ?? Number.POSITIVE_INFINITY;
     for (const { connected, passed } of this.#log.byClient.get(operation.client) ?? []) {
       // Another connection has a gap of its own, which may still be on its way to the program.
       if (connected.connection !== operation.connection) continue;
@@ -201,6 +202,7 @@ export class WatchRules {
         (entry) =>
           entry.kind === 'reply' &&
           entry.order > since &&
+          entry.order < until &&
           entry.order < (operation.unwatchedOrder ?? Number.POSITIVE_INFINITY) &&
           entry.zxid >= change.zxid &&
           entry.atMs < endMs - this.#graceMs,

@@ -61,6 +61,8 @@ export class Election {
   #standing: Standing | null = null;
   /** `logicalclock`: in memory only; the first round is 1. */
   #round = 0;
+  /** The latest round that this server has voted in: a decision by the claims of others may be about an earlier one. */
+  #roundMax = 0;
   /** What this server stands for in this round; NO_VOTE when it is no candidate. */
   #ownVote: Vote = NO_VOTE;
   /** While looking, what it proposes; it only ever gets better within a round. Afterwards, the vote that won. */
@@ -121,7 +123,7 @@ export class Election {
     this.#state = ServerState.looking;
     this.#tally.clear();
     this.#supporters.clear();
-    this.#beginRound(this.#round + 1);
+    this.#beginRound(Math.max(this.#round, this.#roundMax) + 1);
     this.#broadcast();
     this.#count();
   }
@@ -302,6 +304,7 @@ export class Election {
 
   #beginRound(round: number): void {
     this.#round = round;
+    this.#roundMax = Math.max(this.#roundMax, round);
     this.#ownVote = this.#makeOwnVote();
     this.#vote = this.#ownVote;
     this.#settleAtMs = NEVER;

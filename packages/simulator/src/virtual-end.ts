@@ -118,8 +118,14 @@ export class VirtualEnd {
   /** Takes a copy. */
   write(bytes: Uint8Array): void {
     if (this.#isClosed || this.#isEnding || bytes.length === 0) return;
-    const { random, tap } = this.#network;
+    const { tap, valve } = this.#network;
     tap?.onBytes(this.connection, this.host, 'sent', bytes);
+    const admitted = valve === null ? bytes.length : valve.admit(this.connection, this.host, bytes.length);
+    if (admitted > 0) this.#setOut(admitted < bytes.length ? bytes.subarray(0, admitted) : bytes);
+  }
+
+  #setOut(bytes: Uint8Array): void {
+    const { random } = this.#network;
     const { splitChance, mergeChance, dribbleChance = 0 } = this.#network.qualityOf(this.host, this.peerHost);
     this.#untakenBytes += bytes.length;
     if (this.queuedBytes > 0) this.#owesDrain = true;

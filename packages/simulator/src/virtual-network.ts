@@ -44,6 +44,12 @@ export interface StreamTap {
   onClose(connection: number): void;
 }
 
+/** Decides how much of what is written sets out; what does not is lost, and its writer hears nothing of it. */
+export interface StreamValve {
+  /** Asked after the tap has been told that `from` has written so many bytes. @returns how many of them set out */
+  admit(connection: number, from: string, size: number): number;
+}
+
 /**
  * A network of named hosts with streams of bytes between them, first in, first out, until they break.
  *
@@ -73,6 +79,8 @@ export class VirtualNetwork {
   #nextConnection = 1;
   /** null: nobody listens to the streams. */
   tap: StreamTap | null = null;
+  /** null: everything sets out. Whoever loses a part of a stream breaks the stream before he lets more of it pass. */
+  valve: StreamValve | null = null;
 
   constructor(timeline: Timeline, random: SeededRandom, quality: LinkQuality = DEFAULT_LINK) {
     this.timeline = timeline;

@@ -16,6 +16,8 @@ export type { DiskQuality } from './server-process.ts';
 
 export const DEFAULT_DISK: DiskQuality = { effectMinMs: 0.05, effectMaxMs: 0.5 };
 
+type Survivors = Parameters<MemoryDisk['crash']>[0];
+
 export interface VirtualServerOptions {
   readonly host: string;
   /** Where clients connect. Default 2181. */
@@ -171,8 +173,11 @@ export class VirtualServer {
     this.#process.stop();
   }
 
-  /** The process ends without a word: kill -9, or with `losesPower` the whole machine. */
-  crash(options: { readonly losesPower?: boolean } = {}): void {
+  /**
+   * The process ends without a word: kill -9, or with `losesPower` the whole machine, whose disk keeps what was synced
+   * and of the rest the `survivors`, by default what chance decides.
+   */
+  crash(options: { readonly losesPower?: boolean; readonly survivors?: Survivors | undefined } = {}): void {
     const losesPower = options.losesPower === true;
     // Without a process there still is a page cache to lose.
     if (losesPower ? !this.#hasPower : this.#process === null) return;
@@ -180,7 +185,7 @@ export class VirtualServer {
     this.#parts.onChange(this, losesPower ? 'loses its power' : 'is killed');
     this.#endProcess();
     if (losesPower) {
-      this.#disk.crash(this.#drawSurvivors());
+      this.#disk.crash(options.survivors ?? this.#drawSurvivors());
       this.#hasPower = false;
       network.dropHost(this.host);
     } else {
@@ -234,7 +239,7 @@ export class VirtualServer {
   /* ----------------------------------------------------------------------------------------------------------------- */
 
   /** What a power cut leaves of the writes that were not synced: nothing, all, the first of them, or any of them. */
-  #drawSurvivors(): Parameters<MemoryDisk['crash']>[0] {
+  #drawSurvivors(): Survivors {
     const { random } = this.#parts;
     switch (random.between(0, 3)) {
       case 0:

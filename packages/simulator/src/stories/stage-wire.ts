@@ -1,0 +1,159 @@
+/**
+ * Sees each packet between the servers of a stage at the moment at which it is sent or arrives, and can cut a way in
+ * front of a packet or behind it, to the byte.
+ */
+import { counterOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
+import { type WireEvent, WireTap } from '../checkers/wire.ts';
+import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from '../virtual-ensemble.ts';
+import type { StreamTap, StreamValve, VirtualNetwork } from '../virtual-network.ts';
+import type { VirtualServer } from '../virtual-server.ts';
+
+/** Which packet is meant; what is left out may be anything. */
+export interface PacketMatch {
+  readonly from?: VirtualServer | undefined;
+  readonly to?: VirtualServer | undefined;
+  /** Default `sent`. */
+  readonly stage?: 'sent' | 'received' | undefined;
+  readonly type?: PacketType | undefined;
+  readonly is?: ((packet: LeaderPacket | LearnerPacket) => boolean) | undefined;
+}
+
+/** Where a way is cut: in front of the packet, behind it, or so many bytes behind it (inside a snapshot). */
+export type CutPlace = 'before' | 'after' | number;
+
+interface Watch {
+  readonly match: PacketMatch;
+  readonly onSeen: (event: WireEvent) => void;
+}
+
+interface Cut {
+  readonly from: number;
+  readonly to: number;
+  readonly match: PacketMatch;
+  readonly place: CutPlace;
+  readonly onCut: () => void;
+}
+
+export class StageWire implements StreamTap, StreamValve {
+  readonly #network: VirtualNetwork;
+  /** Of the judges, who see everything first. */
+  readonly #others: StreamTap | null;
+  readonly #eyes: WireTap;
+  #watches: Watch[] = [];
+  #cuts: Cut[] = [];
+  /** Directions between servers that let nothing pass, and streams on which something was lost. */
+  readonly #closed: Set<string> = new Set();
+  readonly #holed: Set<number> = new Set();
+  readonly #serverOf: (host: string) => number | null;
+  /** Ids of the servers at the ends of the streams between servers. */
+  readonly #ends: Map<number, readonly [number, number]> = new Map();
+  /** Cuts that have begun, by their streams. */
+  readonly #running: Map<number, { readonly cut: Cut; left: number }> = new Map();
+  /** Bytes of the write that is looked at. */
+  #writeBytes = 0;
+
+  constructor(network: VirtualNetwork, ensemble: VirtualEnsemble) {
+    this.#network = network;
+    this.#others = network.tap;
+    this.#serverOf = (host) => ensemble.server(host)?.serverId ?? null;
+    this.#eyes = new WireTap({
+      portKind: (_host, port) => (port === QUORUM_PORT ? 'quorum' : port === ELECTION_PORT ? 'election' : null),
+      serverOf: this.#serverOf,
+      onEvent: (event, size, behind) => this.#onEvent(event, size, behind),
+    });
+    network.tap = this;
+    network.valve = this;
+  }
+
+  /** Told once, in the middle of the event that sends or takes the packet. */
+  onPacket(match: PacketMatch, onSeen: (event: WireEvent) => void): void {
+    this.#watches.push({ match, onSeen });
+  }
+
+  /** Cuts the way from one server to another at the first packet that matches; see `Stage.cut`. */
+  cut(from: VirtualServer, to: VirtualServer, match: PacketMatch, place: CutPlace, onCut: () => void): void {
+    this.#cuts.push({ from: from.serverId, to: to.serverId, match: { ...match, from, to }, place, onCut });
+  }
+
+  /** All ways are open again. Streams that have lost something break. */
+  heal(): void {
+    this.#cuts = [];
+    this.#closed.clear();
+    this.#running.clear();
+    for (const end of this.#network.openEnds) if (this.#holed.has(end.connection)) end.breakStream();
+    this.#holed.clear();
+  }
+
+  /* --------------------------------------------------------------------------------------------- the network ---- */
+
+  onOpen(connection: number, dialler: string, host: string, port: number): void {
+    this.#others?.onOpen(connection, dialler, host, port);
+    this.#eyes.onOpen(connection, dialler, host, port);
+    const from = this.#serverOf(dialler);
+    const to = this.#serverOf(host);
+    if (from !== null && to !== null) this.#ends.set(connection, [from, to]);
+  }
+
+  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void {
+    this.#others?.onBytes(connection, from, stage, bytes);
+    this.#writeBytes = bytes.length;
+    this.#eyes.onBytes(connection, from, stage, bytes);
+  }
+
+  onClose(connection: number): void {
+    this.#others?.onClose(connection);
+    this.#eyes.onClose(connection);
+    this.#ends.delete(connection);
+  }
+
+  admit(connection: number, from: string, size: number): number {
+    const ends = this.#ends.get(connection);
+    if (ends === undefined) return size;
+    const source = this.#serverOf(from);
+    const way = `${source}>${source === ends[0] ? ends[1] : ends[0]}`;
+    let passing = this.#closed.has(way) ? 0 : size;
+    const running = this.#running.get(connection);
+    if (running !== undefined && running.cut.from === source) {
+      passing = Math.min(passing, running.left);
+      running.left -= passing;
+      if (running.left === 0) {
+        this.#running.delete(connection);
+        this.#closed.add(way);
+        running.cut.onCut();
+      }
+    }
+    if (passing < size) this.#holed.add(connection);
+    return passing;
+  }
+
+  #onEvent(event: WireEvent, size: number, behind: number): void {
+    const seen = this.#watches.filter(({ match }) => matches(match, event));
+    if (seen.length > 0) {
+      this.#watches = this.#watches.filter((watch) => !seen.includes(watch));
+      for (const { onSeen } of seen) onSeen(event);
+    }
+    const cut = this.#cuts.find(({ match }) => matches(match, event));
+    if (cut === undefined) return;
+    this.#cuts = this.#cuts.filter((other) => other !== cut);
+    // `admit` of this very write is asked next.
+    const start = this.#writeBytes - behind - size;
+    const passing = cut.place === 'before' ? 0 : size + (cut.place === 'after' ? 0 : cut.place);
+    this.#running.set(event.connection, { cut, left: Math.max(0, start + passing) });
+  }
+}
+
+function matches({ from, to, stage = 'sent', type, is }: PacketMatch, event: WireEvent): boolean {
+  if (event.kind !== 'leader-packet' && event.kind !== 'learner-packet') return false;
+  return (
+    event.stage === stage &&
+    (from === undefined || event.from === from.serverId) &&
+    (to === undefined || event.to === to.serverId) &&
+    (type === undefined || event.packet.type === type) &&
+    (is === undefined || is(event.packet))
+  );
+}
+
+/** ACK of NEWLEADER: its zxid names the epoch and no txn. */
+export function isNewLeaderAck(packet: LeaderPacket | LearnerPacket): boolean {
+  return packet.type === PacketType.ack && counterOf(packet.zxid as Zxid) === 0;
+}

@@ -1,0 +1,376 @@
+/**
+ * Where stories are played: a virtual world with an ensemble, whose judges watch from the first event to the last.
+ *
+ *     play(shape, story) ─► the story crashes, cuts, waits, looks ─► everything is healed ─► all are equal again,
+ *                                                                    a write goes through, no promise was broken
+ *
+ * A story is written with `await`: what it awaits on the stage is settled in the middle of the simulated time, and the
+ * story goes on before anything else happens. After `await stage.packet(…)` of a packet that was sent the sender has
+ * done nothing more; of one that has arrived, the receiver has changed its state and told nobody yet; after
+ * `await stage.disk(…)` likewise.
+ */
+import type { Client, ConnectOptions } from '@meerkat/client';
+import type { DiskObserver, DiskOperation } from '@meerkat/core';
+import { JuteReader, OpCode, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import type { FoundState } from '../checkers/live-checker.ts';
+import type { WireEvent } from '../checkers/wire.ts';
+import { readLogs, readServerDisk } from '../disk-reader.ts';
+import { History } from '../history.ts';
+import { Judges } from '../judges.ts';
+import { TraceTail } from '../trace-tail.ts';
+import type { EnsembleShape, VirtualEnsemble } from '../virtual-ensemble.ts';
+import type { LinkQuality } from '../virtual-network.ts';
+import type { VirtualServer } from '../virtual-server.ts';
+import { VirtualWorld } from '../virtual-world.ts';
+import { type CutPlace, type PacketMatch, StageWire } from './stage-wire.ts';
+
+export { type CutPlace, isNewLeaderAck, type PacketMatch } from './stage-wire.ts';
+
+export interface StageShape extends EnsembleShape {
+  /** Each is a run of its own; what chance decides must not matter to a story. Default 1, 2, 3. */
+  readonly seeds?: readonly number[] | undefined;
+  readonly link?: LinkQuality | undefined;
+  /** Servers whose disks may fail: they are free to end by themselves. */
+  readonly mayFail?: readonly number[] | undefined;
+}
+
+/**
+ * Plays a story once for each seed.
+ *
+ * @throws Error with seed, violations and the end of the trace
+ */
+export async function play(shape: StageShape, story: (stage: Stage) => Promise<void>): Promise<void> {
+  for (const seed of shape.seeds ?? [1, 2, 3]) {
+    const stage = new Stage(shape, seed);
+    try {
+      await stage.world.run(async () => {
+        await story(stage);
+        await stage.end();
+      }, STORY_MAX_MS);
+      stage.judge();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const violations = stage.judges.violations.map(
+        ({ invariant, message, atMs }) => `${atMs} ${invariant} ${message}`,
+      );
+      const told = [`seed ${seed}: ${reason}`, ...violations, ...stage.tail.lines].join('\n');
+      throw new Error(told, { cause: error });
+    }
+  }
+}
+
+export class Stage {
+  readonly world: VirtualWorld;
+  readonly ensemble: VirtualEnsemble;
+  readonly judges: Judges;
+  readonly tail: TraceTail = new TraceTail(TAIL_LINES);
+  readonly #wire: StageWire;
+  readonly #clients: Map<string, Client> = new Map();
+  readonly #diskWatches: DiskWatch[] = [];
+  #nextName = 1;
+
+  constructor(shape: StageShape, seed: number) {
+    const world = new VirtualWorld({ seed, link: shape.link, onLine: (line) => this.tail.add(line) });
+    this.world = world;
+    this.ensemble = world.addEnsemble(shape);
+    const history = new History(() => world.nowMs);
+    const mayFail = shape.mayFail ?? [];
+    this.judges = new Judges(world, this.ensemble, history, ({ serverId }) => mayFail.includes(serverId));
+    this.#wire = new StageWire(world.network, this.ensemble);
+    world.watch({
+      onChange: (server, what) => {
+        // The judges have put their own observer there at this moment.
+        if (what === 'starts') server.disk.observer = new DiskEar(server, server.disk.observer, this.#diskWatches);
+      },
+    });
+  }
+
+  /** Server n is the one of index n − 1. */
+  get servers(): readonly VirtualServer[] {
+    return this.ensemble.servers;
+  }
+
+  /** The server with this id. */
+  zk(serverId: number): VirtualServer {
+    const server = this.servers[serverId - 1];
+    if (server === undefined) throw new Error(`there is no server ${serverId}`);
+    return server;
+  }
+
+  /* -------------------------------------------------------------------------------------------- beginning, waiting ---- */
+
+  /** Starts servers, by default all, and waits until they serve together. @returns their leader */
+  async start(...servers: VirtualServer[]): Promise<VirtualServer> {
+    const starting = servers.length === 0 ? this.servers : servers;
+    for (const server of starting) server.start();
+    await this.whole(...starting);
+    return this.leader();
+  }
+
+  /** Waits until these servers, by default those that run, serve in one epoch and have what their leader has. */
+  async whole(...servers: VirtualServer[]): Promise<void> {
+    const all = servers.length === 0 ? this.servers.filter(({ isRunning }) => isRunning) : servers;
+    await this.until(`${all.map(({ host }) => host).join(', ')} serve together`, () => {
+      const { leader } = this.ensemble;
+      const lastZxid = leader?.core?.view.lastZxid;
+      return (
+        leader !== null &&
+        all.every((server) => isServingIn(server, leader.epoch) && server.core?.view.lastZxid === lastZxid)
+      );
+    });
+  }
+
+  /** Waits until somebody leads, of the servers named if any are: whoever is of an old epoch is not meant. */
+  async leader(...among: VirtualServer[]): Promise<VirtualServer> {
+    let leader: VirtualServer | null = null;
+    await this.until('somebody leads', () => {
+      ({ leader } = this.ensemble);
+      return leader !== null && (among.length === 0 || among.includes(leader));
+    });
+    return leader!;
+  }
+
+  /** @throws Error when it does not hold within `limitMs` virtual milliseconds */
+  async until(what: string, holds: () => boolean, limitMs = 20_000): Promise<void> {
+    if (!(await this.world.until(holds, limitMs, 1))) throw new Error(`not within ${limitMs} ms: ${what}`);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.world.sleep(ms);
+  }
+
+  /** The next packet that matches; see the top of the file for the moment. */
+  packet(match: PacketMatch): Promise<WireEvent> {
+    return new Promise((resolve) => {
+      this.#wire.onPacket(match, (event) => {
+        resolve(event);
+        this.world.timeline.touch();
+      });
+    });
+  }
+
+  /** The next effect of this kind on a server's disk, on a path that contains this text, has taken place. */
+  disk(server: VirtualServer, operation: DiskEffect, path = ''): Promise<void> {
+    return new Promise((resolve) => {
+      this.#diskWatches.push({
+        server,
+        operation,
+        path,
+        onDone: () => {
+          resolve();
+          this.world.timeline.touch();
+        },
+      });
+    });
+  }
+
+  /* ----------------------------------------------------------------------------------------------- what goes wrong ---- */
+
+  /**
+   * From the first packet on that matches, that one included unless `place` says otherwise, nothing that `from` sends to
+   * `to` arrives, on any connection, until `heal`. What was sent before still does. Neither of the two is told.
+   *
+   * @returns resolves when the cut is made, at the moment of sending
+   */
+  cut(
+    from: VirtualServer,
+    to: VirtualServer,
+    match: Omit<PacketMatch, 'from' | 'to' | 'stage'>,
+    place: CutPlace = 'before',
+  ): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wire.cut(from, to, match, place, () => {
+        resolve();
+        this.world.timeline.touch();
+      });
+    });
+  }
+
+  /** Nobody of the group reaches any other server, nor is reached; the clients reach all. */
+  isolate(...group: VirtualServer[]): void {
+    const others = this.servers.filter((server) => !group.includes(server));
+    this.world.network.partition(group.map(hostOf), others.map(hostOf));
+  }
+
+  /** Breaks the connections between two servers, or of one server to all others. They may connect again at once. */
+  breakLinks(a: VirtualServer, b?: VirtualServer): void {
+    const hosts = this.servers.map(hostOf);
+    for (const end of this.world.network.openEnds) {
+      if (end.host === a.host && hosts.includes(end.peerHost) && (b === undefined || end.peerHost === b.host)) {
+        end.breakStream();
+      }
+    }
+  }
+
+  /** All ways are open again; streams that have lost something break. Servers and disks stay as they are. */
+  heal(): void {
+    this.world.network.heal();
+    this.#wire.heal();
+  }
+
+  /** kill -9: what was written stays. */
+  kill(...servers: VirtualServer[]): void {
+    for (const server of servers) server.crash();
+  }
+
+  /** The power fails: only what was synced stays. */
+  cutPower(...servers: VirtualServer[]): void {
+    for (const server of servers) server.crash({ losesPower: true, survivors: 'nothing' });
+  }
+
+  /* ------------------------------------------------------------------------------------------------------- clients ---- */
+
+  /** A client of this server alone, the same one each time, with a session that outlives every fault of a story. */
+  async at(server: VirtualServer): Promise<Client> {
+    const known = this.#clients.get(server.host);
+    if (known !== undefined) return known;
+    const client = await this.connect(`client-of-${server.host}`, { servers: `${server.host}:${server.port}` });
+    this.#clients.set(server.host, client);
+    return client;
+  }
+
+  /** A client with a host of its own. Default: of all servers, with a session of a minute. */
+  connect(host: string, options: Partial<ConnectOptions> = {}): Promise<Client> {
+    return this.world.connect(host, {
+      servers: this.ensemble.connectString,
+      sessionTimeoutMs: 60_000,
+      backOff: { minMs: 20, maxMs: 100 },
+      ...options,
+    });
+  }
+
+  /** Creates znodes over this server, one after the other. @returns their paths */
+  async write(server: VirtualServer, count = 1): Promise<readonly string[]> {
+    const client = await this.at(server);
+    const paths: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const path = `/n${this.#nextName++}`;
+      await client.create(path, path);
+      paths.push(path);
+    }
+    return paths;
+  }
+
+  /** Asks this server for a znode, and does not wait for what comes of it. */
+  async begin(server: VirtualServer, path: string): Promise<void> {
+    const client = await this.at(server);
+    client.create(path).catch(() => {});
+  }
+
+  /** What a server answers from its own tree, without asking anybody. */
+  async has(server: VirtualServer, path: string): Promise<boolean> {
+    return (await (await this.at(server)).exists(path)) !== null;
+  }
+
+  /* ---------------------------------------------------------------------------------------------- what is on disks ---- */
+
+  /** Epochs, and the history behind the newest snapshot. */
+  found(server: VirtualServer): FoundState {
+    return readServerDisk(server.disk, server.options.logDirectory);
+  }
+
+  /** Every txn of a server's log files, behind a snapshot or not. */
+  logOf(server: VirtualServer): readonly TxnEntry[] {
+    const reader = new JuteReader(undefined, 0x10000000);
+    return readLogs(server.disk, server.options.logDirectory).flatMap(({ payload }) => {
+      reader.reset(payload, 0, payload.length);
+      return readTxnEntry(reader) ?? [];
+    });
+  }
+
+  /** Whether a server's log has the creation of a znode. */
+  hasLogged(server: VirtualServer, path: string): boolean {
+    return this.logOf(server).some(({ txn }) => txn.type === OpCode.create && txn.path === path);
+  }
+
+  /* ----------------------------------------------------------------------------------------------------------- end ---- */
+
+  /** Heals everything, and demands what `play` promises. */
+  async end(): Promise<void> {
+    this.heal();
+    for (const server of this.servers) {
+      server.healDisk();
+      server.resume();
+      server.start();
+    }
+    const leader = await this.leader();
+    await this.until('all servers serve together', () => this.ensemble.isWhole);
+    await this.write(leader);
+    for (const client of this.#clients.values()) await client.close();
+    await this.until('all servers have the same', () => this.ensemble.isWhole);
+    this.judges.judgeServers();
+  }
+
+  /** @throws Error when a promise was broken */
+  judge(): void {
+    this.judges.judgeHistory();
+    if (this.judges.violations.length > 0) throw new Error('promises were broken');
+  }
+}
+
+export type DiskEffect = Extract<DiskOperation, 'write' | 'sync' | 'rename' | 'syncDirectory'>;
+
+interface DiskWatch {
+  readonly server: VirtualServer;
+  readonly operation: DiskEffect;
+  readonly path: string;
+  readonly onDone: () => void;
+}
+
+/** Hears of what takes place on a server's disk, behind the judges. */
+class DiskEar implements DiskObserver {
+  readonly #server: VirtualServer;
+  readonly #judge: DiskObserver | null;
+  readonly #watches: DiskWatch[];
+
+  constructor(server: VirtualServer, judge: DiskObserver | null, watches: DiskWatch[]) {
+    this.#server = server;
+    this.#judge = judge;
+    this.#watches = watches;
+  }
+
+  onWritten(path: string, position: number, bytes: Uint8Array): void {
+    this.#judge?.onWritten(path, position, bytes);
+    this.#hear('write', path);
+  }
+
+  onSynced(path: string): void {
+    this.#judge?.onSynced(path);
+    this.#hear('sync', path);
+  }
+
+  onRenamed(source: string, target: string): void {
+    this.#judge?.onRenamed(source, target);
+    this.#hear('rename', target);
+  }
+
+  onDirectorySynced(path: string): void {
+    this.#judge?.onDirectorySynced(path);
+    this.#hear('syncDirectory', path);
+  }
+
+  onFailed(operation: DiskOperation, path: string): void {
+    this.#judge?.onFailed(operation, path);
+  }
+
+  #hear(operation: DiskEffect, path: string): void {
+    const watches = this.#watches;
+    for (let i = watches.length - 1; i >= 0; i--) {
+      const watch = watches[i]!;
+      if (watch.server !== this.#server || watch.operation !== operation || !path.includes(watch.path)) continue;
+      watches.splice(i, 1);
+      watch.onDone();
+    }
+  }
+}
+
+const STORY_MAX_MS = 300_000;
+const TAIL_LINES = 60;
+
+function hostOf({ host }: VirtualServer): string {
+  return host;
+}
+
+function isServingIn(server: VirtualServer, epoch: number): boolean {
+  return server.isServing && !server.isPaused && server.epoch === epoch;
+}

@@ -31,6 +31,12 @@ export class DiskJudge implements DiskObserver {
     this.#renamed = [];
   }
 
+  onWiped(): void {
+    this.#lastLogged = 0;
+    this.#installing = null;
+    this.#truncateTo = null;
+  }
+
   onWritten(path: string, position: number, bytes: Uint8Array): void {
     if (!this.#isLog(path)) return;
     readLogEntries(bytes, position === 0 ? LOG_HEADER_BYTES : 0, ({ zxid, payload }) => {

@@ -126,6 +126,9 @@ export class Judges {
           disk?.onStarted();
           server.disk.observer = disk ?? null;
           live.onStarted(server.serverId);
+        } else if (what === 'gets an empty disk') {
+          this.#disks.get(server)?.onWiped();
+          live.onWiped(server.serverId);
         } else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
       },
       onTrace: (server, event) => {

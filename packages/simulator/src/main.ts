@@ -208,6 +208,9 @@ const PROGRESS_EVERY_MS = 5000;
 const TAIL_LINES_SHOWN = 60;
 const VIOLATIONS_SHOWN = 5;
 
+/** Whoever reads along has heard enough. */
+process.stdout.on('error', () => process.exit(1));
+
 async function main(): Promise<number> {
   let campaign: Campaign | null;
   try {

@@ -162,3 +162,30 @@ describe('a process that ends', () => {
     }
   });
 });
+
+describe('after a sync that failed', () => {
+  it('what the next process finds and takes for durable is durable, although a sync alone would not make it so', () => {
+    const disk = new MemoryDisk();
+    const host = new StorageHost(disk, SMALL).recover().startAppending();
+    const dice = new Dice(11);
+    const history: AppendedTxn[] = [];
+    const appendSome = (): void => {
+      for (let i = 0; i < 5; i++) history.push(host.appendRandom(dice));
+      host.storage.flush();
+      while (disk.deliver());
+    };
+    appendSome();
+    const { durable } = host;
+    disk.failNext({ operation: 'sync', code: 'EIO' });
+    appendSome();
+    expect(host.failure?.message).toContain('EIO');
+    expect(host.durable, 'what the sync was for is not acknowledged').toBe(durable);
+    disk.kill();
+
+    const next = new StorageHost(disk, SMALL).recover();
+    const found = next.durable;
+    expect(found, 'the kernel still shows what was written').toBeGreaterThan(durable);
+    disk.crash('nothing');
+    expectRecovered(new StorageHost(disk, SMALL).recover(), history, found, 'after the power cut');
+  });
+});

@@ -99,7 +99,7 @@ export class LogTruncation {
     this.#isReached = base === zxid;
     const reader = new TxnLogReader(
       { disk, trace: SILENT },
-      { logDirectory, files, after: base, isEnsemble: true },
+      { logDirectory, files, after: base, isEnsemble: true, rewriteEntryBytesMax: null },
       {
         onTxn: () => {
           const { entryZxid, entryPosition, entryFile } = reader;

@@ -240,7 +240,13 @@ export class Recovery {
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
     const reader = new TxnLogReader(
       { disk, trace },
-      { logDirectory, files: logs.slice(Math.max(first, 0)), after: zxid, isEnsemble: ensemble !== null },
+      {
+        logDirectory,
+        files: logs.slice(Math.max(first, 0)),
+        after: zxid,
+        isEnsemble: ensemble !== null,
+        rewriteEntryBytesMax: this.#context.isHeld ? null : 2 * this.#options.frameBytesMax,
+      },
       {
         onTxn: (payload) => {
           if (ensemble !== null) this.#tail.add(reader.entryZxid, payload);

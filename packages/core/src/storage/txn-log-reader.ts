@@ -31,6 +31,7 @@ import {
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
 } from './log-format.ts';
+import { rewriteLogEnd } from './log-rewrite.ts';
 import { LogTailCollector, lengthWithoutZeros } from './log-tail.ts';
 import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
@@ -42,6 +43,11 @@ export interface TxnLogReaderOptions {
   readonly after: Zxid;
   /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
   readonly isEnsemble: boolean;
+  /**
+   * The longest entry that there is, when the process that wrote the log has ended, however it did: the end of the log
+   * is written once more (`log-rewrite.ts`). null when it was this one.
+   */
+  readonly rewriteEntryBytesMax: number | null;
 }
 
 export interface TxnLogReaderEvents {
@@ -337,7 +343,7 @@ export class TxnLogReader {
     const hasHeader = position >= LOG_HEADER_BYTES;
     this.#events.onLogFileRead(this.#options.files[this.#fileIndex]!, hasHeader ? position : 0);
     if (judgement.kind === 'end' && hasHeader) {
-      this.#makeDurable(file);
+      this.#makeDurable(file, position);
       return;
     }
     if (judgement.kind === 'torn' && hasHeader && !this.#isLastFile) {
@@ -345,7 +351,7 @@ export class TxnLogReader {
         kind: 'warning',
         message: `${this.#path} at position ${position}: ${judgement.reason}; the next file shows whether a txn is missing`,
       });
-      this.#makeDurable(file);
+      this.#makeDurable(file, position);
       return;
     }
     file.close();
@@ -363,9 +369,26 @@ export class TxnLogReader {
    * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync.
    * The txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
    */
-  #makeDurable(file: DiskFile): void {
+  #makeDurable(file: DiskFile, end: number): void {
+    if (this.#mustRewrite) {
+      file.close();
+      this.#rewrite(end);
+      return;
+    }
     file.sync((error) => {
       file.close();
+      if (error !== null) this.#diskFault(error);
+      else this.#openNext();
+    });
+  }
+
+  get #mustRewrite(): boolean {
+    return this.#isLastFile && this.#options.rewriteEntryBytesMax !== null;
+  }
+
+  #rewrite(end: number): void {
+    const entryBytesMax = this.#options.rewriteEntryBytesMax ?? 0;
+    rewriteLogEnd(this.#ports.disk, this.#path, { end, entryBytesMax }, (error) => {
       if (error !== null) this.#diskFault(error);
       else this.#openNext();
     });
@@ -394,7 +417,8 @@ export class TxnLogReader {
         file.sync((syncError) => {
           file.close();
           if (syncError !== null) return this.#diskFault(syncError);
-          this.#openNext();
+          if (this.#mustRewrite) this.#rewrite(position);
+          else this.#openNext();
         });
       });
     });

@@ -1,0 +1,57 @@
+/** Requests in one word each, for clients that a story plays on the wire. */
+import {
+  CreateMode,
+  type CreateRequest,
+  type DeleteRequest,
+  type MultiOp,
+  type MultiRequest,
+  OPEN_ACL,
+  OpCode,
+  type Request,
+  type SetDataRequest,
+} from '@meerkat/protocol';
+
+export const SYNC: Request = { op: OpCode.sync, path: '/' };
+export const CLOSE: Request = { op: OpCode.closeSession };
+
+export function create(path: string, flags: CreateMode = CreateMode.persistent, data = ''): CreateRequest {
+  return { op: OpCode.create2, path, data: bytesOf(data), acl: OPEN_ACL, flags, ttl: -1 };
+}
+
+export function set(path: string, data: string, version = -1): SetDataRequest {
+  return { op: OpCode.setData, path, data: bytesOf(data), version };
+}
+
+export function remove(path: string, version = -1): DeleteRequest {
+  return { op: OpCode.delete, path, version };
+}
+
+export function check(path: string, version: number): MultiOp {
+  return { op: OpCode.check, path, version };
+}
+
+export function multi(...ops: MultiOp[]): MultiRequest {
+  return { op: OpCode.multi, ops };
+}
+
+export function get(path: string, watch = false): Request {
+  return { op: OpCode.getData, path, watch };
+}
+
+export function exists(path: string, watch = false): Request {
+  return { op: OpCode.exists, path, watch };
+}
+
+export function children(path: string, watch = false): Request {
+  return { op: OpCode.getChildren2, path, watch };
+}
+
+/** The data in the reply to a getData, as text. */
+export function dataIn(body: Uint8Array): string {
+  const length = new DataView(body.buffer, body.byteOffset).getInt32(0);
+  return new TextDecoder().decode(body.subarray(4, 4 + Math.max(0, length)));
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

@@ -1,0 +1,92 @@
+import { ErrorCode, PacketType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { check, create, multi, set } from './requests.ts';
+import { play } from './stage.ts';
+import { WireClient } from './wire-client.ts';
+
+describe('a session that moves', () => {
+  test('710, 2886, 907: is where its client came last, also when an earlier server asks about it late', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const [a, b] = stage.servers.filter((server) => server !== leader);
+      const { world } = stage;
+      const first = new WireClient(world, 'app', a!);
+      await first.whenAnswered();
+      await first.ask(1, create('/x'));
+      first.destroy();
+      await stage.whole();
+      // B takes the client and asks about its session. The question is held up; the client does not wait for it.
+      world.network.block(b!.host, leader.host);
+      const asked = stage.packet({ from: b!, to: leader, type: PacketType.revalidate });
+      const second = new WireClient(world, 'app', b!, { session: first.session });
+      await asked;
+      second.destroy();
+      const third = new WireClient(world, 'app', leader, { session: first.session });
+      await third.whenAnswered();
+      expect(third.hasSession).toBe(true);
+      expect((await third.ask(1, multi(check('/x', 0), set('/x', 'at the leader')))).error).toBe(ErrorCode.ok);
+      world.network.unblock(b!.host, leader.host);
+      await stage.packet({ from: b!, to: leader, stage: 'received', type: PacketType.revalidate });
+      await stage.sleep(50);
+      // The leader cannot know which of the two the client is at now: it may send it away, once. It never answers
+      // SESSIONMOVED again and again, and wherever the client comes next its session is.
+      for (const [round, server] of [leader, b!, a!, leader].entries()) {
+        const next = new WireClient(world, 'app', server, { session: first.session });
+        await next.whenAnswered();
+        expect(next.hasSession).toBe(true);
+        const reply = await next.ask(1, multi(check('/x', 1 + 2 * round), set('/x', 'a'), set('/x', 'b')));
+        expect(reply.error).toBe(ErrorCode.ok);
+        await stage.whole();
+      }
+    }));
+
+  test('484, 907: a write that is still on its way over its old server is not applied behind those over the new one', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const [a, b] = stage.servers.filter((server) => server !== leader);
+      const { world } = stage;
+      const first = new WireClient(world, 'app', a!);
+      await first.whenAnswered();
+      await first.ask(1, create('/x'));
+      await stage.whole();
+      // The request waits between A and the leader when the client goes to B.
+      world.network.block(a!.host, leader.host);
+      const sent = stage.packet({ from: a!, to: leader, type: PacketType.request });
+      first.send(2, set('/x', 'old'));
+      await sent;
+      const second = new WireClient(world, 'app', b!, { session: first.session });
+      await second.whenAnswered();
+      expect((await second.ask(1, set('/x', 'new'))).error).toBe(ErrorCode.ok);
+      world.network.unblock(a!.host, leader.host);
+      // What A still asks for it is refused, and A sends its client away rather than to say so.
+      await first.whenClosed();
+      expect(first.replyTo(2)).toBeNull();
+      const client = await stage.at(leader);
+      const { data, stat } = await client.get('/x', { read: 'linearizable' });
+      expect([new TextDecoder().decode(data), stat.version]).toEqual(['new', 1]);
+      expect((await second.ask(2, multi(check('/x', 1), set('/x', 'newer')))).error).toBe(ErrorCode.ok);
+    }));
+
+  test('2886: is not ended, nor taken from its client, when its client comes twice to one server', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const follower = stage.servers.find((server) => server !== leader)!;
+      const { world } = stage;
+      let client = new WireClient(world, 'app', follower);
+      await client.whenAnswered();
+      const { session } = client;
+      await client.ask(1, create('/x'));
+      // Each connection opens before the one before has its answer.
+      const slow = { delayMinMs: 20, delayMaxMs: 60, splitChance: 0, mergeChance: 0 };
+      world.network.slowDown(follower.host, leader.host, slow);
+      for (let i = 0; i < 4; i++) {
+        client = new WireClient(world, 'app', follower, { session });
+        await stage.sleep(5);
+      }
+      await client.whenAnswered();
+      expect(client.hasSession).toBe(true);
+      for (let xid = 1; xid <= 5; xid++) {
+        expect((await client.ask(xid, multi(check('/x', xid - 1), set('/x', 'y')))).error).toBe(ErrorCode.ok);
+      }
+    }));
+});

@@ -214,7 +214,13 @@ export class Nemesis {
       this.#rotten.add(server);
       this.#hurt.add(server);
     }
-    this.#later(fault, () => this.#revive(server));
+    this.#later(fault, () => this.#replaceRotten(server));
+  }
+
+  /** As long as it refuses to start with what it has; an operator would look again and again. */
+  #replaceRotten(server: VirtualServer): void {
+    this.#revive(server);
+    if (this.#rotten.has(server)) this.#later({ durationMs: 250 }, () => this.#replaceRotten(server));
   }
 
   #skew(host: string, fault: Fault, random: SeededRandom): void {

@@ -23,6 +23,25 @@ const FAULTS: readonly FaultKind[] = [
   'skew',
 ];
 
+describe('a simulated ensemble', () => {
+  test('is the same for the same seed, faults and checkers included', async () => {
+    const options = { servers: 3, observers: 1, minutes: 0.2, seed: 31, faults: FAULTS };
+    const first = await simulate(options);
+    const again = await simulate(options);
+    expect(again.traceHash).toBe(first.traceHash);
+    expect(again.stats).toEqual(first.stats);
+    expect(first.stats.epochs).toBeGreaterThan(0);
+  });
+
+  test('works in a quiet world: one leader, everything answered, all trees equal', async () => {
+    const { violations, stats } = await simulate({ seed: 1, servers: 3, observers: 1, minutes: 0.2, faults: [] });
+    expect(violations).toEqual([]);
+    expect(stats.epochs).toBe(1);
+    expect(stats.succeeded).toBeGreaterThan(50);
+    expect(stats.recoveredMs).not.toBeNull();
+  });
+});
+
 describe('a simulation', () => {
   test('is the same for the same seed, faults included, and another one for another', async () => {
     const options = { servers: 1, minutes: 0.3, faults: FAULTS };

@@ -145,17 +145,6 @@ export class LiveChecker {
     this.#broadcast.onLogChanged(ghost);
   }
 
-  /** A server has been given an empty disk, while the others hold everything that was committed. */
-  onWiped(server: number): void {
-    const ghost = this.#cluster.server(server);
-    ghost.log.replace(0, [], []);
-    ghost.truncated.clear();
-    ghost.acceptedEpoch = 0;
-    ghost.currentEpoch = 0;
-    ghost.checkedCommitted = 0;
-    ghost.toldCommitted = 0;
-  }
-
   /** An effect on the disk has failed. */
   onDiskFailed(server: number): void {
     this.#cluster.server(server).hasDiskFailed = true;

@@ -120,6 +120,28 @@ describe('a virtual world', () => {
     });
   });
 
+  test('a watch that begins while another one on the same znode ends hears of changes', async () => {
+    const world = new VirtualWorld({ seed: 6 });
+    world.startServer({ host: 'zk' });
+    await world.run(async () => {
+      const client = await world.connect('app', { servers: 'zk', sessionTimeoutMs: 6000 });
+      await client.create('/a');
+      for (const recursive of [false, true]) {
+        const first = client.watch('/a', { recursive });
+        await first.ready;
+        const second = client.watch('/a', { recursive });
+        await first.close();
+        await second.ready;
+        await client.set('/a', 'new');
+        const events = second[Symbol.asyncIterator]();
+        expect((await events.next()).value).toMatchObject({ type: 'changed', path: '/a' });
+        await second.close();
+        expect(await client.checkWatches('/a', recursive ? 'recursive' : 'persistent')).toBe(false);
+      }
+      await client.close();
+    });
+  });
+
   test('a write whose connection breaks on the way is in doubt, and says so', async () => {
     const world = new VirtualWorld({ seed: 5 });
     world.startServer({ host: 'zk' });

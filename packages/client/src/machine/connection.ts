@@ -89,10 +89,12 @@ export class Connection {
     try {
       frameBytes = this.#outbox.write(xid, sent, this.#requestBytesMax);
     } catch (error) {
+      this.#takeBack(call);
       this.#reject(call, 'malformed-request', error instanceof Error ? error.message : String(error));
       return;
     }
     if (frameBytes > this.#requestBytesMax) {
+      this.#takeBack(call);
       const detail = `the request takes ${frameBytes} bytes, servers take ${this.#requestBytesMax}`;
       this.#reject(call, 'request-too-large', detail);
       return;
@@ -137,6 +139,13 @@ export class Connection {
     for (const request of requests) {
       if (request === removal) this.send(new Call(request, readNothing, done, done, null, false));
       else this.#outbox.write(SpecialXid.setWatches, request);
+    }
+  }
+
+  /** It was about to be sent, and does not leave. */
+  #takeBack({ request, listener }: Call): void {
+    if (request.op === OpCode.addWatch && listener !== null) {
+      this.#watches.onAddWatchAnswered(request.path, request.mode);
     }
   }
 
@@ -212,6 +221,8 @@ export class Connection {
     }
     this.#timing.onProven(call.sentAtMs);
     if (call.listener !== null) {
+      const { request } = call;
+      if (request.op === OpCode.addWatch) this.#watches.onAddWatchAnswered(request.path, request.mode);
       if (call.isSettled) this.#onUnwantedWatch(call.request, code);
       else this.#watches.onReply(call.request, code, call.listener);
     }

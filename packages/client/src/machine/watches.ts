@@ -81,10 +81,23 @@ export class Watches {
   /** An addWatch is about to be sent. @returns the mode to send: a recursive watch is never replaced by a plain one */
   onAddWatchSent(path: string, mode: number): number {
     const entry = this.#entryOf(path);
-    if (mode === AddWatchMode.persistentRecursive) entry.isRecursiveSent = true;
-    else entry.isPersistentSent = true;
+    if (mode === AddWatchMode.persistentRecursive) {
+      entry.isRecursiveSent = true;
+      entry.recursiveAsked++;
+    } else {
+      entry.isPersistentSent = true;
+      entry.persistentAsked++;
+    }
     const isReplaced = this.keepsModes !== true && (entry.isRecursiveSent || entry.recursive.size > 0);
     return isReplaced ? AddWatchMode.persistentRecursive : mode;
+  }
+
+  /** The reply to an addWatch has come, whatever it says and whoever still wants to know. */
+  onAddWatchAnswered(path: string, mode: number): void {
+    const entry = this.#entries.get(path);
+    if (entry === undefined) return;
+    if (mode === AddWatchMode.persistentRecursive) entry.recursiveAsked--;
+    else entry.persistentAsked--;
   }
 
   /** The reply to a request with a watch: the server holds the watch now, if the reply is one that leaves it behind. */
@@ -123,12 +136,15 @@ export class Watches {
     return (this.#entries.get(path)?.[kind].size ?? 0) > 0;
   }
 
-  /** @returns true when this was the last listener of its kind on that path, so that the server's watch can go */
+  /**
+   * @returns true when this was the last listener of its kind on that path, so that the server's watch can go; false
+   *   while an addWatch for another one is on its way, which a removal behind it would undo
+   */
   remove(kind: WatchKind, path: string, listener: WatchListener): boolean {
     const entry = this.#entries.get(path);
     if (entry === undefined || !entry[kind].delete(listener)) return false;
     if (kind === 'recursive') this.#recursiveCount--;
-    const isLast = entry[kind].size === 0;
+    const isLast = entry[kind].size === 0 && entry.askedOf(kind) === 0;
     if (isLast && kind === 'recursive') entry.isRecursiveSent = false;
     if (isLast && kind === 'persistent') entry.isPersistentSent = false;
     this.#dropIfEmpty(path, entry);
@@ -159,6 +175,8 @@ export class Watches {
     const entry = this.#entries.get(path);
     // Without the recursive watch nothing has changed for the server: the entry is recursive still.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
+    // Nor may the whole entry go while an addWatch of the other mode is on its way.
+    if (entry !== undefined && entry.persistentAsked + entry.recursiveAsked > 0) return [];
     const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType: WatcherType.any }];
     if (entry !== undefined) requests.push(...this.#setWatches([[path, entry]], lastZxid));
     return requests;
@@ -199,6 +217,8 @@ export class Watches {
     for (const [path, entry] of this.#entries) {
       entry.isPersistentSent = false;
       entry.isRecursiveSent = false;
+      entry.persistentAsked = 0;
+      entry.recursiveAsked = 0;
       entry.childrenZxid = null;
       this.#dropIfEmpty(path, entry);
     }
@@ -284,8 +304,16 @@ class Entry {
   /** An addWatch of that mode has left on this connection; its reply may not have come yet. */
   isPersistentSent = false;
   isRecursiveSent = false;
+  /** How many of them have no reply yet. */
+  persistentAsked = 0;
+  recursiveAsked = 0;
   /** zxid of the last 'children' that was told, to tell it once. */
   childrenZxid: bigint | null = null;
+
+  askedOf(kind: WatchKind): number {
+    if (kind === 'persistent') return this.persistentAsked;
+    return kind === 'recursive' ? this.recursiveAsked : 0;
+  }
 
   /** A persistent or recursive watch stands here, or will in a moment. */
   get hasLasting(): boolean {

@@ -73,7 +73,9 @@ export class WriteRules {
   #sourceOf(entry: TxnEntry, sent: readonly Sent[]): Sent | null {
     const meaning = sent.filter(({ operation }) => operation !== null && isMeant(operation.request, entry.txn));
     const told = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
-    return told ?? meaning.find(({ operation }) => !this.#effects.has(operation!)) ?? meaning[0] ?? null;
+    // What was answered under another zxid is accounted for.
+    const open = meaning.filter(({ operation }) => operation!.zxid === null);
+    return told ?? open.find(({ operation }) => !this.#effects.has(operation!)) ?? open[0] ?? meaning[0] ?? null;
   }
 
   #checkOutcome(operation: Operation): void {

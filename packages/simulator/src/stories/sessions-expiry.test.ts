@@ -1,0 +1,98 @@
+import { CreateMode, ErrorCode, OpCode, PacketType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { create } from './requests.ts';
+import { play } from './stage.ts';
+import { WireClient } from './wire-client.ts';
+
+/** Sessions of two ticks: they end before any server gives up another one. */
+const SHORT = { timeoutMs: 200 };
+
+describe('a session that expires', () => {
+  test('1208, 1496: gets no ephemeral any more from the moment at which its end is decided', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const follower = stage.servers.find((server) => server !== leader)!;
+      const client = new WireClient(stage.world, 'app', follower, SHORT);
+      await client.whenAnswered();
+      const { sessionId } = client.session;
+      // The leader hears nothing of the session, and a create waits on the way to it.
+      stage.world.network.block(follower.host, leader.host);
+      const ended = stage.packet({
+        from: leader,
+        type: PacketType.proposal,
+        is: (packet) => packet.type === PacketType.proposal && packet.entry.txn.type === OpCode.closeSession,
+      });
+      client.send(1, create('/orphan', CreateMode.ephemeral));
+      client.ping();
+      await ended;
+      // Now both arrive: what says that the session lives, and what wants an ephemeral for it.
+      stage.world.network.unblock(follower.host, leader.host);
+      await client.whenClosed();
+      expect(client.replyTo(1)?.error ?? ErrorCode.sessionExpired).toBe(ErrorCode.sessionExpired);
+      await stage.whole();
+      for (const server of stage.servers) expect(await stage.has(server, '/orphan')).toBe(false);
+      const again = new WireClient(stage.world, 'app', follower, { session: client.session });
+      await again.whenAnswered();
+      expect(again.hasSession).toBe(false);
+      expect(stage.logOf(leader).filter(({ txn }) => txn.type === OpCode.closeSession)).toMatchObject([
+        { header: { sessionId } },
+      ]);
+    }));
+
+  test('1208: takes along the ephemerals that are proposed and not committed when it ends', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const { network } = stage.world;
+      const others = stage.servers.filter((server) => server !== leader);
+      const client = new WireClient(stage.world, 'app', leader, SHORT);
+      await client.whenAnswered();
+      await client.ask(1, create('/mine'));
+      // Nothing is acknowledged until the session is over.
+      for (const { host } of others) network.block(host, leader.host);
+      client.send(2, create('/mine/early', CreateMode.ephemeral));
+      client.send(3, create('/mine/late', CreateMode.ephemeralSequential));
+      await stage.packet({
+        from: leader,
+        type: PacketType.proposal,
+        is: (packet) => packet.type === PacketType.proposal && packet.entry.txn.type === OpCode.closeSession,
+      });
+      for (const { host } of others) network.unblock(host, leader.host);
+      await client.whenClosed();
+      await stage.whole();
+      const txns = stage.logOf(leader).map(({ txn }) => txn);
+      expect(txns.find(({ type }) => type === OpCode.closeSession)).toEqual({
+        type: OpCode.closeSession,
+        paths: ['/mine/early', '/mine/late0000000001'],
+      });
+      for (const server of stage.servers) {
+        const { children, stat } = await (await stage.at(server)).children('/mine');
+        expect([children, stat.cversion]).toEqual([[], 4]);
+      }
+    }));
+
+  test('1496: is not brought back by a touch, nor by its client, between its end being decided and being committed', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const [follower, other] = stage.servers.filter((server) => server !== leader);
+      const { network } = stage.world;
+      const client = new WireClient(stage.world, 'app', follower!, SHORT);
+      await client.whenAnswered();
+      await client.ask(1, create('/mine', CreateMode.ephemeral));
+      network.block('app', follower!.host);
+      await stage.packet({
+        from: leader,
+        type: PacketType.proposal,
+        is: (packet) => packet.type === PacketType.proposal && packet.entry.txn.type === OpCode.closeSession,
+      });
+      // The leader has closed it, and nobody else knows it yet: PROPOSALs are on their way.
+      const back = [follower!, other!, leader].map(
+        (server) => new WireClient(stage.world, 'app-elsewhere', server, { session: client.session }),
+      );
+      for (const connection of back) {
+        await connection.whenAnswered();
+        expect(connection.hasSession).toBe(false);
+      }
+      await stage.whole();
+      for (const server of stage.servers) expect(await stage.has(server, '/mine')).toBe(false);
+    }));
+});

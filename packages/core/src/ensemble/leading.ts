@@ -49,8 +49,6 @@ export class Leading implements Role, LeaderEffects {
   readonly #leader: Leader;
   readonly #links = new Map<LinkId, LearnerLink>();
   readonly #database: Database;
-  /** Links that the leader waits for, to send more of its history. */
-  readonly #awaitingRoom = new Set<LinkId>();
   /** Syncs of learners that wait, in the order of their tickets. */
   readonly #syncs: Fifo<{ readonly ticket: number; readonly link: LinkId }> = new Fifo();
   /** Sessions that go on at an observer, once it has been told of what was proposed before. */
@@ -171,7 +169,6 @@ export class Leading implements Role, LeaderEffects {
       },
       onLinkClosed: (reason) => {
         if (!this.#links.delete(id) || this.#isOver) return;
-        this.#awaitingRoom.delete(id);
         this.#leader.onLearnerClosed(id, reason);
       },
     });
@@ -304,12 +301,7 @@ export class Leading implements Role, LeaderEffects {
     this.#host.trace.emit({ kind: 'learner-synchronized', serverId, zxid });
   }
 
-  awaitRoom(id: LinkId): void {
-    this.#awaitingRoom.add(id);
-    if (this.#links.get(id)?.hasRoom === true) this.#host.defer(() => this.#onRoom(id));
-  }
-
   #onRoom(id: LinkId): void {
-    if (!this.#isOver && this.#links.has(id) && this.#awaitingRoom.delete(id)) this.#leader.onLearnerRoom(id);
+    if (!this.#isOver && this.#links.has(id)) this.#leader.onLearnerRoom(id);
   }
 }

@@ -49,10 +49,16 @@ export class StageWire implements StreamTap, StreamValve {
   readonly #ends: Map<number, readonly [number, number]> = new Map();
   /** Cuts that have begun, by their streams. */
   readonly #running: Map<number, { readonly cut: Cut; left: number }> = new Map();
+  /** The last txn that was sent over each connection. */
+  readonly #lastTxns: Map<number, number> = new Map();
   /** Bytes of the write that is looked at. */
   #writeBytes = 0;
 
-  constructor(network: VirtualNetwork, ensemble: VirtualEnsemble) {
+  readonly #onLine: (line: string) => void;
+
+  /** @param onLine hears of each packet, but of pings */
+  constructor(network: VirtualNetwork, ensemble: VirtualEnsemble, onLine: (line: string) => void) {
+    this.#onLine = onLine;
     this.#network = network;
     this.#others = network.tap;
     this.#serverOf = (host) => ensemble.server(host)?.serverId ?? null;
@@ -63,6 +69,11 @@ export class StageWire implements StreamTap, StreamValve {
     });
     network.tap = this;
     network.valve = this;
+  }
+
+  /** The last txn that was sent over the connection of a packet, in a snapshot or by itself, up to now; 0 for none. */
+  lastTxnOver(connection: number): number {
+    return this.#lastTxns.get(connection) ?? 0;
   }
 
   /** Told once, in the middle of the event that sends or takes the packet. */
@@ -127,6 +138,13 @@ export class StageWire implements StreamTap, StreamValve {
   }
 
   #onEvent(event: WireEvent, size: number, behind: number): void {
+    const line = describe(event);
+    if (line !== null) this.#onLine(`${this.#network.timeline.nowMs.toFixed(3)} ${line}`);
+    if (event.kind === 'leader-packet' && event.stage === 'sent') {
+      const { packet } = event;
+      if (packet.type === PacketType.snap) this.#lastTxns.set(event.connection, packet.zxid);
+      else if ('entry' in packet) this.#lastTxns.set(event.connection, packet.entry.header.zxid);
+    }
     const seen = this.#watches.filter(({ match }) => matches(match, event));
     if (seen.length > 0) {
       this.#watches = this.#watches.filter((watch) => !seen.includes(watch));
@@ -152,6 +170,21 @@ function matches({ from, to, stage = 'sent', type, is }: PacketMatch, event: Wir
     (is === undefined || is(event.packet))
   );
 }
+
+/** `zk3 → zk1 commit 0x100000004`, with two arrows when it has arrived. @returns null for what happens all the time */
+function describe(event: WireEvent): string | null {
+  if (event.kind !== 'leader-packet' && event.kind !== 'learner-packet') return null;
+  const { packet } = event;
+  if (packet.type === PacketType.ping) return null;
+  const name = PACKET_NAMES.get(packet.type ?? -1) ?? 'packet';
+  const zxid = 'zxid' in packet ? ` 0x${packet.zxid.toString(16)}` : '';
+  const txn = 'entry' in packet ? ` 0x${packet.entry.header.zxid.toString(16)}` : '';
+  return `zk${event.from} ${event.stage === 'sent' ? '→' : '→→'} zk${event.to} ${name}${zxid}${txn}`;
+}
+
+const PACKET_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(PacketType).map(([name, type]) => [type, name]),
+);
 
 /** ACK of NEWLEADER: its zxid names the epoch and no txn. */
 export function isNewLeaderAck(packet: LeaderPacket | LearnerPacket): boolean {

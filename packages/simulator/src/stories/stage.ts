@@ -11,7 +11,7 @@
  */
 import type { Client, ConnectOptions } from '@meerkat/client';
 import type { DiskObserver, DiskOperation } from '@meerkat/core';
-import { JuteReader, OpCode, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { JuteReader, OpCode, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { FoundState } from '../checkers/live-checker.ts';
 import type { WireEvent } from '../checkers/wire.ts';
 import { readLogs, readServerDisk } from '../disk-reader.ts';
@@ -70,13 +70,13 @@ export class Stage {
   #nextName = 1;
 
   constructor(shape: StageShape, seed: number) {
-    const world = new VirtualWorld({ seed, link: shape.link, onLine: (line) => this.tail.add(line) });
+    const world = new VirtualWorld({ seed, link: shape.link, onLine: (line) => this.#keep(line) });
     this.world = world;
     this.ensemble = world.addEnsemble(shape);
     const history = new History(() => world.nowMs);
     const mayFail = shape.mayFail ?? [];
     this.judges = new Judges(world, this.ensemble, history, ({ serverId }) => mayFail.includes(serverId));
-    this.#wire = new StageWire(world.network, this.ensemble);
+    this.#wire = new StageWire(world.network, this.ensemble, (line) => this.tail.add(line));
     world.watch({
       onChange: (server, what) => {
         // The judges have put their own observer there at this moment.
@@ -147,6 +147,11 @@ export class Stage {
         this.world.timeline.touch();
       });
     });
+  }
+
+  /** The last txn that was sent over this packet's connection so far, by itself or in a snapshot; 0 for none. */
+  sentBefore({ connection }: WireEvent): number {
+    return this.#wire.lastTxnOver(connection);
   }
 
   /** The next effect of this kind on a server's disk, on a path that contains this text, has taken place. */
@@ -251,6 +256,17 @@ export class Stage {
     return paths;
   }
 
+  /** A leader logs a znode that nobody else ever hears of. From then on nothing that it sends reaches another server. */
+  async logAlone(leader: VirtualServer, path: string): Promise<void> {
+    await this.at(leader);
+    for (const server of this.servers) {
+      if (server !== leader) void this.cut(leader, server, { type: PacketType.proposal });
+    }
+    await this.begin(leader, path);
+    do await this.disk(leader, 'sync', 'log.');
+    while (!this.hasLogged(leader, path));
+  }
+
   /** Asks this server for a znode, and does not wait for what comes of it. */
   async begin(server: VirtualServer, path: string): Promise<void> {
     const client = await this.at(server);
@@ -269,6 +285,12 @@ export class Stage {
     return readServerDisk(server.disk, server.options.logDirectory);
   }
 
+  /** Where the history on a server's disk ends. */
+  lastZxid(server: VirtualServer): number {
+    const { base, txns } = this.found(server);
+    return txns.at(-1)?.zxid ?? base;
+  }
+
   /** Every txn of a server's log files, behind a snapshot or not. */
   logOf(server: VirtualServer): readonly TxnEntry[] {
     const reader = new JuteReader(undefined, 0x10000000);
@@ -280,7 +302,7 @@ export class Stage {
 
   /** Whether a server's log has the creation of a znode. */
   hasLogged(server: VirtualServer, path: string): boolean {
-    return this.logOf(server).some(({ txn }) => txn.type === OpCode.create && txn.path === path);
+    return this.logOf(server).some(({ txn }) => txn.type === OpCode.create2 && txn.path === path);
   }
 
   /* ----------------------------------------------------------------------------------------------------------- end ---- */
@@ -299,6 +321,11 @@ export class Stage {
     for (const client of this.#clients.values()) await client.close();
     await this.until('all servers have the same', () => this.ensemble.isWhole);
     this.judges.judgeServers();
+  }
+
+  /** Clients that knock again and again at a server without a leader would be all there is to read. */
+  #keep(line: string): void {
+    if (!line.includes(' connection-')) this.tail.add(line);
   }
 
   /** @throws Error when a promise was broken */
@@ -364,8 +391,8 @@ class DiskEar implements DiskObserver {
   }
 }
 
-const STORY_MAX_MS = 300_000;
-const TAIL_LINES = 60;
+const STORY_MAX_MS = 60_000;
+const TAIL_LINES = 100;
 
 function hostOf({ host }: VirtualServer): string {
   return host;

@@ -52,6 +52,15 @@ export function dataIn(body: Uint8Array): string {
   return new TextDecoder().decode(body.subarray(4, 4 + Math.max(0, length)));
 }
 
+/** Of a multi that has failed: the error of each of its parts. */
+export function multiErrorsIn(body: Uint8Array): readonly number[] {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  const errors: number[] = [];
+  // (int −1, boolean false, int error, int error)*, and a header that says that it is the last.
+  for (let at = 0; view.getInt8(at + 4) === 0; at += 13) errors.push(view.getInt32(at + 9));
+  return errors;
+}
+
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }

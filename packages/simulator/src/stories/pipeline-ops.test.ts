@@ -1,0 +1,132 @@
+import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import type { VirtualServer } from '../virtual-server.ts';
+import { CLOSE, check, children, create, exists, get, multi, remove, SYNC, set } from './requests.ts';
+import { play, type Stage } from './stage.ts';
+import { expectSameTrees } from './tree-of.ts';
+import { WireClient } from './wire-client.ts';
+
+/** A leader, a follower and an observer. */
+async function kindsOf(stage: Stage): Promise<readonly VirtualServer[]> {
+  const leader = await stage.start();
+  const follower = stage.ensemble.participants.find((server) => server !== leader)!;
+  return [leader, follower, stage.ensemble.observers[0]!];
+}
+
+/** Every request of a client, so that each of them changes something or fails where it should. */
+function everyRequest(root: string): readonly Request[] {
+  const at = (name: string): string => `${root}/${name}`;
+  const { op: _op, ...plain } = create(at('x'));
+  return [
+    create(root),
+    { ...plain, op: OpCode.create, path: at('a') },
+    { ...plain, op: OpCode.create2, path: at('b'), flags: CreateMode.ephemeralSequential },
+    { ...plain, op: OpCode.createContainer, path: at('c'), flags: CreateMode.container },
+    { ...plain, op: OpCode.createTTL, path: at('d'), flags: CreateMode.persistentWithTtl, ttl: 60_000 },
+    create(at('a')),
+    create(at('no/parent')),
+    set(at('a'), 'data'),
+    set(at('a'), 'data', 7),
+    { op: OpCode.setACL, path: at('a'), acl: OPEN_ACL, version: -1 },
+    { op: OpCode.setACL, path: at('a'), acl: [], version: -1 },
+    multi(check(at('a'), 1), create(at('e')), set(at('e'), 'more'), remove(at('e'))),
+    multi(create(at('f')), check(at('a'), 9)),
+    multi(),
+    remove(at('a'), 5),
+    remove(at('a')),
+    remove(at('a')),
+    { op: OpCode.reconfig, joiningServers: '', leavingServers: '1', newMembers: '', currentConfigId: -1 } as Request,
+    SYNC,
+    get(root),
+    get(at('a')),
+    exists(at('a'), true),
+    children(root),
+    { op: OpCode.getChildren, path: root, watch: false },
+    { op: OpCode.getACL, path: root },
+    { op: OpCode.getAllChildrenNumber, path: root },
+    { op: OpCode.getEphemerals, prefix: root },
+    { op: OpCode.multiRead, ops: [{ op: OpCode.getData, path: root }] },
+    { op: OpCode.addWatch, path: root, mode: 1 },
+    { op: OpCode.checkWatches, path: root, watcherType: 3 },
+    { op: OpCode.removeWatches, path: root, watcherType: 3 },
+    { op: OpCode.whoAmI },
+    CLOSE,
+  ];
+}
+
+describe('requests', () => {
+  test('1851, 1124: of every kind are answered by every kind of server, and alike', () =>
+    play({ servers: 3, observers: 1, core: { extendedTypesEnabled: true } }, async (stage) => {
+      const answers: string[][] = [];
+      for (const [i, server] of (await kindsOf(stage)).entries()) {
+        const client = new WireClient(stage.world, `app-${i}`, server, { timeoutMs: 60_000 });
+        await client.whenAnswered();
+        const requests = everyRequest(`/of-${i}`);
+        for (const [at, request] of requests.entries()) client.send(at + 1, request);
+        await client.reply(requests.length);
+        await client.whenClosed();
+        expect(client.replies.map(({ xid }) => xid)).toEqual(requests.map((_, xid) => xid + 1));
+        answers.push(client.replies.map(({ xid, error, body }) => `${xid} ${error} ${body.length}`));
+      }
+      expect(answers[1]).toEqual(answers[0]);
+      expect(answers[2]).toEqual(answers[0]);
+      await expectSameTrees(stage);
+    }));
+
+  test('1851: that no server knows are refused by every kind of server, which closes the connection', () =>
+    play({ servers: 3, observers: 1, seeds: [1] }, async (stage) => {
+      const known = new Set<number>(Object.values(OpCode));
+      const unknown = [10, 13, 20, 23, 99, 108, 200, 300, -1, -2, -10, 2 ** 31 - 1, -(2 ** 31)];
+      for (const server of await kindsOf(stage)) {
+        for (const op of unknown) {
+          const client = new WireClient(stage.world, 'app', server);
+          await client.whenAnswered();
+          client.send(1, create(`/${server.host}${op}`));
+          client.sendRaw(2, op, (writer) => writer.ustring('/'));
+          client.send(3, get('/'));
+          await client.whenClosed();
+          const errors = client.replies.map(({ xid, error }) => [xid, error]);
+          expect([op, known.has(op), ...errors]).toEqual([
+            op,
+            known.has(op),
+            [1, ErrorCode.ok],
+            [2, ErrorCode.unimplemented],
+          ]);
+        }
+      }
+    }));
+
+  test('2623, 3472: of type 13 outside a multi reach no log, and hold up or overtake no write behind them', () =>
+    play({ servers: 3, observers: 1 }, async (stage) => {
+      for (const [i, server] of (await kindsOf(stage)).entries()) {
+        const client = new WireClient(stage.world, `app-${i}`, server, { timeoutMs: 60_000 });
+        await client.whenAnswered();
+        client.send(1, create(`/x${i}`));
+        client.send(2, set(`/x${i}`, 'one'));
+        client.sendRaw(3, OpCode.check, (writer) => {
+          writer.ustring(`/x${i}`);
+          writer.int(1);
+        });
+        for (let xid = 4; xid < 9; xid++) client.send(xid, set(`/x${i}`, `behind ${xid}`));
+        await client.whenClosed();
+        expect(client.replies.map(({ xid, error }) => [xid, error])).toEqual([
+          [1, ErrorCode.ok],
+          [2, ErrorCode.ok],
+          [3, ErrorCode.unimplemented],
+        ]);
+        // Its session lives on, and a new connection of it begins with nothing left over from the old one.
+        const next = new WireClient(stage.world, `app-${i}`, server, { session: client.session });
+        await next.whenAnswered();
+        expect(next.hasSession).toBe(true);
+        expect((await next.ask(1, set(`/x${i}`, 'two'))).error).toBe(ErrorCode.ok);
+      }
+      await stage.whole();
+      for (const server of stage.servers) {
+        expect(stage.logOf(server).filter(({ txn }) => txn.type === (OpCode.check as number))).toEqual([]);
+      }
+      // Everybody can read every log.
+      stage.kill(...stage.servers);
+      await stage.start();
+      await expectSameTrees(stage);
+    }));
+});

@@ -71,13 +71,12 @@ describe('a server that acknowledges', () => {
       stage.kill(zk1);
       await stage.write(zk3, 40);
       const client = await stage.at(zk3);
-      const snap = stage.packet({ from: zk3, to: zk1, type: PacketType.snap });
+      const announced = stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
       const acknowledged = stage.packet({ from: zk1, is: isNewLeaderAck });
       zk1.start();
-      await snap;
+      await stage.packet({ from: zk1, to: zk3, type: PacketType.ackEpoch });
       const behind = Array.from({ length: 50 }, (_, i) => client.create(`/behind${i}`));
-      const announced = await stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
-      const history = stage.sentBefore(announced);
+      const history = stage.sentBefore(await announced);
       await acknowledged;
       stage.cutPower(zk1);
       expect(stage.lastZxid(zk1)).toBeGreaterThanOrEqual(history);

@@ -1,4 +1,5 @@
 import {
+  Announcement,
   counterOf,
   epochOf,
   type LeaderPacket,
@@ -178,7 +179,7 @@ export class TestLeader {
       serverId: learner,
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       configVersion: makeZxid(0, 0),
-      announces: 0,
+      announces: Announcement.keepsLog,
       ...rest,
     });
   }

@@ -13,7 +13,8 @@ import { type LeaderShape, TestLeader } from './test-leader.ts';
  *     quietly                        of what follows in this block nothing is said
  *     start                          the election is over
  *     connect 2 / disconnect 2       learner 2 opens its connection / closes it
- *     2 FOLLOWERINFO accepted=1      what it says; also OBSERVERINFO; `ours` when it announces that it takes HANDOVER
+ *     2 FOLLOWERINFO accepted=1      what it says; also OBSERVERINFO; `ours` when it announces that it takes HANDOVER,
+ *                                    `apache` when it announces nothing
  *     2 ACKEPOCH (1,5) epoch=1
  *     2 ACK (2,0)
  *     2 PING
@@ -184,7 +185,8 @@ class Player {
 }
 
 function announcesOf(words: readonly string[]): number {
-  return words.includes('ours') ? Announcement.takesHandOver : 0;
+  if (words.includes('apache')) return 0;
+  return Announcement.keepsLog + (words.includes('ours') ? Announcement.takesHandOver : 0);
 }
 
 function optionOf(words: readonly string[], name: string): string | undefined {

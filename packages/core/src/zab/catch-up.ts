@@ -39,7 +39,7 @@ export class CatchUp {
   start(peer: LearnerPeer): CatchUpStep {
     if (this.#needSnapshot.delete(peer.serverId)) return this.#begin(peer, { mode: 'snap' });
     const start = chooseSync(peer.lastZxid, this.#proposals.log, this.#proposals.committed);
-    return start === null ? this.#read(peer, peer.lastZxid) : this.#begin(peer, start);
+    return start === null ? this.#read(peer, peer.lastZxid) : this.#begin(peer, startFor(peer, start));
   }
 
   /** The link has room for the next piece. */
@@ -50,7 +50,7 @@ export class CatchUp {
   /** @param entries from the last one that is not later than what was asked for; none when there is no such history */
   onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): CatchUpStep {
     if (!peer.isStarted) {
-      const start = chooseFromDisk(peer.lastZxid, entries);
+      const start = startFor(peer, chooseFromDisk(peer.lastZxid, entries));
       this.#tellStart(peer, start);
       if (start.mode === 'snap') return 'under way';
     }
@@ -112,6 +112,11 @@ export class CatchUp {
     this.#effects.send(peer.link, { type: PacketType.commit, zxid });
     peer.sent = zxid;
   }
+}
+
+/** A learner that may not cut its log to what it is told is sent a snapshot instead. */
+function startFor(peer: LearnerPeer, start: SyncStart): SyncStart {
+  return start.mode === 'trunc' && !peer.keepsLog ? { mode: 'snap' } : start;
 }
 
 /** Why the connection of a learner that came upon a gap is closed. */

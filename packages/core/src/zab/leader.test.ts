@@ -12,7 +12,8 @@ import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { formatPair, type LeaderShape, TestLeader } from '../testing/test-leader.ts';
 
-const OURS = { announces: Announcement.takesHandOver };
+const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
+const APACHE = { announces: 0 };
 const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
 const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
 
@@ -392,6 +393,12 @@ describe('catching up', () => {
     expect(saidTo(test, 2)[1]).toBe('SNAP');
   });
 
+  test('a server of Apache is sent a snapshot where TRUNC would do: what it cut might come back (ZOOKEEPER-1549)', () => {
+    const test = broadcasting([1], { history: '(1,1)..(1,5)' });
+    test.join(2, '(1,9)', APACHE);
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+  });
+
   test('a gap in the log means a snapshot (ZOOKEEPER-2846)', () => {
     const test = broadcasting([1], { memory: 1 });
     test.punch('(1,3)');
@@ -444,6 +451,22 @@ describe('catching up', () => {
     expect(saidTo(test, 2).filter((text) => text.startsWith('PROPOSAL'))).toHaveLength(256);
     test.room(2);
     expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
+  });
+
+  test('what a server of Apache has of this epoch counts once it acknowledges it anew, behind a snapshot (4646)', () => {
+    const test = broadcasting([1, 2], FIVE);
+    test.propose(1);
+    test.disk();
+    test.ack(1, '(2,1)');
+    test.disconnect(2);
+    test.take();
+    test.connect(2);
+    test.info(2, 2, APACHE);
+    test.ackEpoch(2, '(2,1)', -1);
+    expect(test.said()).toEqual(['→ 2 LEADERINFO (2,0)', '→ 2 SNAP', '→ 2 PROPOSAL (2,1)', '→ 2 NEWLEADER (2,0)']);
+    test.ack(2, '(2,0)');
+    test.ack(2, '(2,1)');
+    expect(test.said()).toContain('committed (2,1)');
   });
 
   test('a txn of this epoch that is not committed yet is not truncated: it counts, and the learner waits for it', () => {

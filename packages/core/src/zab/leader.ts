@@ -307,7 +307,7 @@ export class Leader implements Broadcast {
     peer.expectNothing();
     peer.lastZxid = lastZxid;
     if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) this.#epochAckers.add(peer.serverId);
-    if (isOfThisEpoch) {
+    if (isOfThisEpoch && peer.keepsLog) {
       // It lost its connection in the middle of this epoch. Its log holds what it says, acknowledged or not.
       peer.acked = lastZxid;
       if (peer.isVoter) this.#proposals.acknowledge(peer.serverId, lastZxid);
@@ -316,7 +316,7 @@ export class Leader implements Broadcast {
       this.#maybeFinishEpoch();
     } else {
       this.#maybeStartSync(peer);
-      if (isOfThisEpoch) this.#advance();
+      if (isOfThisEpoch && peer.keepsLog) this.#advance();
     }
   }
 
@@ -334,7 +334,7 @@ export class Leader implements Broadcast {
   #maybeStartSync(peer: LearnerPeer): void {
     if (peer.state !== PeerState.waiting) return;
     const isOutstanding = this.#proposals.isOutstandingOrCommitted(peer.lastZxid) && peer.lastZxid > this.#committed;
-    if (isOutstanding) return;
+    if (isOutstanding && peer.keepsLog) return;
     peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.start(peer));
   }

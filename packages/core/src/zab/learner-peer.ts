@@ -40,6 +40,8 @@ export class LearnerPeer {
   /** It follows, and is a voter: what it acknowledges counts. */
   isVoter = false;
   takesHandOver = false;
+  /** It announced that its log is what it says, see `Announcement.keepsLog`. */
+  keepsLog = false;
 
   /** Last zxid in its log, from ACKEPOCH. */
   lastZxid: Zxid = ZXID_NONE;
@@ -73,6 +75,7 @@ export class LearnerPeer {
     this.isObserver = info.type === PacketType.observerInfo;
     this.isVoter = isInElectorate && !this.isObserver;
     this.takesHandOver = (info.announces & Announcement.takesHandOver) !== 0;
+    this.keepsLog = (info.announces & Announcement.keepsLog) !== 0;
   }
 
   /** Something is expected of it, and something else every so many milliseconds. */

@@ -57,10 +57,10 @@ describe('discovery', () => {
     const follower = make({ acceptedEpoch: 4 });
     follower.learner.onConnected();
     const info = { zxid: z(4, 0), serverId: 2, protocolVersion: 0x10000, configVersion: ZXID_ZERO };
-    expect(follower.takeSent()).toEqual([{ type: PacketType.followerInfo, ...info, announces: 2 }]);
+    expect(follower.takeSent()).toEqual([{ type: PacketType.followerInfo, ...info, announces: 6 }]);
     const observer = make({ acceptedEpoch: 4, kind: 'observer' });
     observer.learner.onConnected();
-    expect(observer.takeSent()).toEqual([{ type: PacketType.observerInfo, ...info, announces: 0 }]);
+    expect(observer.takeSent()).toEqual([{ type: PacketType.observerInfo, ...info, announces: 4 }]);
   });
 
   test('ACKEPOCH of a later epoch leaves when acceptedEpoch is durable', () => {

@@ -127,7 +127,7 @@ export class Learner {
       serverId,
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       configVersion,
-      announces: kind === 'follower' ? Announcement.takesHandOver : 0,
+      announces: Announcement.keepsLog + (kind === 'follower' ? Announcement.takesHandOver : 0),
     });
   }
 

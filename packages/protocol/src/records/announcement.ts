@@ -15,6 +15,12 @@ export const Announcement = {
   settlesEarly: 1,
   /** Understands HANDOVER. */
   takesHandOver: 2,
+  /**
+   * A learner whose log is what it says: durable up to the zxid that it names, and cut durably and exactly by TRUNC. An
+   * Apache server's may end in txns that were never synced, and what it was told to cut may come back from a snapshot
+   * (ZOOKEEPER-4646, 1549).
+   */
+  keepsLog: 4,
 } as const;
 export type Announcement = (typeof Announcement)[keyof typeof Announcement];
 

@@ -9,7 +9,7 @@
  * done nothing more; of one that has arrived, the receiver has changed its state and told nobody yet; after
  * `await stage.disk(…)` likewise.
  */
-import type { Client, ConnectOptions } from '@meerkat/client';
+import { type Client, ConnectionLossError, type ConnectOptions, NodeExistsError } from '@meerkat/client';
 import type { DiskObserver, DiskOperation } from '@meerkat/core';
 import { JuteReader, OpCode, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { FoundState } from '../checkers/live-checker.ts';
@@ -17,6 +17,7 @@ import type { WireEvent } from '../checkers/wire.ts';
 import { readLogs, readServerDisk } from '../disk-reader.ts';
 import { History } from '../history.ts';
 import { Judges } from '../judges.ts';
+import { GRAIN_MS } from '../timeline.ts';
 import { TraceTail } from '../trace-tail.ts';
 import type { EnsembleShape, VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { LinkQuality } from '../virtual-network.ts';
@@ -131,8 +132,8 @@ export class Stage {
   }
 
   /** @throws Error when it does not hold within `limitMs` virtual milliseconds */
-  async until(what: string, holds: () => boolean, limitMs = 20_000): Promise<void> {
-    if (!(await this.world.until(holds, limitMs, 1))) throw new Error(`not within ${limitMs} ms: ${what}`);
+  async until(what: string, holds: () => boolean, limitMs = 20_000, everyMs = 1): Promise<void> {
+    if (!(await this.world.until(holds, limitMs, everyMs))) throw new Error(`not within ${limitMs} ms: ${what}`);
   }
 
   sleep(ms: number): Promise<void> {
@@ -167,6 +168,12 @@ export class Stage {
         },
       });
     });
+  }
+
+  /** The next effect of any kind on a server's disk, reading included, has taken place. */
+  async effect(server: VirtualServer): Promise<void> {
+    const before = effectsOf(server);
+    await this.until(`${server.host} does something with its disk`, () => effectsOf(server) > before, 1000, GRAIN_MS);
   }
 
   /* ----------------------------------------------------------------------------------------------- what goes wrong ---- */
@@ -244,13 +251,13 @@ export class Stage {
     });
   }
 
-  /** Creates znodes over this server, one after the other. @returns their paths */
+  /** Creates znodes over this server, one after the other, again when the connection is lost. @returns their paths */
   async write(server: VirtualServer, count = 1): Promise<readonly string[]> {
     const client = await this.at(server);
     const paths: string[] = [];
     for (let i = 0; i < count; i++) {
       const path = `/n${this.#nextName++}`;
-      await client.create(path, path);
+      while (!(await isThere(client, path)));
       paths.push(path);
     }
     return paths;
@@ -393,6 +400,24 @@ class DiskEar implements DiskObserver {
 
 const STORY_MAX_MS = 60_000;
 const TAIL_LINES = 100;
+
+/** @returns false when the connection was lost */
+async function isThere(client: Client, path: string): Promise<boolean> {
+  try {
+    await client.create(path, path);
+    return true;
+  } catch (error) {
+    if (error instanceof NodeExistsError) return true;
+    if (error instanceof ConnectionLossError) return false;
+    throw error;
+  }
+}
+
+function effectsOf({ disk }: VirtualServer): number {
+  let sum = 0;
+  for (const count of disk.counts.values()) sum += count;
+  return sum;
+}
 
 function hostOf({ host }: VirtualServer): string {
   return host;

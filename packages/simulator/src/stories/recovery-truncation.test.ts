@@ -1,0 +1,177 @@
+/** Rows of the catalogue in which something that was never committed came back, or something committed was cut away. */
+import { PacketType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import type { VirtualServer } from '../virtual-server.ts';
+import { play, type Stage } from './stage.ts';
+
+/** Server 3 leads, logs `/alone` by itself and is cut off; the others go on. @returns who leads them */
+async function loseLeader(stage: Stage, writesMeanwhile: number): Promise<VirtualServer> {
+  const zk3 = stage.zk(3);
+  await stage.logAlone(zk3, '/alone');
+  stage.isolate(zk3);
+  const next = await stage.leader(stage.zk(1), stage.zk(2));
+  await stage.write(next, writesMeanwhile);
+  return next;
+}
+
+async function expectForgotten(stage: Stage, server: VirtualServer, path: string): Promise<void> {
+  expect(stage.hasLogged(server, path)).toBe(false);
+  expect(await stage.has(server, path)).toBe(false);
+}
+
+describe('a txn that only an old leader has logged', () => {
+  test('2845: does not come back, neither while the process lives on nor when it starts again', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      await loseLeader(stage, 3);
+      stage.heal();
+      await stage.whole();
+      await expectForgotten(stage, zk3, '/alone');
+      stage.kill(zk3);
+      await stage.start(zk3);
+      await expectForgotten(stage, zk3, '/alone');
+      stage.kill(...stage.servers);
+      await stage.start();
+      await expectForgotten(stage, zk3, '/alone');
+    }));
+
+  test('1549: is in no snapshot that outlives its truncation', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      const committed = stage.lastZxid(zk3);
+      await loseLeader(stage, 3);
+      // It starts again, reads what it has, and waits for somebody to follow it, long enough for a snapshot.
+      stage.kill(zk3);
+      zk3.start();
+      await stage.sleep(4000);
+      expect(stage.lastZxid(zk3)).toBe(committed + 1);
+      expect(stage.found(zk3).base).toBeLessThanOrEqual(committed);
+      stage.heal();
+      await stage.whole();
+      stage.kill(zk3);
+      await stage.start(zk3);
+      await expectForgotten(stage, zk3, '/alone');
+    }));
+
+  test('by reading (41a): does not survive when it begins a log file of its own behind a snapshot', () =>
+    play({ servers: 3, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
+      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      zk2.start();
+      zk1.start();
+      await stage.leader(zk2);
+      await stage.write(zk2, 20);
+      // Server 3 is sent a snapshot: its log is empty up to here.
+      const snap = stage.packet({ from: zk2, to: zk3, type: PacketType.snap });
+      zk3.start();
+      await snap;
+      await stage.whole();
+      const snapped = stage.lastZxid(zk3);
+      expect(stage.found(zk3)).toMatchObject({ base: snapped, txns: [] });
+      // The next txn reaches server 3 alone: the leader loses it with its power.
+      zk2.setDiskQuality({ effectMinMs: 0.05, effectMaxMs: 0.5, syncMinMs: 1000, syncMaxMs: 1000 });
+      void stage.cut(zk2, zk1, { type: PacketType.proposal });
+      void stage.cut(zk3, zk2, { type: PacketType.ack });
+      await stage.begin(zk2, '/alone');
+      do await stage.disk(zk3, 'sync', 'log.');
+      while (!stage.hasLogged(zk3, '/alone'));
+      expect(stage.lastZxid(zk3)).toBe(snapped + 1);
+      stage.cutPower(zk2);
+      stage.heal();
+      stage.isolate(zk3);
+      zk2.setDiskQuality(null);
+      zk2.start();
+      const next = await stage.leader(zk1, zk2);
+      await stage.write(next, 3);
+      const truncated = stage.packet({ to: zk3, type: PacketType.trunc });
+      stage.heal();
+      expect((await truncated).kind).toBe('leader-packet');
+      await stage.whole();
+      await expectForgotten(stage, zk3, '/alone');
+      stage.kill(zk3);
+      await stage.start(zk3);
+      await expectForgotten(stage, zk3, '/alone');
+    }));
+});
+
+describe('a truncation', () => {
+  test('1489: is followed by the next txns in the same file, all of which are there after a power cut', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      const next = await loseLeader(stage, 3);
+      const truncated = stage.packet({ to: zk3, type: PacketType.trunc });
+      stage.heal();
+      await truncated;
+      await stage.whole();
+      const paths = await stage.write(next, 10);
+      await stage.whole();
+      stage.cutPower(zk3);
+      for (const path of paths) expect(stage.hasLogged(zk3, path)).toBe(true);
+      await stage.start(zk3);
+      for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
+    }));
+
+  test('1154, 1156: cuts behind the last txn that the two have in common, wherever in the file that is', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 40);
+      const committed = stage.lastZxid(zk3);
+      const client = await stage.at(zk3);
+      for (const server of [stage.zk(1), stage.zk(2)]) void stage.cut(zk3, server, { type: PacketType.proposal });
+      // More than a reader takes at once, in txns of very different sizes.
+      for (let i = 0; i < 60; i++) client.create(`/alone${i}`, 'x'.repeat((i * 997) % 9000)).catch(() => {});
+      do await stage.disk(zk3, 'sync', 'log.');
+      while (!stage.hasLogged(zk3, '/alone59'));
+      stage.isolate(zk3);
+      const next = await stage.leader(stage.zk(1), stage.zk(2));
+      await stage.write(next, 3);
+      const truncated = stage.packet({ to: zk3, type: PacketType.trunc });
+      stage.heal();
+      expect(await truncated).toMatchObject({ packet: { zxid: committed } });
+      await stage.whole();
+      for (let i = 0; i < 60; i++) expect(stage.hasLogged(zk3, `/alone${i}`)).toBe(false);
+      for (let i = 1; i <= 43; i++) expect(stage.hasLogged(zk3, `/n${i}`)).toBe(true);
+      stage.cutPower(zk3);
+      await stage.start(zk3);
+      expect(await stage.has(zk3, '/n40')).toBe(true);
+      expect(await stage.has(zk3, '/alone0')).toBe(false);
+    }));
+
+  test('5094: that is cut off before NEWLEADER leaves nothing in memory that the disk lacks', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      const next = await loseLeader(stage, 8);
+      stage.heal();
+      const cut = stage.cut(next, zk3, { type: PacketType.newLeader });
+      await cut;
+      await stage.until('server 3 gives up', () => zk3.role === 'looking');
+      stage.heal();
+      await stage.whole();
+      const paths = await stage.write(next, 3);
+      await stage.whole();
+      stage.cutPower(zk3);
+      for (const path of paths) expect(stage.hasLogged(zk3, path)).toBe(true);
+      await stage.start(zk3);
+      await expectForgotten(stage, zk3, '/alone');
+    }));
+
+  test.each([0, 1, 2, 3, 4, 5, 6, 8, 10, 12])(
+    'is finished, or not begun, when the power goes at effect %i of it on the disk',
+    (effect) =>
+      play({ servers: 3, seeds: [1, 2] }, async (stage) => {
+        const zk3 = await stage.start();
+        await stage.write(zk3, 3);
+        await loseLeader(stage, 3);
+        const truncated = stage.packet({ to: zk3, stage: 'received', type: PacketType.trunc });
+        stage.heal();
+        await truncated;
+        for (let i = 0; i < effect; i++) await stage.effect(zk3);
+        stage.cutPower(zk3);
+        await stage.start(zk3);
+        await expectForgotten(stage, zk3, '/alone');
+      }),
+  );
+});

@@ -116,6 +116,8 @@ export class LiveChecker {
   onRecovered(server: number, found: FoundState): void {
     const ghost = this.#cluster.server(server);
     ghost.isRecovering = false;
+    // Another incarnation: it has read, and written anew, what the last one was not sure of.
+    ghost.hasDiskFailed = false;
     const zxids: number[] = [];
     const hashes: number[] = [];
     const isBeginning = this.#cluster.leaders.size === 0;

@@ -1,0 +1,92 @@
+/** `npm run mutations`: brings defects back, one at a time, in a copy of the sources, and says what finds them. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Finding, find } from './finding.ts';
+import { type Mutation, readMutations } from './mutation.ts';
+import { renewTable } from './mutation-table.ts';
+import { Workshop } from './workshop.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const MUTATIONS = join(ROOT, 'packages/simulator/mutations');
+const PAGE = join(ROOT, 'docs/mutations.md');
+
+const USAGE = `npm run mutations -- [options] [mutation …]
+
+  --seeds N     seeds that are tried, from 1 on; default 200
+  --minutes N   time for the seeds of one mutation; default 5
+  --record      write what is found into docs/mutations.md
+  --list        say which mutations there are
+  --help
+
+Without a name all are tried. Exit code 1: one was not found.
+`;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      seeds: { type: 'string', default: '200' },
+      minutes: { type: 'string', default: '5' },
+      record: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const mutations = readMutations(MUTATIONS);
+  if (values.help || values.list) {
+    process.stdout.write(values.help ? USAGE : mutations.map(({ id, defect }) => `${id}: ${defect}\n`).join(''));
+    return 0;
+  }
+  const unknown = positionals.find((name) => !mutations.some(({ id }) => id === name));
+  const seedsMax = Number(values.seeds);
+  const timeoutMs = Number(values.minutes) * 60_000;
+  if (unknown !== undefined || !(seedsMax > 0) || !(timeoutMs > 0)) {
+    process.stderr.write(`${unknown === undefined ? 'a number is wrong' : `no such mutation: ${unknown}`}\n\n${USAGE}`);
+    return 2;
+  }
+  const chosen = mutations.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
+  const workshop = new Workshop(ROOT);
+  const original = new Workshop(ROOT);
+  const leave = (): void => {
+    workshop.dispose();
+    original.dispose();
+  };
+  process.on('SIGINT', () => {
+    leave();
+    process.exit(130);
+  });
+  try {
+    await original.build();
+    return await findAll(
+      chosen,
+      (mutation) => find(mutation, workshop, original, { seedsMax, timeoutMs }),
+      (finding) => {
+        if (values.record) writeFileSync(PAGE, renewTable(readFileSync(PAGE, 'utf8'), mutations, [finding]));
+      },
+    );
+  } finally {
+    leave();
+  }
+}
+
+async function findAll(
+  chosen: readonly Mutation[],
+  findOne: (mutation: Mutation) => Promise<Finding>,
+  onFinding: (finding: Finding) => void,
+): Promise<number> {
+  const missed: string[] = [];
+  for (const mutation of chosen) {
+    const finding = await findOne(mutation);
+    const { id, bySeeds, byTest, isFound, seconds } = finding;
+    const by = [bySeeds, byTest].filter((text) => text !== '').join('; ');
+    process.stdout.write(`${isFound ? 'found' : 'NOT FOUND'} ${id}: ${by} (${seconds.toFixed(1)} s)\n`);
+    if (!isFound) missed.push(id);
+    onFinding(finding);
+  }
+  process.stdout.write(`${chosen.length - missed.length} of ${chosen.length} found\n`);
+  return missed.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();

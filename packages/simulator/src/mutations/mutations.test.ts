@@ -1,0 +1,86 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { applyHunk, parseMutation, readMutations } from './mutation.ts';
+import { idsOf, renewTable } from './mutation-table.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const MUTATIONS = readMutations(join(ROOT, 'packages/simulator/mutations'));
+
+const PATCH = `Mutation: off-by-one
+Defect: one too few
+Simulate: --servers 3
+Test: a/b.test.ts > counts
+
+--- a/a/b.ts
++++ b/a/b.ts
+@@ -1,3 +1,3 @@
+ first
+-second
++2nd
+ third
+`;
+
+describe('mutations', () => {
+  test.each(MUTATIONS)('$id applies to the sources as they are', ({ hunks }) => {
+    for (const hunk of hunks) {
+      const text = readFileSync(join(ROOT, hunk.file), 'utf8');
+      expect(applyHunk(text, hunk)).not.toBe(text);
+    }
+  });
+
+  test('each names a test that is there, if it names one', () => {
+    for (const { id, test: named } of MUTATIONS) {
+      if (named === null) continue;
+      const path = join(ROOT, named.file);
+      expect(existsSync(path), `${id}: ${named.file}`).toBe(true);
+      if (named.title !== null) expect(readFileSync(path, 'utf8'), id).toContain(named.title);
+    }
+  });
+
+  test('each stands in docs/mutations.md with what has found it', () => {
+    const listed = idsOf(readFileSync(join(ROOT, 'docs/mutations.md'), 'utf8'));
+    expect(listed).toEqual(MUTATIONS.map(({ id }) => id));
+  });
+});
+
+describe('a patch', () => {
+  test('says what it changes and how that is found', () => {
+    expect(parseMutation('off-by-one', PATCH)).toEqual({
+      id: 'off-by-one',
+      defect: 'one too few',
+      simulate: ['--servers', '3'],
+      test: { file: 'a/b.test.ts', title: 'counts' },
+      hunks: [{ file: 'a/b.ts', before: 'first\nsecond\nthird', after: 'first\n2nd\nthird' }],
+    });
+  });
+
+  test('is found by its lines, wherever they stand', () => {
+    const [hunk] = parseMutation('off-by-one', PATCH).hunks;
+    expect(applyHunk('zero\nfirst\nsecond\nthird\n', hunk!)).toBe('zero\nfirst\n2nd\nthird\n');
+  });
+
+  test('is refused when its lines are not there, or twice', () => {
+    const [hunk] = parseMutation('off-by-one', PATCH).hunks;
+    expect(() => applyHunk('first\nthird\n', hunk!)).toThrow('no such lines');
+    expect(() => applyHunk('first\nsecond\nthird\nfirst\nsecond\nthird\n', hunk!)).toThrow('more than once');
+  });
+
+  test('that only takes lines away leaves the others', () => {
+    expect(applyHunk('a\nb\nc\n', { file: 'x', before: 'b', after: '' })).toBe('a\nc\n');
+  });
+});
+
+test('the table keeps the rows of mutations that were not tried again', () => {
+  const mutation = parseMutation('off-by-one', PATCH);
+  const other = { ...mutation, id: 'other' };
+  const finding = { id: 'off-by-one', bySeeds: 'seed 3, Z4', byTest: 'counts', isFound: true, seconds: 2 };
+  const empty = '# Page\n\n<!-- findings: written by npm run mutations -- --record -->\n<!-- end of findings -->\n';
+  const first = renewTable(empty, [mutation, other], [finding, { ...finding, id: 'other' }]);
+  const second = renewTable(first, [mutation, other], [{ ...finding, bySeeds: 'seed 4, Z4' }]);
+  expect(idsOf(second)).toEqual(['off-by-one', 'other']);
+  expect(second).toContain('| `off-by-one` | one too few | `a/b.ts` | `--servers 3` | seed 4, Z4 | counts | 2.0 |');
+  expect(second).toContain('seed 3, Z4');
+  expect(idsOf(renewTable(second, [other], []))).toEqual(['other']);
+});

@@ -6,7 +6,7 @@ import { isNewLeaderAck, play } from './stage.ts';
 describe('a server that acknowledges', () => {
   test("3911: has the leader's history on its disk although UPTODATE never comes, and the old leader does not return", () =>
     play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       await stage.logAlone(zk3, '/alone');
@@ -27,7 +27,7 @@ describe('a server that acknowledges', () => {
 
   test('4646, 4785: has synced its log and written currentEpoch at the moment at which ACK of NEWLEADER leaves', () =>
     play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       stage.kill(zk1);
       await stage.write(zk3, 20);
@@ -45,7 +45,7 @@ describe('a server that acknowledges', () => {
 
   test('4643: adopts an epoch after its history, so that it never outranks who has more', () =>
     play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk1);

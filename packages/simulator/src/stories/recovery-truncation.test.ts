@@ -57,7 +57,7 @@ describe('a txn that only an old leader has logged', () => {
 
   test('by reading (41a): does not survive when it begins a log file of its own behind a snapshot', () =>
     play({ servers: 3, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       zk2.start();
       zk1.start();
       await stage.leader(zk2);

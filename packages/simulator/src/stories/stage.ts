@@ -98,6 +98,15 @@ export class Stage {
     return server;
   }
 
+  /** The first three servers, for stories that name them. */
+  get three(): readonly [VirtualServer, VirtualServer, VirtualServer] {
+    return [this.zk(1), this.zk(2), this.zk(3)];
+  }
+
+  get five(): readonly [VirtualServer, VirtualServer, VirtualServer, VirtualServer, VirtualServer] {
+    return [...this.three, this.zk(4), this.zk(5)];
+  }
+
   /* -------------------------------------------------------------------------------------------- beginning, waiting ---- */
 
   /** Starts servers, by default all, and waits until they serve together. @returns their leader */

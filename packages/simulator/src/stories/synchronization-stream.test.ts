@@ -39,7 +39,7 @@ describe('a learner whose link breaks', () => {
 
   test("3642: in a snapshot's stream, or behind it, keeps nothing of it, whatever the next leader sends", () =>
     play({ servers: 3, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk1);
@@ -169,7 +169,7 @@ describe('a history that goes from server to server', () => {
 
   test('1319: reaches a server that was never there, when all start again and nobody writes', () =>
     play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start(zk2, zk3);
       const paths = await stage.write(zk3, 5);
       stage.kill(zk2, zk3);
@@ -180,7 +180,7 @@ describe('a history that goes from server to server', () => {
 
   test('4352: reaches servers that join one after the other, over a change of leaders', () =>
     play({ servers: 3, ensemble: { commitLogCount: 5 } }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start(zk1, zk2);
       const paths = await stage.write(zk2, 30);
       stage.kill(zk2);
@@ -215,7 +215,7 @@ describe('a history that goes from server to server', () => {
 
   test('790: is not longer because a leader was elected whom nobody could follow', () =>
     play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = [stage.zk(1), stage.zk(2), stage.zk(3)];
+      const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk1, zk2, zk3);

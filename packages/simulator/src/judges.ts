@@ -102,7 +102,11 @@ export class Judges {
     const { participants, observers, servers } = this.#ensemble;
     const byId = new Map(servers.map((server) => [server.serverId, server]));
     const live = new LiveChecker({
-      members: { voters: participants.map(idOf), observers: observers.map(idOf) },
+      members: {
+        voters: participants.map(idOf),
+        observers: observers.map(idOf),
+        hierarchy: this.#ensemble.membership.hierarchy,
+      },
       nowMs: () => this.#world.nowMs,
       clockMs: (id) => byId.get(id)?.clock.monotonicMs() ?? this.#world.nowMs,
     });

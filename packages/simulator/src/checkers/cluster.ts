@@ -1,13 +1,15 @@
 /** The global view that every rule is checked against: the ghost state of the paper (§8), kept by `LiveChecker`. */
-import type { TxnEntry } from '@meerkat/protocol';
+import type { Hierarchy, TxnEntry } from '@meerkat/protocol';
 import { CommittedSequence } from './committed-sequence.ts';
 import { ServerGhost } from './server-ghost.ts';
 import type { Violations } from './violation.ts';
 
-/** Who may vote. The simulator's membership does not change; majorities, each voter with the weight 1. */
+/** Who may vote. The simulator's membership does not change. */
 export interface Members {
   readonly voters: readonly number[];
   readonly observers: readonly number[];
+  /** Default, and null: majorities, each voter with the weight 1. */
+  readonly hierarchy?: Hierarchy | null | undefined;
 }
 
 /** A txn that the leader of its epoch has broadcast, an element of P[e]. */
@@ -52,9 +54,32 @@ export class Cluster {
     this.violations.report(invariant, servers, message);
   }
 
-  /** A majority of the voters is among these; others do not count, and nobody twice. */
+  /** A voter with a weight. */
+  canLead(id: number): boolean {
+    return this.members.voters.includes(id) && (this.members.hierarchy?.weights.get(id) ?? 1) > 0;
+  }
+
+  /**
+   * A majority of the voters is among these, or in most of the groups that weigh anything voters with most of the group's
+   * weight; others do not count, and nobody twice.
+   */
   isQuorum(ids: Iterable<number>): boolean {
-    const voters = new Set(ids);
-    return this.members.voters.filter((voter) => voters.has(voter)).length * 2 > this.members.voters.length;
+    const { voters, hierarchy = null } = this.members;
+    const present = new Set(ids);
+    if (hierarchy === null) return voters.filter((voter) => present.has(voter)).length * 2 > voters.length;
+    let groups = 0;
+    let won = 0;
+    for (const members of hierarchy.groups.values()) {
+      let weight = 0;
+      let weightPresent = 0;
+      for (const id of members.filter((member) => voters.includes(member))) {
+        const own = hierarchy.weights.get(id) ?? 1;
+        weight += own;
+        if (present.has(id)) weightPresent += own;
+      }
+      if (weight > 0) groups++;
+      if (weightPresent * 2 > weight) won++;
+    }
+    return won * 2 > groups;
   }
 }

@@ -63,7 +63,9 @@ export class ElectionRules {
     if (!this.#cluster.server(from).isVoter) return;
     const key = `${connection} ${from} ${to}`;
     const last = this.#lastSent.get(key);
-    if (last !== undefined && last.electionEpoch === vote.electionEpoch && compareVotes(vote, last) < 0) {
+    // A server without weight begins with a vote for itself, which any other vote is better than.
+    const wasForLeader = last !== undefined && this.#cluster.canLead(last.leader);
+    if (wasForLeader && last.electionEpoch === vote.electionEpoch && compareVotes(vote, last) < 0) {
       const change = `from ${describeVote(last)} to ${describeVote(vote)}`;
       this.#cluster.report(
         'E9',

@@ -34,25 +34,22 @@ export interface LearnerPosition {
   readonly phase: LearnerPhase;
   /** The leader's, once LEADERINFO has come. */
   readonly epoch: number;
-  /** When the role began. */
-  readonly acceptedEpoch: number;
+  /** The earliest epoch whose leader this server may follow. */
+  readonly boundEpoch: number;
   /** Last of the log when the role began. */
   readonly lastZxid: Zxid;
 }
 
 /** @returns why the packet makes no sense, for people; null when it does */
-export function faultOf(
-  packet: ControlPacket,
-  { phase, epoch, acceptedEpoch, lastZxid }: LearnerPosition,
-): string | null {
+export function faultOf(packet: ControlPacket, { phase, epoch, boundEpoch, lastZxid }: LearnerPosition): string | null {
   switch (packet.type) {
     case PacketType.leaderInfo: {
       const { zxid, protocolVersion } = packet;
       if (phase !== 'discovery') return outOfTurn('LEADERINFO', phase);
       if (protocolVersion < QUORUM_PROTOCOL_VERSION) return `the leader speaks the old protocol ${protocolVersion}`;
       if (zxid < 0 || counterOf(zxid) !== 0) return `the leader has sent LEADERINFO of ${hex(zxid)}, which is no epoch`;
-      if (epochOf(zxid) >= acceptedEpoch) return null;
-      return `the leader is of epoch ${epochOf(zxid)}, but this server has accepted epoch ${acceptedEpoch}`;
+      if (epochOf(zxid) >= boundEpoch) return null;
+      return `the leader is of epoch ${epochOf(zxid)}, but this server has accepted epoch ${boundEpoch}`;
     }
     case PacketType.diff:
       return phase === 'choosing' ? null : outOfTurn('DIFF', phase);

@@ -236,8 +236,11 @@ export class Learner {
   /* ------------------------------------------------------------------------------------------- handshake ---- */
 
   #onControl(packet: ControlPacket): void {
-    const { acceptedEpoch, lastZxid } = this.#history;
-    const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, acceptedEpoch, lastZxid });
+    const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
+    // The promise of an observer is counted by nobody. It may have made it to a leader that came to nothing; Apache's
+    // observer then follows no other before there is a later epoch.
+    const boundEpoch = this.#options.kind === 'observer' ? currentEpoch : acceptedEpoch;
+    const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, boundEpoch, lastZxid });
     if (fault !== null) {
       this.#stop(fault);
       return;

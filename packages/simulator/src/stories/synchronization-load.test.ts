@@ -1,0 +1,180 @@
+/** Rows of the catalogue about learners that join, leave or are slow while clients work. */
+import { PacketType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { isNewLeaderAck, play } from './stage.ts';
+
+describe('a learner that joins', () => {
+  test('4394, 3023: between a proposal and its commit is sent the commit behind UPTODATE, and applies it', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      stage.kill(zk1);
+      // What server 3 proposes is outstanding until somebody acknowledges it.
+      zk2.stallDisk(60);
+      const client = await stage.at(zk3);
+      const writes = [0, 1, 2].map((i) => client.create(`/open${i}`));
+      await stage.packet({ from: zk3, to: zk2, stage: 'received', type: PacketType.proposal });
+      const announced = stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
+      const committed = stage.packet({ from: zk3, to: zk1, type: PacketType.commit });
+      const upToDate = stage.packet({ from: zk3, to: zk1, type: PacketType.upToDate });
+      zk1.start();
+      const order: string[] = [];
+      void announced.then(() => order.push('NEWLEADER'));
+      void upToDate.then(() => order.push('UPTODATE'));
+      await Promise.all(writes);
+      await Promise.all([announced, committed, upToDate]);
+      expect(order).toEqual(['NEWLEADER', 'UPTODATE']);
+      await stage.whole();
+      for (let i = 0; i < 3; i++) expect(await stage.has(zk1, `/open${i}`)).toBe(true);
+    }));
+
+  test('1551, 1784: as an observer, while clients write, misses nothing between its snapshot and UPTODATE', () =>
+    play({ servers: 3, observers: 1, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      const observer = stage.zk(4);
+      await stage.start(zk1, zk2, zk3);
+      await stage.write(zk3, 20);
+      const client = await stage.at(zk3);
+      observer.start();
+      const asked = await stage.packet({ from: observer, to: zk3, type: PacketType.ackEpoch });
+      expect(asked.from).toBe(4);
+      await Promise.all(Array.from({ length: 100 }, (_, i) => client.create(`/during${i}`)));
+      await stage.whole();
+      for (let i = 0; i < 100; i++) expect(await stage.has(observer, `/during${i}`)).toBe(true);
+    }));
+
+  test('1367: hears of sessions that began and ended meanwhile, and their ephemeral znodes are gone there too', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      const first = await stage.connect('first', { servers: 'zk3:2181' });
+      await first.create('/first', '', { mode: 'ephemeral' });
+      await stage.whole();
+      stage.kill(zk1);
+      const second = await stage.connect('second', { servers: 'zk3:2181' });
+      await second.create('/second', '', { mode: 'ephemeral' });
+      await first.close();
+      zk1.start();
+      // One session ends, and one begins, in the middle of its synchronization.
+      await stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
+      const third = await stage.connect('third', { servers: 'zk3:2181' });
+      await third.create('/third', '', { mode: 'ephemeral' });
+      await second.close();
+      await stage.whole();
+      expect(await stage.has(zk1, '/first')).toBe(false);
+      expect(await stage.has(zk1, '/second')).toBe(false);
+      expect(await stage.has(zk1, '/third')).toBe(true);
+      // And when server 1 leads, it knows whose znodes those are.
+      stage.kill(zk3);
+      await third.close();
+      await stage.write(await stage.leader(zk1, stage.zk(2)), 1);
+    }));
+
+  test('6092 of Camunda: is sent a snapshot that ends before its own log, whose end was never committed', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      const committed = stage.lastZxid(zk3);
+      stage.kill(zk1, zk2, zk3);
+      await stage.start();
+      await stage.logAlone(zk3, '/alone');
+      stage.isolate(zk3);
+      await stage.leader(zk1, zk2);
+      expect(stage.lastZxid(zk3)).toBeGreaterThan(committed);
+      const snap = stage.packet({ to: zk3, type: PacketType.snap });
+      stage.heal();
+      expect(await snap).toMatchObject({ packet: { zxid: committed } });
+      await stage.whole();
+      expect(stage.lastZxid(zk3)).toBe(committed);
+      stage.cutPower(zk3);
+      await stage.start(zk3);
+      expect(await stage.has(zk3, '/alone')).toBe(false);
+      expect(await stage.has(zk3, '/n3')).toBe(true);
+    }));
+
+  test('1697, 1521: takes longer than syncLimit for its snapshot, and the ensemble does not lose its quorum over it', () =>
+    play({ servers: 3, seeds: [1], ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      stage.kill(zk1);
+      const client = await stage.at(zk3);
+      for (let i = 0; i < 30; i++) await client.create(`/big${i}`, 'x'.repeat(20_000));
+      // 600 kB at 300 bytes a millisecond: two seconds, four times syncLimit.
+      const slow = { delayMinMs: 0.1, delayMaxMs: 1, splitChance: 0, mergeChance: 0, bytesPerMs: 300 };
+      stage.world.network.slowDown('zk3', 'zk1', slow);
+      const { epoch } = zk3;
+      zk1.start();
+      await stage.packet({ from: zk1, is: isNewLeaderAck });
+      expect(zk3.epoch).toBe(epoch);
+      await stage.whole();
+      expect(await stage.has(zk1, '/big29')).toBe(true);
+    }));
+
+  test('3240, 3774, 3574: is taken again at once although its old connection looks alive to the leader', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      stage.cutPower(zk1);
+      zk1.start();
+      const startedMs = stage.world.nowMs;
+      await stage.whole();
+      expect(stage.world.nowMs - startedMs).toBeLessThan(2000);
+    }));
+});
+
+describe('an ensemble', () => {
+  test('2201: goes on while one follower takes nothing of what it is sent', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      const client = await stage.at(zk3);
+      zk1.pause();
+      const beganMs = stage.world.nowMs;
+      for (let i = 0; i < 40; i++) await client.create(`/big${i}`, 'x'.repeat(50_000));
+      // Not one of them waited for the stopped one.
+      expect(stage.world.nowMs - beganMs).toBeLessThan(1000);
+      zk1.resume();
+      await stage.whole();
+      expect(await stage.has(zk1, '/big39')).toBe(true);
+    }));
+
+  test('2380, 2687: elects anew when its leader loses its quorum at the instant at which its own log is flushed', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      await stage.begin(zk3, '/doubtful');
+      await stage.disk(zk3, 'sync', 'log.');
+      stage.kill(zk1, zk2);
+      await stage.until('server 3 leads no more', () => zk3.role === 'looking');
+      await stage.start(zk1, zk2);
+      await stage.write(await stage.leader(), 2);
+    }));
+
+  test('5010: has the same ephemeral znodes everywhere when its leader dies just behind one of a follower', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      const client = await stage.connect('app', { servers: 'zk1:2181' });
+      await client.create('/before', '', { mode: 'ephemeral' });
+      const proposed = stage.packet({ from: zk3, to: zk1, stage: 'received', type: PacketType.proposal });
+      const created = client.create('/during', '', { mode: 'ephemeral' }).catch(() => {});
+      await proposed;
+      stage.cutPower(zk3);
+      await stage.leader(zk1, zk2);
+      await created;
+      const isThere = (await client.exists('/during', { read: 'linearizable' })) !== null;
+      await stage.start(zk3);
+      await stage.whole();
+      for (const server of stage.servers) {
+        expect(await stage.has(server, '/before')).toBe(true);
+        expect(await stage.has(server, '/during')).toBe(isThere);
+      }
+      await client.close();
+      await stage.whole();
+      for (const server of stage.servers) expect(await stage.has(server, '/during')).toBe(false);
+    }));
+});

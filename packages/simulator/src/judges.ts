@@ -1,4 +1,4 @@
-import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { counterOf, JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import { checkHistory } from './checkers/history.ts';
 import { LiveChecker } from './checkers/live-checker.ts';
 import { type Violation, Violations } from './checkers/violation.ts';
@@ -138,6 +138,8 @@ export class Judges {
       onTrace: (server, event) => {
         if (event.kind === 'recovered') this.#disks.get(server)?.onRecovered();
         live.onTrace(server.serverId, event);
+        // A watermark that our servers tell is what they apply at once; (epoch, 0) is no txn.
+        if (event.kind === 'committed' && counterOf(event.zxid) > 0) live.onApplying(server.serverId, event.zxid);
       },
     });
     return live;

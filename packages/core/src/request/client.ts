@@ -42,6 +42,11 @@ interface Waiting {
 export interface WaitingWrite extends Waiting {
   readonly kind: 'write';
   readonly op: number;
+  /**
+   * Of a multi whose txn comes from another server, the op codes of its parts: the txn does not tell a create2 from a
+   * create. Otherwise null.
+   */
+  readonly partOps: readonly number[] | null;
   /** null: a server asks on its own account, or a client of another one, and nothing is answered here. */
   readonly client: Client | null;
 }

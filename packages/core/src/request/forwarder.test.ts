@@ -1,5 +1,6 @@
 import {
   CreateMode,
+  type CreateTxn,
   DIGEST_VERSION,
   ErrorCode,
   OPEN_ACL,
@@ -24,7 +25,7 @@ const create = (path: string): Request => ({
   flags: CreateMode.persistent,
   ttl: -1,
 });
-const createTxn = (path: string): Txn => ({
+const createTxn = (path: string): CreateTxn => ({
   type: OpCode.create,
   path,
   data: null,
@@ -103,6 +104,28 @@ describe('a learner forwards', () => {
       body,
       authInfo,
     });
+  });
+
+  test('a multi, and tells a create2 in it from a create, as its client does and the txn does not', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    const made = { path: '/a', data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
+    const ops = [
+      { op: OpCode.create, ...made },
+      { op: OpCode.create2, ...made, path: '/b' },
+    ] as const;
+    client.send(5, { op: OpCode.multi, ops });
+    const txns = [createTxn('/a'), createTxn('/b')];
+    const zxid = learner.proposeTxn(idOf(client), 5, { type: OpCode.multi, txns });
+    learner.commit(zxid);
+    const record = bytesOf((b) => {
+      b.int(1).boolean(false).int(0).text('/a');
+      b.int(15).boolean(false).int(0).text('/b');
+      // Stat: zxids, times, versions, owner, data and children
+      b.long(zxid).long(zxid).long(0).long(0).int(0).int(0).int(0).long(0).int(0).int(0).long(zxid);
+      return b.int(-1).boolean(true).int(-1);
+    });
+    expect(client.replies).toEqual([{ xid: 5, zxid, error: ErrorCode.ok, record }]);
   });
 
   test('the end of a session, and closes its connection when that is applied', () => {

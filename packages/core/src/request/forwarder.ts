@@ -30,14 +30,23 @@ class ForwardedWrite implements WaitingWrite {
   readonly client: Client | null;
   readonly xid: number;
   readonly op: number;
+  readonly partOps: readonly number[] | null;
   readonly receivedMs: number;
   /** The last zxid that had been proposed to this learner then: the write's own is a later one. */
   readonly after: Zxid;
 
-  constructor(client: Client | null, xid: number, op: number, receivedMs: number, after: Zxid) {
+  constructor(
+    client: Client | null,
+    xid: number,
+    op: number,
+    partOps: readonly number[] | null,
+    receivedMs: number,
+    after: Zxid,
+  ) {
     this.client = client;
     this.xid = xid;
     this.op = op;
+    this.partOps = partOps;
     this.receivedMs = receivedMs;
     this.after = after;
   }
@@ -89,12 +98,15 @@ export class Forwarder implements WritePath {
     nowMs: number,
   ): void {
     const body = record.bytes.subarray(recordAt, record.end);
-    this.#forwardFor(client, session, xid, request.op, body, client.identities, nowMs);
+    const partOps = request.op === OpCode.multi ? request.ops.map(({ op }) => op) : null;
+    const write = new ForwardedWrite(client, xid, request.op, partOps, nowMs, this.#lastProposed);
+    this.#forwardFor(client, session, write, body);
   }
 
   closeSession(client: Client, session: Session, xid: number, nowMs: number): void {
     this.#sessions.setClosing(session);
-    this.#forwardFor(client, session, xid, OpCode.closeSession, EMPTY_BYTES, client.identities, nowMs);
+    const write = new ForwardedWrite(client, xid, OpCode.closeSession, null, nowMs, this.#lastProposed);
+    this.#forwardFor(client, session, write, EMPTY_BYTES);
   }
 
   /** A ticket is the number of syncs that this learner has asked for in its role. */
@@ -110,13 +122,15 @@ export class Forwarder implements WritePath {
     this.#sessions.open(id, timeoutMs, nowMs);
     const body = new JuteWriter(4);
     body.int(timeoutMs);
-    this.#forward(id, new ForwardedWrite(null, 0, OpCode.createSession, nowMs, this.#lastProposed), body.toBytes());
+    const write = new ForwardedWrite(null, 0, OpCode.createSession, null, nowMs, this.#lastProposed);
+    this.#forward(id, write, body.toBytes());
     return id;
   }
 
   /** Ends a session, wherever its client is connected. */
   endSession(sessionId: bigint): void {
-    this.#forward(sessionId, new ForwardedWrite(null, 0, OpCode.closeSession, 0, this.#lastProposed), EMPTY_BYTES);
+    const write = new ForwardedWrite(null, 0, OpCode.closeSession, null, 0, this.#lastProposed);
+    this.#forward(sessionId, write, EMPTY_BYTES);
   }
 
   onProposed(zxid: Zxid): void {
@@ -151,18 +165,9 @@ export class Forwarder implements WritePath {
     this.#inFlightCount = 0;
   }
 
-  #forwardFor(
-    client: Client,
-    session: Session,
-    xid: number,
-    op: number,
-    body: Uint8Array,
-    identities: readonly Identity[],
-    nowMs: number,
-  ): void {
-    const write = new ForwardedWrite(client, xid, op, nowMs, this.#lastProposed);
+  #forwardFor(client: Client, session: Session, write: ForwardedWrite, body: Uint8Array): void {
     client.waiting.push(write);
-    this.#forward(session.id, write, body, identities);
+    this.#forward(session.id, write, body, client.identities);
   }
 
   #forward(sessionId: bigint, write: ForwardedWrite, body: Uint8Array, identities: readonly Identity[] = NOBODY): void {

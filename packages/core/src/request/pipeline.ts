@@ -244,7 +244,7 @@ export class Pipeline {
     client.waiting.shift();
     const error = replyErrorOf(txn);
     const writer = client.beginReply(write.xid, header.zxid, error);
-    if (error === ErrorCode.ok) writeReplyRecord(writer, write.op, txn, result, this.#parts.database.tree);
+    if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
     client.endReply(write.receivedMs);
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');

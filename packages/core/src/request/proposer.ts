@@ -44,6 +44,8 @@ export class Proposal implements WaitingWrite {
   readonly client: Client | null;
   readonly xid: number;
   readonly op: number;
+  /** The txn was prepared here, so it tells. */
+  readonly partOps = null;
   readonly receivedMs: number;
   /** What prepare has computed already. */
   readonly digest: PreparedDigest;

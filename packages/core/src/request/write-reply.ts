@@ -10,6 +10,7 @@ import {
 } from '@meerkat/protocol';
 import { NO_STAT } from '../tree/apply-result.ts';
 import type { ApplyResult, DataTree, PartResult } from '../tree/data-tree.ts';
+import type { WaitingWrite } from './client.ts';
 
 /** The code in the reply's header. A multi that failed says so in its results, not in the header. */
 export function replyErrorOf(txn: Txn): ErrorCode {
@@ -17,7 +18,13 @@ export function replyErrorOf(txn: Txn): ErrorCode {
 }
 
 /** Writes the record of the reply to a write that succeeded, from the tree as the txn left it. */
-export function writeReplyRecord(writer: JuteWriter, op: number, txn: Txn, result: ApplyResult, tree: DataTree): void {
+export function writeReplyRecord(
+  writer: JuteWriter,
+  { op, partOps }: Pick<WaitingWrite, 'op' | 'partOps'>,
+  txn: Txn,
+  result: ApplyResult,
+  tree: DataTree,
+): void {
   switch (txn.type) {
     case OpCode.create:
     case OpCode.create2:
@@ -31,7 +38,10 @@ export function writeReplyRecord(writer: JuteWriter, op: number, txn: Txn, resul
       tree.writeStat(result.znode, writer);
       return;
     case OpCode.multi:
-      for (const part of result.parts ?? []) writePart(writer, part, result.stats);
+      for (const [i, part] of (result.parts ?? []).entries()) {
+        const isCreate2 = part.type === OpCode.create && partOps !== null && partOps[i] === OpCode.create2;
+        writePart(writer, isCreate2 ? OpCode.create2 : part.type, part, result.stats);
+      }
       writeMultiEnd(writer);
       return;
     default:
@@ -39,8 +49,8 @@ export function writeReplyRecord(writer: JuteWriter, op: number, txn: Txn, resul
   }
 }
 
-function writePart(writer: JuteWriter, part: PartResult, stats: Uint8Array | null): void {
-  switch (part.type) {
+function writePart(writer: JuteWriter, type: number, part: PartResult, stats: Uint8Array | null): void {
+  switch (type) {
     case OpCode.create:
       writeMultiHeader(writer, OpCode.create, false, ErrorCode.ok);
       writer.ustring(part.path);
@@ -60,7 +70,7 @@ function writePart(writer: JuteWriter, part: PartResult, stats: Uint8Array | nul
       writeMultiError(writer, part.error);
       return;
     default:
-      writeMultiHeader(writer, part.type, false, ErrorCode.ok);
+      writeMultiHeader(writer, type, false, ErrorCode.ok);
   }
 }
 

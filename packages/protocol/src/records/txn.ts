@@ -219,7 +219,8 @@ function writeTxnRecord(writer: JuteWriter, txn: Txn): void {
     case OpCode.multi:
       writer.int(txn.txns.length);
       for (const part of txn.txns) {
-        writer.int(part.type);
+        // Servers before 3.8.2 know no create2 inside a multi: they stop in its middle, and their trees are others then.
+        writer.int(part.type === OpCode.create2 ? OpCode.create : part.type);
         const lengthAt = writer.beginFrame();
         writeTxnRecord(writer, part);
         writer.endFrame(lengthAt);

@@ -1,3 +1,4 @@
+import { type DatabaseView, viewDatabase } from './database-view.ts';
 import type { ClientConnection } from './links/client-connection.ts';
 import type { CoreOptions } from './options.ts';
 import type { Clock } from './ports.ts';
@@ -108,6 +109,11 @@ export class CoreView implements ServerView {
 
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[] {
     return this.#parts.serving()?.database.tree.digestHistory() ?? [];
+  }
+
+  database(): DatabaseView | null {
+    const serving = this.#parts.serving();
+    return serving === null ? null : viewDatabase(serving.database);
   }
 
   resetConnectionStats(): void {

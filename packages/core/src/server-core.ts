@@ -14,7 +14,7 @@ import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './po
 import { LeaderServing, type ServingParts } from './request/leader-serving.ts';
 import { LearnerServing, type LearnerServingEffects } from './request/learner-serving.ts';
 import { Permission } from './request/permission.ts';
-import type { Pipeline } from './request/pipeline.ts';
+import type { OnApplied, Pipeline } from './request/pipeline.ts';
 import { ServerStats } from './server-stats.ts';
 import type { FourLetterWords, ServerView } from './server-view.ts';
 import type { Serving } from './serving.ts';
@@ -41,6 +41,8 @@ export interface ServerCoreEvents {
 
 export interface ServerCoreParts {
   readonly fourLetterWords: (view: ServerView) => FourLetterWords;
+  /** For checkers of a whole ensemble. Default: nobody looks. */
+  readonly onApplied?: OnApplied | null;
 }
 
 /**
@@ -64,6 +66,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   readonly ports: Ports;
   readonly options: CoreOptions;
   readonly #events: ServerCoreEvents;
+  readonly #onApplied: OnApplied | null;
   readonly #connections: ClientConnections;
   readonly #watches = new WatchManager();
   readonly #sessionIds: SessionIds;
@@ -85,6 +88,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.ports = ports;
     this.options = options;
     this.#events = events;
+    this.#onApplied = parts.onApplied ?? null;
     this.#connections = new ClientConnections(options);
     this.permission = new Permission(ports.authenticator, options.skipAcl);
     this.#sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
@@ -359,8 +363,16 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
 
   #partsFor(database: Database): ServingParts {
     const { options, permission, authenticator, trace } = this;
-    const sessionIds = this.#sessionIds;
-    return { options, database, permission, authenticator, watches: this.#watches, sessionIds, trace };
+    return {
+      options,
+      database,
+      permission,
+      authenticator,
+      watches: this.#watches,
+      sessionIds: this.#sessionIds,
+      trace,
+      onApplied: this.#onApplied,
+    };
   }
 
   /** While stopping: once nothing is in flight any more, connections end and the storage closes. */

@@ -1,3 +1,4 @@
+import type { DatabaseView } from './database-view.ts';
 import type { PeerAddress } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
 
@@ -72,6 +73,8 @@ export interface ServerView {
   ephemerals(): ReadonlyMap<bigint, readonly string[]>;
   /** Digests kept of every 128th zxid, oldest first, at most 1024. */
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[];
+  /** Everything that is replicated; null while nobody is served. */
+  database(): DatabaseView | null;
   resetConnectionStats(): void;
 }
 

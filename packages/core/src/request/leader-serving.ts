@@ -12,7 +12,7 @@ import type { Committed } from '../zab/committed.ts';
 import { ContainerSweep } from './container-sweep.ts';
 import { PendingTree } from './pending.ts';
 import type { Permission } from './permission.ts';
-import { Pipeline } from './pipeline.ts';
+import { type OnApplied, Pipeline } from './pipeline.ts';
 import { Preparer } from './prepare.ts';
 import { Proposer } from './proposer.ts';
 import { Reads } from './read.ts';
@@ -28,6 +28,8 @@ export interface ServingParts {
   /** Lives as long as the server: no id may come twice, also in another role. */
   readonly sessionIds: SessionIds;
   readonly trace: Trace;
+  /** null: nobody looks. */
+  readonly onApplied: OnApplied | null;
 }
 
 export interface LeaderServingParts extends ServingParts {
@@ -67,6 +69,7 @@ export class LeaderServing {
       sessions,
       writes: this.#proposer,
       trace,
+      onApplied: parts.onApplied,
       lastSynced: broadcast.lastSynced,
     });
     this.#containers = new ContainerSweep(

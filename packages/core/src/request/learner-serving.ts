@@ -46,6 +46,7 @@ export class LearnerServing {
       sessions,
       writes: this.#forwarder,
       trace,
+      onApplied: parts.onApplied,
       lastSynced: 0,
     });
     this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;

@@ -23,6 +23,9 @@ import type { Reads } from './read.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
+/** Hears of every txn that is applied because it is committed, in order, before anybody is answered; the digest is the tree's. */
+export type OnApplied = (zxid: Zxid, treeDigest: bigint) => void;
+
 /** What the pipeline works on and with. */
 export interface PipelineParts {
   readonly database: Database;
@@ -31,6 +34,7 @@ export interface PipelineParts {
   readonly sessions: SessionTable;
   readonly writes: WritePath;
   readonly trace: Trace;
+  readonly onApplied: OnApplied | null;
   /** Tickets up to this one are answered from the start. */
   readonly lastSynced: number;
 }
@@ -162,7 +166,9 @@ export class Pipeline {
   apply(header: TxnHeader, txn: Txn, write: WaitingWrite | null, digest: PreparedDigest, nowMs: number): ApplyResult {
     const client = write === null ? null : write.client;
     if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
-    const result = this.#parts.database.apply(header, txn, this.#parts.watches, digest);
+    const { database, watches, onApplied } = this.#parts;
+    const result = database.apply(header, txn, watches, digest);
+    if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
     if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
     else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);

@@ -43,6 +43,7 @@ export function makeServingParts(serverId: number, trace: TraceEvent[] = []): Se
     watches: new WatchManager(),
     sessionIds: new SessionIds(serverId, 1_700_000_000_000),
     trace: sink,
+    onApplied: null,
   };
 }
 

@@ -212,11 +212,16 @@ export class DataTree {
     }
   }
 
+  /** The znode that follows in a walk below `top`, parents before their children; NO_ZNODE at its end. */
+  nextInSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
+    return this.#table.nextInSubtree(z, top);
+  }
+
   /** Znodes below this one, at any depth (getAllChildrenNumber); walks over all of them but for the root's. */
   descendantCountOf(z: ZnodeNumber): number {
     if (z === ROOT) return this.#table.count - 1;
     let count = -1;
-    for (let at = z; at !== NO_ZNODE; at = this.#table.nextInSubtree(at, z)) count++;
+    for (let at = z; at !== NO_ZNODE; at = this.nextInSubtree(at, z)) count++;
     return count;
   }
 

@@ -72,6 +72,7 @@ function view(more: Partial<ServerView> = {}): ServerView {
     connectionBuckets: () => [],
     ephemerals: () => new Map(),
     digests: () => [],
+    database: () => null,
     resetConnectionStats() {},
     ...more,
   };

@@ -29,6 +29,26 @@ describe('a learner that joins', () => {
       for (let i = 0; i < 3; i++) expect(await stage.has(zk1, `/open${i}`)).toBe(true);
     }));
 
+  test.each([
+    { what: 'a snapshot', ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } },
+    { what: 'a thousand txns from the log', ensemble: { commitLogCount: 5 } },
+    { what: 'a thousand txns from memory', ensemble: { commitLogCount: 5000 } },
+  ])('is sent $what, NEWLEADER and UPTODATE over one and the same connection', ({ ensemble }) =>
+    play({ servers: 3, seeds: [1], ensemble }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      await stage.whole();
+      stage.kill(zk1);
+      const client = await stage.at(zk3);
+      await Promise.all(Array.from({ length: 1000 }, (_, i) => client.create(`/behind${i}`)));
+      const asked = stage.packet({ from: zk1, to: zk3, type: PacketType.followerInfo });
+      const upToDate = stage.packet({ from: zk3, to: zk1, type: PacketType.upToDate });
+      zk1.start();
+      expect((await upToDate).connection).toBe((await asked).connection);
+      await stage.whole();
+    }),
+  );
+
   test('1551, 1784: as an observer, while clients write, misses nothing between its snapshot and UPTODATE', () =>
     play({ servers: 3, observers: 1, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

@@ -79,13 +79,13 @@ describe('an election', () => {
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const { network } = stage.world;
-      // Server 2 does not hear of server 3, nor for a while that server 1 does.
-      network.partition(['zk2'], ['zk3']);
-      zk1.start();
-      zk2.start();
+      // Server 1 hears of server 3 late. Server 2 does not at all, nor for a while that server 1 does.
+      network.partition(['zk1', 'zk2'], ['zk3']);
+      for (const server of stage.servers) server.start();
       await stage.sleep(50);
       network.block('zk1', 'zk2');
-      zk3.start();
+      network.unblock('zk1', 'zk3');
+      network.unblock('zk3', 'zk1');
       await stage.until('server 2 leads', () => zk2.role === 'leading', 1000);
       expect(zk1.role).toBe('looking');
       network.unblock('zk1', 'zk2');

@@ -1,4 +1,5 @@
-import { counterOf, JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import type { FinalState } from './checkers/final-rules.ts';
 import { checkHistory } from './checkers/history.ts';
 import { LiveChecker } from './checkers/live-checker.ts';
 import { type Violation, Violations } from './checkers/violation.ts';
@@ -26,6 +27,8 @@ export class Judges {
   readonly #live: LiveChecker | null;
   readonly #disks: Map<VirtualServer, DiskJudge> = new Map();
   #aboutHistory: readonly Violation[] = [];
+  /** Of all servers, once the run has come to rest. */
+  #finalStates: readonly FinalState[] = [];
   /** Digests that servers had at some zxids; the first server that told, and its digest. */
   readonly #digests: Map<number, { readonly host: string; readonly digest: bigint }> = new Map();
 
@@ -74,16 +77,17 @@ export class Judges {
     }
   }
 
-  /** At rest: all servers have the same. */
+  /** At rest, when nothing is going to happen any more: all servers have the same. */
   judgeServers(): void {
     this.judgeDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
     if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
+    this.#finalStates = this.#ensemble.servers.flatMap((server) => finalStateOf(server) ?? []);
   }
 
   /** When all is over. */
   judgeHistory(): void {
-    this.#aboutHistory = checkHistory(this.#history, this.#committed());
+    this.#aboutHistory = checkHistory(this.#history, this.#committed(), { finalStates: this.#finalStates });
   }
 
   #committed(): readonly TxnEntry[] {
@@ -138,9 +142,8 @@ export class Judges {
       onTrace: (server, event) => {
         if (event.kind === 'recovered') this.#disks.get(server)?.onRecovered();
         live.onTrace(server.serverId, event);
-        // A watermark that our servers tell is what they apply at once; (epoch, 0) is no txn.
-        if (event.kind === 'committed' && counterOf(event.zxid) > 0) live.onApplying(server.serverId, event.zxid);
       },
+      onApplied: (server, zxid, treeDigest) => live.onApplied(server.serverId, zxid, null, treeDigest),
     });
     return live;
   }
@@ -157,6 +160,13 @@ const ENDS = /^(is killed|loses its power|has stopped|ends by itself)/;
 
 function idOf(server: VirtualServer): number {
   return server.serverId;
+}
+
+function finalStateOf({ core, serverId }: VirtualServer): FinalState | null {
+  const database = core?.view.database() ?? null;
+  if (database === null) return null;
+  const { lastZxid, treeDigest, sessions } = database;
+  return { server: serverId, lastZxid, treeDigest, znodes: database.znodes(), sessions };
 }
 
 function summaryOf(server: VirtualServer): object | null {

@@ -98,6 +98,17 @@ describe('the rules of epochs', () => {
     expect(script.broken).toEqual(['E7']);
   });
 
+  it('E7 does not mind a voter that is ahead and was refused, when the others are a quorum', () => {
+    const script = elected();
+    for (const id of [1, 2]) script.greet(id, 3);
+    script.epoch(3, 'acceptedEpoch', 2);
+    script.promise(1, 3, 2, { ackCurrentEpoch: 1, ackZxid: makeZxid(1, 7) });
+    script.promise(2, 3, 2);
+    script.epoch(3, 'currentEpoch', 2);
+    script.down(3, 2, { type: PacketType.diff, zxid: 0 as Zxid });
+    expect(script.broken).toEqual([]);
+  });
+
   it('E8: a leader synchronizes after nobody but itself has promised', () => {
     const script = elected();
     script.greet(1, 3);

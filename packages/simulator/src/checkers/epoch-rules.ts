@@ -183,18 +183,22 @@ export class EpochRules {
     term.hasSyncBegun = true;
     // The first learner is sent its history: the epoch-ack phase is over, and these were counted.
     const counted = [leader.id];
+    const ahead: { readonly learner: number; readonly at: string }[] = [];
     for (const { learner, ackEpoch } of term.handshakes.values()) {
       if (ackEpoch === null || ackEpoch.currentEpoch === -1 || ackEpoch.zxid === -1) continue;
-      counted.push(learner);
       const isNewer =
         ackEpoch.currentEpoch > term.currentEpoch ||
         (ackEpoch.currentEpoch === term.currentEpoch && ackEpoch.zxid > term.lastZxid);
-      if (!isNewer || !this.#cluster.server(learner).isVoter) continue;
-      const theirs = `server ${learner} is at epoch ${ackEpoch.currentEpoch}, ${hex(ackEpoch.zxid)}`;
-      const ours = `epoch ${term.currentEpoch}, ${hex(term.lastZxid)}`;
-      this.#cluster.report('E7', [leader.id, learner], `leader ${leader.id} leads from ${ours} although ${theirs}`);
+      if (!isNewer || !this.#cluster.server(learner).isVoter) counted.push(learner);
+      else ahead.push({ learner, at: `epoch ${ackEpoch.currentEpoch}, ${hex(ackEpoch.zxid)}` });
     }
-    this.#needQuorum(leader, counted, 'begins to synchronize with the ACKEPOCHs');
+    // Who is ahead may have been refused. That he was counted shows when the others are too few.
+    if (ahead.length > 0 && !this.#cluster.isQuorum(counted)) {
+      const theirs = ahead.map(({ learner, at }) => `server ${learner} is at ${at}`).join(', ');
+      const ours = `epoch ${term.currentEpoch}, ${hex(term.lastZxid)}`;
+      const learners = ahead.map(({ learner }) => learner);
+      this.#cluster.report('E7', [leader.id, ...learners], `leader ${leader.id} leads from ${ours} although ${theirs}`);
+    } else this.#needQuorum(leader, counted, 'begins to synchronize with the ACKEPOCHs');
   }
 
   #onLearnerSends(connection: number, from: number, to: number, packet: LearnerPacket): void {

@@ -1,3 +1,4 @@
+import { readServerDisk } from './disk-reader.ts';
 import { type Fault, formatFault, LEADER } from './fault.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
@@ -9,7 +10,7 @@ import type { VirtualWorld } from './virtual-world.ts';
  * Carries out a plan of faults, and heals what it has done.
  *
  * A fault that would lose what was committed is left out when its moment comes: a disk is only wiped, and data only
- * rots, while every other participant has everything that was committed.
+ * rots, while every other participant has everything that its server may have acknowledged.
  */
 export class Nemesis {
   readonly #world: VirtualWorld;
@@ -255,11 +256,15 @@ export class Nemesis {
     });
   }
 
-  /** Everybody else who votes is there, in one epoch, with everything that was committed. */
+  /**
+   * Everybody else who votes is there, in one epoch, and has applied everything that is on this server's disk: what a
+   * voter has applied is durable there. Whether it was committed does not matter, its ACK may be on its way.
+   */
   #isDispensable(server: VirtualServer): boolean {
     const { leader, participants } = this.#ensemble;
     if (leader === null || leader === server || this.#ensemble.servers.length === 1) return false;
-    const lastZxid = leader.core?.view.lastZxid ?? 0;
+    const found = readServerDisk(server.disk, server.options.logDirectory);
+    const lastZxid = Math.max(leader.core?.view.lastZxid ?? 0, found.txns.at(-1)?.zxid ?? found.base);
     return participants.every(
       (other) =>
         other === server ||

@@ -27,6 +27,8 @@ export interface ServerProcessParts {
   /** As it is now; it changes. */
   readonly diskQuality: () => DiskQuality;
   readonly onTrace: (event: TraceEvent) => void;
+  /** A txn was applied because it is committed. */
+  readonly onApplied: (zxid: number, treeDigest: bigint) => void;
   /** A turn has ended: what the core has to say has been said. */
   readonly onTurn: () => void;
   /** The process ends by itself: null after `stop`. */
@@ -67,7 +69,10 @@ export class ServerProcess implements EventDoor {
     this.core = new ServerCore(
       ports,
       parts.options,
-      { fourLetterWords: () => ({ isWord: (word) => word === 'ruok' || word === 'isro', answer: answerWord }) },
+      {
+        fourLetterWords: () => ({ isWord: (word) => word === 'ruok' || word === 'isro', answer: answerWord }),
+        onApplied: parts.onApplied,
+      },
       {
         onServing: () => {},
         onStopped: () => this.deliverLater(() => parts.onEnded(null)),

@@ -34,6 +34,7 @@ export interface VirtualServerParts {
   readonly network: VirtualNetwork;
   readonly random: SeededRandom;
   readonly onTrace: (server: VirtualServer, event: TraceEvent) => void;
+  readonly onApplied: (server: VirtualServer, zxid: number, treeDigest: bigint) => void;
   readonly onTurn: (server: VirtualServer) => void;
   /** Something was done to it, or it ended by itself: in words. */
   readonly onChange: (server: VirtualServer, what: string) => void;
@@ -159,6 +160,7 @@ export class VirtualServer {
       disk: this.#disk,
       diskQuality: () => this.#diskQuality,
       onTrace: (event) => this.#onTrace(event),
+      onApplied: (zxid, treeDigest) => this.#parts.onApplied(this, zxid, treeDigest),
       onTurn: () => this.#parts.onTurn(this),
       onEnded: (error) => {
         if (life === this.#life) this.#onEnded(error);

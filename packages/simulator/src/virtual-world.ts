@@ -98,6 +98,9 @@ export class VirtualWorld {
         this.tell(options.host, describeEvent(event));
         for (const watcher of watchers) watcher.onTrace?.(server, event);
       },
+      onApplied: (server, zxid, treeDigest) => {
+        for (const watcher of watchers) watcher.onApplied?.(server, zxid, treeDigest);
+      },
       onTurn: (server) => {
         for (const watcher of watchers) watcher.onTurn?.(server);
       },

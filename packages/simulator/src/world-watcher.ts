@@ -5,6 +5,8 @@ import type { VirtualServer } from './virtual-server.ts';
 export interface WorldWatcher {
   /** In the middle of a turn: what the server has told. */
   onTrace?(server: VirtualServer, event: TraceEvent): void;
+  /** In the middle of a turn: a txn was applied because it is committed, after which the tree has this digest. */
+  onApplied?(server: VirtualServer, zxid: number, treeDigest: bigint): void;
   /** A turn has ended: everything that follows from an event has happened. */
   onTurn?(server: VirtualServer): void;
   /** Something was done to a server, or its process has ended by itself; in words. */

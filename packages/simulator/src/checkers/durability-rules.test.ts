@@ -139,14 +139,6 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['D7']);
   });
 
-  it('D7: a voter is about to apply what its own disk does not have', () => {
-    const script = serving();
-    const txn = script.write(3, [2]);
-    script.log(1, txn);
-    script.checker.onApplying(1, txn.zxid);
-    expect(script.broken).toEqual(['D7']);
-  });
-
   it('D8: a power loss takes away what was durable', () => {
     const script = serving();
     script.write();

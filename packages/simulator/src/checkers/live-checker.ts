@@ -205,11 +205,6 @@ export class LiveChecker {
     else this.#agreement.onApplied(ghost, zxid, hash, treeDigest);
   }
 
-  /** A server is about to apply everything up to here. Without it D7 judges each txn when it has been applied. */
-  onApplying(server: number, zxid: number): void {
-    this.#agreement.checkDurable(this.#cluster.server(server), zxid);
-  }
-
   /** A server has heard of a session by its own client. Without it S4 judges by what servers tell each other. */
   onTouched(server: number, sessionId: bigint): void {
     this.#expiry.onTouched(server, sessionId);

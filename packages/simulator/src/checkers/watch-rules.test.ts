@@ -1,4 +1,4 @@
-import { makeZxid } from '@meerkat/protocol';
+import { makeZxid, OpCode } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { ClientScript } from './testing/client-script.ts';
 
@@ -148,6 +148,16 @@ describe('a persistent watch', () => {
     const second = script.set('c1', '/a', 'y', 2);
     script.told(watch, 'changed', '/a', second.zxid);
     expect(script.broken).toEqual(['W1']);
+  });
+
+  it('tells once of a list of children that a multi has changed twice', () => {
+    const { script, watch } = persistent(false);
+    const parts = [script.create('/a/b'), script.create('/a/c')];
+    const zxid = script.commit({ type: OpCode.multi, txns: parts });
+    script.told(watch, 'children', '/a', zxid);
+    const created = script.make('c1', '/a/d');
+    script.told(watch, 'children', '/a', created.zxid);
+    expect(script.broken).toEqual([]);
   });
 
   it('may miss changes at a gap', () => {

@@ -159,7 +159,8 @@ export class WatchRules {
 
   /** Every change from the watch on, in order, and a gap where some may be missing. */
   #checkPersistent(operation: Operation, path: string, isRecursive: boolean, told: readonly Told[]): void {
-    const due = this.#tree.changes.filter((change) => isWatched(change, path, isRecursive));
+    const watched = this.#tree.changes.filter((change) => isWatched(change, path, isRecursive));
+    const due = watched.filter((change, i) => !isSameNews(change, watched, i));
     // null: anything may come next, because something may be missing.
     let next: number | null = operation.zxid === null ? null : countUpTo(due, operation.zxid);
     let reached = next ?? 0;
@@ -236,8 +237,15 @@ function armedAnew(entry: Rearmed): Armed[] {
   return [...armed('data', entry.data), ...armed('exist', entry.exist), ...armed('child', entry.child)];
 }
 
-function isSame(change: Change, told: Told): boolean {
+function isSame(change: Change, told: Change | Told): boolean {
   return change.zxid === told.zxid && change.type === told.type && change.path === told.path;
+}
+
+/** A multi may change a list of children twice: there is one new list, and a program is told of it once. */
+function isSameNews(change: Change, watched: readonly Change[], at: number): boolean {
+  if (change.type !== 'children') return false;
+  for (let i = at - 1; i >= 0 && watched[i]!.zxid === change.zxid; i--) if (isSame(watched[i]!, change)) return true;
+  return false;
 }
 
 /** A persistent watch tells of its znode and of its children's names; a recursive one of all znodes below, and of no names. */

@@ -104,3 +104,53 @@ describe('a server whose disk fails', () => {
       ),
   );
 });
+
+describe('a server that finds less on its disk than it had', () => {
+  test('2325, 3056, 582: does not take logs without a snapshot for an empty service', () =>
+    play({ servers: 3, mayFail: [1] }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      await stage.whole();
+      stage.kill(zk1);
+      const { logDirectory } = zk1.options;
+      for (const name of zk1.disk.names(logDirectory)) {
+        if (name.startsWith('snapshot.')) zk1.disk.poke(`${logDirectory}/${name}`, new Uint8Array(0));
+      }
+      zk1.start();
+      await stage.until('server 1 refuses to start', () => !zk1.isRunning);
+      expect(zk1.failure?.message).toMatch(/snapshot/);
+      // Whoever looks after it decides that the others have everything.
+      zk1.wipe();
+      await stage.start(zk1);
+      await stage.whole();
+      expect(await stage.has(zk1, '/n3')).toBe(true);
+    }));
+
+  test.each([1, 2, 3, 5, 8, 12])(
+    '13766 of etcd: has neither skipped nor doubled a txn when it ends at effect %i under load',
+    (effect) =>
+      play({ servers: 3, seeds: [1] }, async (stage) => {
+        const zk1 = stage.zk(1);
+        const leader = await stage.start();
+        const client = await stage.at(leader);
+        await client.create('/counter');
+        let isOver = false;
+        const writing = (async () => {
+          while (!isOver) await Promise.all([client.set('/counter', 'x'), client.set('/counter', 'y')]);
+        })();
+        for (const end of [stage.kill, stage.cutPower]) {
+          for (let i = 0; i < effect; i++) await stage.effect(zk1);
+          end.call(stage, zk1);
+          await stage.sleep(20);
+          zk1.start();
+          await stage.until('server 1 serves again', () => zk1.isServing);
+        }
+        isOver = true;
+        await writing;
+        const { stat } = await client.get('/counter');
+        await stage.whole();
+        expect((await (await stage.at(zk1)).get('/counter')).stat).toEqual(stat);
+      }),
+  );
+});

@@ -17,7 +17,6 @@ import type { WireEvent } from '../checkers/wire.ts';
 import { readLogs, readServerDisk } from '../disk-reader.ts';
 import { History } from '../history.ts';
 import { Judges } from '../judges.ts';
-import { GRAIN_MS } from '../timeline.ts';
 import { TraceTail } from '../trace-tail.ts';
 import type { EnsembleShape, VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { LinkQuality } from '../virtual-network.ts';
@@ -182,7 +181,7 @@ export class Stage {
   /** The next effect of any kind on a server's disk, reading included, has taken place. */
   async effect(server: VirtualServer): Promise<void> {
     const before = effectsOf(server);
-    await this.until(`${server.host} does something with its disk`, () => effectsOf(server) > before, 1000, GRAIN_MS);
+    await this.until(`${server.host} does something with its disk`, () => effectsOf(server) > before, 1000, LOOK_MS);
   }
 
   /* ----------------------------------------------------------------------------------------------- what goes wrong ---- */
@@ -407,6 +406,8 @@ class DiskEar implements DiskObserver {
   }
 }
 
+/** Shorter than the shortest effect of a disk. */
+const LOOK_MS = 0.04;
 const STORY_MAX_MS = 60_000;
 const TAIL_LINES = 100;
 

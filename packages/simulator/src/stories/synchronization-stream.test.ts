@@ -234,4 +234,29 @@ describe('a history that goes from server to server', () => {
       await stage.start();
       for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
     }));
+
+  test('790: does not win elections by the promise of an epoch whose history never came', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      stage.kill(zk1);
+      const paths = await stage.write(zk3, 5);
+      stage.kill(zk2, zk3);
+      // Server 1 promises the next epoch to server 3, and is sent nothing of what it lacks.
+      zk1.start();
+      zk3.start();
+      await stage.packet({ from: zk1, to: zk3, type: PacketType.ackEpoch });
+      stage.cutPower(zk1, zk3);
+      expect(stage.found(zk1).acceptedEpoch).toBeGreaterThan(stage.found(zk2).acceptedEpoch);
+      let hasLed = false;
+      stage.world.watch({
+        onTrace: (server, event) => {
+          if (server === zk1 && event.kind === 'role-changed') hasLed ||= event.role === 'leading';
+        },
+      });
+      await stage.start(zk1, zk2);
+      expect(hasLed).toBe(false);
+      for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
+    }));
 });

@@ -12,15 +12,18 @@ describe('a learner that joins', () => {
       await stage.whole();
       stage.kill(zk1);
       const client = await stage.at(zk3);
-      // What server 3 proposes is outstanding until server 2 goes on, and server 1 takes its time with NEWLEADER.
-      zk2.pause();
-      zk1.setDiskQuality({ effectMinMs: 0.05, effectMaxMs: 0.5, syncMinMs: 50, syncMaxMs: 50 });
-      const writes = [0, 1, 2].map((i) => client.create(`/open${i}`));
+      // Everything that server 1 says takes its time.
+      const slow = { delayMinMs: 20, delayMaxMs: 20, splitChance: 0, mergeChance: 0 };
+      stage.world.network.slowDown('zk1', 'zk3', slow);
       const order: string[] = [];
       for (const name of ['newLeader', 'upToDate', 'commit'] as const) {
         void stage.packet({ from: zk3, to: zk1, type: PacketType[name] }).then(() => order.push(name));
       }
       zk1.start();
+      await stage.packet({ from: zk1, to: zk3, type: PacketType.ackEpoch });
+      // What server 3 proposes is outstanding until server 2 goes on, which acknowledges it before server 1 does.
+      zk2.pause();
+      const writes = [0, 1, 2].map((i) => client.create(`/open${i}`));
       await stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
       zk2.resume();
       await Promise.all(writes);

@@ -3,7 +3,14 @@ import type { ClientConnection } from './links/client-connection.ts';
 import type { CoreOptions } from './options.ts';
 import type { Clock } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
-import type { ConnectionView, ExpiryBucketView, ServerView, SessionView, WatchView } from './server-view.ts';
+import type {
+  ConnectionView,
+  EnsembleView,
+  ExpiryBucketView,
+  ServerView,
+  SessionView,
+  WatchView,
+} from './server-view.ts';
 import type { Serving } from './serving.ts';
 import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 
@@ -13,6 +20,7 @@ export interface CoreViewParts {
   readonly watches: WatchManager;
   readonly connections: ReadonlySet<ClientConnection>;
   readonly clock: Clock;
+  readonly ensemble: EnsembleView | null;
   serving(): Serving | null;
   isServing(): boolean;
 }
@@ -61,6 +69,10 @@ export class CoreView implements ServerView {
 
   get stats(): ServerStats {
     return this.#parts.stats;
+  }
+
+  get ensemble(): EnsembleView | null {
+    return this.#parts.ensemble;
   }
 
   connections(): readonly ConnectionView[] {

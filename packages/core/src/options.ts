@@ -14,6 +14,8 @@ export interface EnsembleOptions {
   readonly commitLogCount: number;
   /** Part of the newest snapshot's size that may be read from the log for a learner that is further behind. */
   readonly snapshotSizeFactor: number;
+  /** Milliseconds to connect to another server for an election and to say who one is (`cnxTimeout`). */
+  readonly electionConnectTimeoutMs: number;
   /** True of an observer that logs what it is informed of (`syncEnabled`). */
   readonly syncEnabled: boolean;
 }
@@ -24,6 +26,7 @@ export const DEFAULT_ENSEMBLE_OPTIONS: Omit<EnsembleOptions, 'membership'> = {
   epochTxnsMax: 2 ** 32 - 2 ** 20,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,
+  electionConnectTimeoutMs: 5000,
   syncEnabled: true,
 };
 

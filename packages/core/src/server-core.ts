@@ -93,13 +93,15 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.permission = new Permission(ports.authenticator, options.skipAcl);
     this.#sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     this.#storage = new Storage(ports, options, this);
-    this.#member = options.ensemble === null ? new Solo(this) : new QuorumPeer(this, options.ensemble);
+    const peer = options.ensemble === null ? null : new QuorumPeer(this, options.ensemble);
+    this.#member = peer ?? new Solo(this);
     this.view = new CoreView({
       options,
       stats: this.stats,
       watches: this.#watches,
       connections: this.#connections.all,
       clock: ports.clock,
+      ensemble: peer,
       serving: () => this.#serving,
       isServing: () => this.isServing,
     });

@@ -1,3 +1,4 @@
+import type { Membership } from '@meerkat/protocol';
 import type { DatabaseView } from './database-view.ts';
 import type { PeerAddress } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
@@ -51,6 +52,38 @@ export interface WatchView {
   readonly count: number;
 }
 
+/** A learner as its leader sees it. */
+export interface LearnerView {
+  readonly serverId: number;
+  readonly isObserver: boolean;
+  /** True when its acknowledgements count for the quorum. */
+  readonly isVoter: boolean;
+  /** True once it has the leader's history and is sent what follows. */
+  readonly isSynchronized: boolean;
+}
+
+/** Bytes of the txns that a leader has proposed since it leads; −1 before the first. */
+export interface ProposalSizesView {
+  readonly last: number;
+  readonly min: number;
+  readonly max: number;
+  reset(): void;
+}
+
+/** A server of an ensemble as the administrator sees it. */
+export interface EnsembleView {
+  readonly membership: Membership;
+  readonly role: 'looking' | 'leading' | 'following' | 'observing';
+  /** Server id; null while it looks for one. */
+  readonly leader: number | null;
+  /** Other servers with which a connection for elections stands. */
+  readonly connectedServers: readonly number[];
+  /** Of this leader, those that are connected; of other servers none. */
+  learners(): readonly LearnerView[];
+  /** Of this leader; null of other servers. */
+  readonly proposalSizes: ProposalSizesView | null;
+}
+
 /** What the administrator may look at and reset; every value is read when asked for. */
 export interface ServerView {
   readonly isServing: boolean;
@@ -65,6 +98,8 @@ export interface ServerView {
   readonly sessionCount: number;
   readonly stats: ServerStats;
   readonly watches: WatchView;
+  /** Null of a server of its own. */
+  readonly ensemble: EnsembleView | null;
   connections(): readonly ConnectionView[];
   /** The sessions that live: neither expired nor closing. */
   sessions(): readonly SessionView[];

@@ -22,6 +22,7 @@ import { LearnerLink } from '../links/learner-link.ts';
 import type { EnsembleOptions } from '../options.ts';
 import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
+import type { LearnerView } from '../server-view.ts';
 import type { Durable } from '../storage/durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
@@ -29,8 +30,10 @@ import type { Committed } from '../zab/committed.ts';
 import type { History } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
+import { PeerState } from '../zab/learner-peer.ts';
 import type { RecoveredState } from './member.ts';
 import type { Members } from './members.ts';
+import { ProposalSizes } from './proposal-sizes.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
@@ -42,6 +45,7 @@ const HISTORY_BYTES_FREE = 4 * 1024 * 1024;
 const LISTEN_AGAIN_MS = 250;
 
 export class Leading implements Role, LeaderEffects {
+  readonly proposalSizes: ProposalSizes = new ProposalSizes();
   readonly #host: RoleHost;
   readonly #ensemble: EnsembleOptions;
   readonly #members: Members;
@@ -85,6 +89,17 @@ export class Leading implements Role, LeaderEffects {
 
   get isEstablished(): boolean {
     return this.#serving !== null;
+  }
+
+  /** Those that have said who they are. */
+  learners(): readonly LearnerView[] {
+    const identified = [...this.#leader.learners].filter(({ state }) => state !== PeerState.connected);
+    return identified.map(({ serverId, isObserver, isVoter, state }) => ({
+      serverId,
+      isObserver,
+      isVoter,
+      isSynchronized: state === PeerState.serving,
+    }));
   }
 
   get isLeaving(): boolean {
@@ -225,6 +240,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   append(zxid: Zxid, payload: Uint8Array): void {
+    this.proposalSizes.onProposed(payload.length);
     this.#host.trace.emit({ kind: 'proposed', zxid });
     this.#host.storage.appendPayload(zxid, payload);
   }

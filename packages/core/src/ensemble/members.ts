@@ -8,14 +8,15 @@ import type { Endpoint } from '../ports.ts';
 export class Members {
   readonly membership: Membership;
   readonly electorate: Electorate;
-  /** What this server tells others about the membership. */
+  /** What this server tells others about the membership; without addresses for TLS, which servers before 3.9 refuse. */
   readonly configText: string;
   readonly #byId: ReadonlyMap<number, Member>;
 
   constructor(membership: Membership) {
     this.membership = membership;
     this.electorate = new Electorate(makeQuorum(quorumShapeOf(membership)));
-    this.configText = formatMembership(membership);
+    const members = membership.members.map((member) => ({ ...member, secureClient: null }));
+    this.configText = formatMembership({ ...membership, members });
     this.#byId = new Map(membership.members.map((member) => [member.serverId, member]));
   }
 

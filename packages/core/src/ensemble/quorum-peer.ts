@@ -8,11 +8,12 @@
  * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
-import type { ElectionNotification, Zxid } from '@meerkat/protocol';
+import type { ElectionNotification, Membership, Zxid } from '@meerkat/protocol';
 import { Election } from '../election/election.ts';
 import { DEFAULT_ELECTION_OPTIONS, type Decision, type ElectionEffects } from '../election/election-host.ts';
 import { ElectionLinks } from '../links/election-links.ts';
 import type { EnsembleOptions } from '../options.ts';
+import type { EnsembleView, LearnerView, ProposalSizesView } from '../server-view.ts';
 import type { Durable } from '../storage/durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import { Leading } from './leading.ts';
@@ -35,7 +36,7 @@ export interface PeerHost extends RoleHost {
   beginAnew(reason: string): void;
 }
 
-export class QuorumPeer implements Member, ElectionEffects {
+export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   readonly #host: PeerHost;
   readonly #ensemble: EnsembleOptions;
   readonly #members: Members;
@@ -45,7 +46,6 @@ export class QuorumPeer implements Member, ElectionEffects {
   #state: RecoveredState | null = null;
   /** When to look, after a pause. */
   #lookAtMs = NEVER;
-  #isLooking = false;
   #failures = 0;
   /** The next role begins with nothing, as the last one found its history to be of no use. */
   #beginsAnew = false;
@@ -65,7 +65,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     );
     this.#links = new ElectionLinks(
       host,
-      { serverId, membership: ensemble.membership },
+      { serverId, membership: ensemble.membership, connectTimeoutMs: ensemble.electionConnectTimeoutMs },
       {
         onPeerConnected: (id) => this.#election.onPeerConnected(id),
         onPeerUnreachable: (id) => this.#election.onPeerUnreachable(id),
@@ -76,10 +76,6 @@ export class QuorumPeer implements Member, ElectionEffects {
 
   get isLeaving(): boolean {
     return this.#role?.isLeaving ?? false;
-  }
-
-  get role(): Role | null {
-    return this.#role;
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
@@ -158,7 +154,6 @@ export class QuorumPeer implements Member, ElectionEffects {
     this.#lookAtMs = NEVER;
     const { history } = this.#state!;
     const { serverId } = this.#host.options;
-    this.#isLooking = true;
     this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'it has no leader' });
     this.#links.connectAll();
     this.#election.look({
@@ -174,7 +169,6 @@ export class QuorumPeer implements Member, ElectionEffects {
 
   decided({ state, leader, round }: Decision): void {
     if (this.#isStopping) return;
-    this.#isLooking = false;
     const isLeader = leader === this.#host.options.serverId;
     const learnerRole = this.#members.isParticipant(this.#host.options.serverId) ? 'following' : 'observing';
     this.#host.trace.emit({
@@ -229,8 +223,31 @@ export class QuorumPeer implements Member, ElectionEffects {
     this.#host.beginAnew(reason);
   }
 
-  /** True while it looks for a leader. */
-  get isLooking(): boolean {
-    return this.#isLooking;
+  /* -------------------------------------------------------------------------------------- for administrators ---- */
+
+  get membership(): Membership {
+    return this.#members.membership;
+  }
+
+  get role(): EnsembleView['role'] {
+    if (this.#role === null) return 'looking';
+    if (this.#role instanceof Leading) return 'leading';
+    return this.#members.isParticipant(this.#host.options.serverId) ? 'following' : 'observing';
+  }
+
+  get leader(): number | null {
+    return this.#role?.leader ?? null;
+  }
+
+  get connectedServers(): readonly number[] {
+    return this.#links.connectedServers;
+  }
+
+  learners(): readonly LearnerView[] {
+    return this.#role instanceof Leading ? this.#role.learners() : [];
+  }
+
+  get proposalSizes(): ProposalSizesView | null {
+    return this.#role instanceof Leading ? this.#role.proposalSizes : null;
   }
 }

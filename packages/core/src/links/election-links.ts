@@ -99,6 +99,11 @@ export class ElectionLinks implements ElectionStreamOwner {
     return atMs;
   }
 
+  /** Servers with which a connection stands. */
+  get connectedServers(): readonly number[] {
+    return [...this.#peers.values()].filter((peer) => peer.isConnected).map((peer) => peer.id);
+  }
+
   /** Begins to listen. */
   start(): void {
     for (const listener of this.#listeners) listener.start();

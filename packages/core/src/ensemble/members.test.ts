@@ -1,0 +1,13 @@
+import { parseMembership } from '@meerkat/protocol';
+import { expect, test } from 'vitest';
+import { Members } from './members.ts';
+
+test('addresses for TLS are told to nobody, because servers before 3.9 refuse a text that has them', () => {
+  const membership = parseMembership(
+    'server.1=a:2888:3888:participant;0.0.0.0:2181;0.0.0.0:2281\nserver.2=b:2888:3888:observer;;b:2281\nversion=0',
+  );
+  if ('fault' in membership) throw new Error(membership.fault);
+  expect(new Members(membership).configText).toBe(
+    'server.1=a:2888:3888:participant;0.0.0.0:2181\nserver.2=b:2888:3888:observer\nversion=0',
+  );
+});

@@ -8,19 +8,19 @@ import { type RunningServer, startServer } from './server.ts';
  *
  * The first SIGTERM or SIGINT lets it finish what is in flight; a second one ends the process at once.
  *
- * @param onServing called once clients are served
+ * @param onStarted called once clients are served; of a member of an ensemble, once it looks for a leader
  * @returns the code to exit with
  */
 export async function runServer(
   configuration: ReadConfiguration,
-  onServing: (server: RunningServer) => void,
+  onStarted: (server: RunningServer) => void,
 ): Promise<ExitCode> {
   const logger = await makeLogger(readLoggerOptions(process.env));
   for (const warning of configuration.warnings) logger.log('warn', warning);
   const end = listenForSignals(logger);
   try {
     const server = await startServer(configuration, { logger, signal: end.signal });
-    onServing(server);
+    onStarted(server);
     const outcome = await Promise.race([server.failed, end.asked]);
     if (outcome !== null) return outcome.exitCode;
     await server.stop();

@@ -38,6 +38,10 @@ export class Metrics implements Trace {
     stale_sessions_expired: 0,
     bytes_received_count: 0,
     digest_mismatches_count: 0,
+    looking_count: 0,
+    diff_count: 0,
+    snap_count: 0,
+    proposal_count: 0,
   };
   readonly summaries: Record<SummaryName, Summary> = {
     fsynctime: new Summary(),
@@ -45,11 +49,15 @@ export class Metrics implements Trace {
     snapshottime: new Summary(),
     dbinittime: new Summary(),
     startup_txns_loaded: new Summary(),
+    election_time: new Summary(),
   };
   /** Refused writes by the first part of the path that a quota is on. */
   readonly quotaExceeded: Map<string, number> = new Map();
   readonly #clock: Clock;
   readonly #startedMs: number;
+  /** When it began to look for a leader; −1 while it does not. */
+  #lookingSinceMs = -1;
+  #establishedMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -59,6 +67,11 @@ export class Metrics implements Trace {
   /** Milliseconds since the server was started. */
   get uptimeMs(): number {
     return Math.floor(this.#clock.monotonicMs() - this.#startedMs);
+  }
+
+  /** Milliseconds since the epoch of this server's leader was established. */
+  get leaderUptimeMs(): number {
+    return Math.floor(this.#clock.monotonicMs() - this.#establishedMs);
   }
 
   onBytesReceived(bytes: number): void {
@@ -99,9 +112,30 @@ export class Metrics implements Trace {
         this.quotaExceeded.set(namespace, (this.quotaExceeded.get(namespace) ?? 0) + 1);
         break;
       }
+      case 'role-changed':
+        this.#onRoleChanged(event.role === 'looking');
+        break;
+      case 'epoch-established':
+        this.#establishedMs = this.#clock.monotonicMs();
+        break;
+      case 'learner-synchronizing':
+        // A truncation is followed by what comes after it, as a difference is.
+        if (event.mode === 'snap') counters.snap_count++;
+        else counters.diff_count++;
+        break;
+      case 'proposed':
+        counters.proposal_count++;
+        break;
       default:
         break;
     }
+  }
+
+  #onRoleChanged(isLooking: boolean): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (isLooking) this.counters.looking_count++;
+    else if (this.#lookingSinceMs >= 0) this.summaries.election_time.add(Math.round(nowMs - this.#lookingSinceMs));
+    this.#lookingSinceMs = isLooking ? nowMs : -1;
   }
 
   /** `srst`: gauges stay. */
@@ -117,5 +151,15 @@ type CounterName =
   | 'snapshot_error_count'
   | 'stale_sessions_expired'
   | 'bytes_received_count'
-  | 'digest_mismatches_count';
-type SummaryName = 'fsynctime' | 'sync_processor_batch_size' | 'snapshottime' | 'dbinittime' | 'startup_txns_loaded';
+  | 'digest_mismatches_count'
+  | 'looking_count'
+  | 'diff_count'
+  | 'snap_count'
+  | 'proposal_count';
+type SummaryName =
+  | 'fsynctime'
+  | 'sync_processor_batch_size'
+  | 'snapshottime'
+  | 'dbinittime'
+  | 'startup_txns_loaded'
+  | 'election_time';

@@ -15,13 +15,16 @@ import { type Listener, listen } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
+import { QuorumWait } from './quorum-wait.ts';
 import { SessionEnds } from './session-ends.ts';
 import { TraceLog } from './trace-log.ts';
 
-/** A server that serves clients. */
+/** A server that serves clients or, as a member of an ensemble, does so whenever it has a leader. */
 export interface RunningServer {
   readonly address: { readonly host: string; readonly port: number };
   readonly view: ServerView;
+  /** Resolves once clients are served for the first time; rejects when the server ends before that. */
+  readonly serving: Promise<void>;
   /** Finishes what is in flight, syncs, closes connections and files. A paused server is resumed for it. */
   stop(): Promise<void>;
   /**
@@ -63,7 +66,7 @@ export interface StartOptions {
  *
  * The port is taken first, because that fails quickest; connections that come before the database is there are closed.
  *
- * @returns once clients are served
+ * @returns once clients are served; of a member of an ensemble, once its data is read and it looks for a leader
  * @throws ServerError when it cannot start; nothing is left behind then
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<RunningServer> {
@@ -77,6 +80,7 @@ const DRAIN_MS = 500;
 
 class Server implements RunningServer {
   readonly failed: Promise<ServerError>;
+  readonly serving: Promise<void>;
   readonly #configuration: Configuration;
   readonly #logger: Logger;
   readonly #metrics = new Metrics(NODE_CLOCK);
@@ -84,11 +88,14 @@ class Server implements RunningServer {
   readonly #disk: HostedDisk;
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
+  readonly #quorumWait: QuorumWait;
   #listener: Listener | null = null;
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
   /** Resolves once nothing takes place any more, after the end. */
   #atRest: Promise<void> = Promise.resolve();
+  /** What a start waits for. */
+  readonly #started = new Deferred<void>();
   readonly #served = new Deferred<void>();
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
@@ -97,15 +104,20 @@ class Server implements RunningServer {
     this.#configuration = configuration;
     this.#logger = logger;
     this.failed = this.#failure.promise;
+    this.serving = this.#served.promise;
     // Whoever waits for the start hears of its failure there; nobody has to.
+    this.#started.promise.catch(() => {});
     this.#served.promise.catch(() => {});
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
-    this.#peerNetwork = new PeerNetwork(this.#turn);
+    this.#peerNetwork = new PeerNetwork(this.#turn, configuration.server.quorumListensOnAllIps);
+    this.#quorumWait = new QuorumWait(() => this.view.ensemble, configuration.core.serverId, logger);
     const listeners: Trace[] = [
       this.#metrics,
       new TraceLog(logger, NODE_CLOCK),
       this.#sessionEnds,
+      this.#quorumWait,
+      { emit: ({ kind }) => (kind === 'role-changed' ? this.#started.resolve() : undefined) },
       ...(trace === undefined ? [] : [trace]),
     ];
     const ports: Ports = {
@@ -130,7 +142,7 @@ class Server implements RunningServer {
       configuration.core,
       { fourLetterWords },
       {
-        onServing: () => this.#served.resolve(),
+        onServing: () => this.#onServing(),
         onStopped: () => this.#stopped.resolve(),
         onFailed: (error) => this.#onFailed(error),
       },
@@ -152,12 +164,12 @@ class Server implements RunningServer {
     this.#turn.start(this.#core, this.#disk);
     this.#core.start();
     const onAbort = (): void => {
-      void this.stop().then(() => this.#served.reject(new ServerError(ExitCode.ok, 'the start was given up')));
+      void this.stop().then(() => this.#settle(new ServerError(ExitCode.ok, 'the start was given up')));
     };
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      await this.#served.promise;
+      await this.#started.promise;
       if (this.#state === 'starting') this.#state = 'serving';
     } catch (error) {
       await this.#atRest;
@@ -171,12 +183,14 @@ class Server implements RunningServer {
     if (this.#state === 'starting' || this.#state === 'serving') {
       this.resume();
       this.#state = 'stopping';
+      this.#quorumWait.stop();
       this.#listener?.close();
       this.#turn.run(() => this.#core.stop());
     }
     await this.#stopped.promise;
     if (this.#state !== 'ended') await this.#listener?.drain(DRAIN_MS);
     this.#end();
+    this.#served.reject(new ServerError(ExitCode.ok, 'the server was stopped'));
     await this.#atRest;
   }
 
@@ -241,6 +255,11 @@ class Server implements RunningServer {
     }
   }
 
+  #onServing(): void {
+    this.#started.resolve();
+    this.#served.resolve();
+  }
+
   /** The core told that it cannot go on, or threw. */
   #onFailed(error: unknown): void {
     if (this.#state === 'ended') return;
@@ -256,6 +275,7 @@ class Server implements RunningServer {
   #end(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
+    this.#quorumWait.stop();
     this.#turn.stop();
     this.#listener?.close();
     this.#listener?.destroyAll();
@@ -265,6 +285,7 @@ class Server implements RunningServer {
 
   /** Those who wait for something wait in vain. */
   #settle(failure: ServerError): void {
+    this.#started.reject(failure);
     this.#served.reject(failure);
     this.#stopped.resolve();
     this.#sessionEnds.fail(failure);

@@ -39,6 +39,34 @@ test('a flood of bad connections fills a hundred lines a second, and the rest is
   ]);
 });
 
+test('roles and synchronizations are told; what each txn does is not', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'it has no leader' });
+  log.emit({ kind: 'role-changed', role: 'following', leader: 3, reason: 'round 1 has decided' });
+  log.emit({ kind: 'role-changed', role: 'leading', leader: 1, reason: 'round 2 has decided' });
+  log.emit({ kind: 'learner-synchronizing', serverId: 2, mode: 'diff', from: 0x100000001, zxid: 0x100000001 });
+  log.emit({ kind: 'learner-synchronizing', serverId: 2, mode: 'trunc', from: 0x100000009, zxid: 0x100000007 });
+  log.emit({ kind: 'learner-synchronizing', serverId: 4, mode: 'snap', from: 0, zxid: 0x100000007 });
+  log.emit({ kind: 'learner-synchronized', serverId: 2, zxid: 0x100000007 });
+  log.emit({ kind: 'epoch-established', epoch: 2, zxid: 0x100000007 });
+  log.emit({ kind: 'proposed', zxid: 0x200000001 });
+  log.emit({ kind: 'committed', zxid: 0x200000001 });
+  log.emit({ kind: 'learner-closed', serverId: 2, reason: 'closed by peer' });
+  log.emit({ kind: 'learner-closed', serverId: null, reason: 'closed by peer' });
+  expect(lines).toEqual([
+    'INFO  looks for a leader: it has no leader\n',
+    'INFO  follows server 3: round 1 has decided\n',
+    'INFO  leads: round 2 has decided\n',
+    'INFO  server 2 is at zxid 0x100000001 and is sent what follows\n',
+    'INFO  server 2 is at zxid 0x100000009 and has to give up what comes after zxid 0x100000007\n',
+    'INFO  server 4 is at zxid 0x0 and is sent a snapshot of zxid 0x100000007\n',
+    'INFO  server 2 has the history up to zxid 0x100000007\n',
+    'INFO  epoch 2 is established: clients are served\n',
+    'INFO  server 2 has left this leader: closed by peer\n',
+    'INFO  a server that had not said who it is has left this leader: closed by peer\n',
+  ]);
+});
+
 test('the environment chooses form and level, and nonsense counts as not set', () => {
   expect(readLoggerOptions({})).toEqual({ format: 'text', level: 'info' });
   expect(readLoggerOptions({ MEERKAT_LOG: 'JSON', MEERKAT_LOG_LEVEL: 'Debug' })).toEqual({

@@ -103,12 +103,40 @@ export class TraceLog implements Trace {
         this.#log('warn', text, { path });
         break;
       }
+      case 'role-changed':
+        this.#log('info', describeRole(event), { role: event.role });
+        break;
+      case 'epoch-established': {
+        const { epoch, zxid } = event;
+        this.#log('info', `epoch ${epoch} is established: clients are served`, { epoch, zxid });
+        break;
+      }
+      case 'learner-synchronizing': {
+        const { serverId, mode, from, zxid } = event;
+        this.#log('info', `server ${serverId} is at zxid 0x${from.toString(16)} and ${describeSync(mode, zxid)}`, {
+          serverId,
+          mode,
+        });
+        break;
+      }
+      case 'learner-synchronized': {
+        const { serverId, zxid } = event;
+        this.#log('info', `server ${serverId} has the history up to zxid 0x${zxid.toString(16)}`, { serverId });
+        break;
+      }
+      case 'learner-closed': {
+        const who = event.serverId === null ? 'a server that had not said who it is' : `server ${event.serverId}`;
+        this.#log('info', `${who} has left this leader: ${event.reason}`);
+        break;
+      }
       case 'warning':
         this.#log('warn', event.message);
         break;
       case 'connection-opened':
       case 'session-closed':
       case 'log-synced':
+      case 'proposed':
+      case 'committed':
         // Metrics count these; a line for each would be noise.
         break;
       case 'failed':
@@ -139,6 +167,30 @@ export class TraceLog implements Trace {
     if (this.#linesInSecond <= CONNECTION_LINES_MAX) return false;
     this.#linesLeftOut++;
     return true;
+  }
+}
+
+function describeRole({ role, leader, reason }: TraceEvent & { readonly kind: 'role-changed' }): string {
+  switch (role) {
+    case 'looking':
+      return `looks for a leader: ${reason}`;
+    case 'leading':
+      return `leads: ${reason}`;
+    case 'following':
+      return `follows server ${leader}: ${reason}`;
+    case 'observing':
+      return `observes server ${leader}: ${reason}`;
+  }
+}
+
+function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
+  switch (mode) {
+    case 'diff':
+      return 'is sent what follows';
+    case 'trunc':
+      return `has to give up what comes after zxid 0x${zxid.toString(16)}`;
+    case 'snap':
+      return `is sent a snapshot of zxid 0x${zxid.toString(16)}`;
   }
 }
 

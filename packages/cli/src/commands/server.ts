@@ -68,14 +68,18 @@ function readWords(values: Readonly<Record<string, string>>): ReadConfiguration 
 }
 
 /** Says where the server listens, where its data is, and what to try; for whoever started it, on standard output. */
-function greet(server: RunningServer, { server: options }: ReadConfiguration): void {
+function greet(server: RunningServer, { core, server: options }: ReadConfiguration): void {
   const { host, port } = server.address;
   // An address that stands for all of them is none to connect to.
   const target = host === '::' || host === '0.0.0.0' ? '127.0.0.1' : host;
   const shownHost = host.includes(':') ? `[${host}]` : host;
   const logs = options.dataLogDirectory === options.dataDirectory ? '' : `, log in ${options.dataLogDirectory}`;
   const shownTarget = target.includes(':') ? `[${target}]` : target;
-  process.stdout.write(`Meerkat ${MEERKAT_VERSION} (ZooKeeper ${ZOOKEEPER_VERSION}) serves clients on ${shownHost}:${port}
+  const serves =
+    core.ensemble === null
+      ? 'serves clients on'
+      : `is server ${core.serverId} of an ensemble of ${core.ensemble.membership.members.length}; whenever it has a leader, it serves clients on`;
+  process.stdout.write(`Meerkat ${MEERKAT_VERSION} (ZooKeeper ${ZOOKEEPER_VERSION}) ${serves} ${shownHost}:${port}
 data in ${options.dataDirectory}${logs}
 try     echo srvr | nc ${target} ${port}
         node -e "require('net').connect(${port},'${target}').end('srvr').pipe(process.stdout)"

@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { type ConnectionView, type FourLetterWords, ServerStats, type ServerView } from '@meerkat/core';
+import {
+  type ConnectionView,
+  DEFAULT_ENSEMBLE_OPTIONS,
+  type FourLetterWords,
+  ServerStats,
+  type ServerView,
+} from '@meerkat/core';
+import { type Membership, parseMembership } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { makeConfiguration } from '../config/options.ts';
 import { Metrics } from '../metrics.ts';
@@ -7,10 +14,10 @@ import { FULL_VERSION, MEERKAT_VERSION } from '../version.ts';
 import { makeFourLetterWords } from './four-letter-words.ts';
 import { formatDate, formatDouble, formatRemote } from './java-text.ts';
 
-/** The answers of Apache's server, with our version where its own stood. */
+/** The answers of Apache's servers, with our version where their own stood. */
 const RECORDED: ReadonlyMap<string, string> = new Map(
-  readFileSync(new URL('./apache-3.8.0.txt', import.meta.url), 'utf8')
-    .split('<end>\n')
+  ['./apache-3.8.0.txt', './apache-3.8.0-ensemble.txt']
+    .flatMap((file) => readFileSync(new URL(file, import.meta.url), 'utf8').split('<end>\n'))
     .flatMap((part) => {
       const [, name, text] = /(?:^|\n)=== (.*)\n([\s\S]*)$/.exec(part) ?? [];
       return name === undefined || text === undefined ? [] : [[name, text.replace('<version>', FULL_VERSION)] as const];
@@ -74,6 +81,7 @@ function view(more: Partial<ServerView> = {}): ServerView {
     digests: () => [],
     database: () => null,
     resetConnectionStats() {},
+    ensemble: null,
     ...more,
   };
 }
@@ -258,6 +266,77 @@ describe("the text is that of Apache's server", () => {
       expect(names).toContain(line.slice(0, line.indexOf('\t')));
       expect(line).toMatch(/^zk_\w+\t\S+/);
     }
+  });
+});
+
+describe("the text is that of Apache's server in an ensemble", () => {
+  const membership = parseMembership(
+    `server.1=127.0.0.1:33999:39111:participant
+server.2=127.0.0.1:38609:43401:participant
+server.3=127.0.0.1:45837:33347:observer
+version=0`,
+  ) as Membership;
+  const sizes = { last: 89, min: 48, max: 89, reset() {} };
+  const learners = [
+    { serverId: 1, isObserver: false, isVoter: true, isSynchronized: true },
+    { serverId: 3, isObserver: true, isVoter: false, isSynchronized: true },
+  ];
+  const roleOf = { leader: 'leading', follower: 'following', observer: 'observing' } as const;
+  type Mode = keyof typeof roleOf;
+
+  /** A server of the recorded ensemble, whose leader is server 2. */
+  function member(mode: Mode, more: Partial<ServerView> = {}): FourLetterWords {
+    const serverId = { follower: 1, leader: 2, observer: 3 }[mode];
+    const configuration = makeConfiguration('/data', {
+      core: {
+        serverId,
+        tickTimeMs: 500,
+        sessionTimeoutMinMs: 1000,
+        connectionsPerHostMax: 0,
+        ensemble: { ...DEFAULT_ENSEMBLE_OPTIONS, membership, initLimit: 20, syncLimit: 10 },
+      },
+      server: { fourLetterWordsAllowed: ['*'] },
+    });
+    const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
+    const isLeader = mode === 'leader';
+    const ensemble = {
+      membership,
+      role: roleOf[mode],
+      leader: 2,
+      connectedServers: [],
+      learners: () => (isLeader ? learners : []),
+      proposalSizes: isLeader ? sizes : null,
+    };
+    const serverView = view({ serverId, lastZxid: 0x100000002, znodeCount: 6, ensemble, ...more });
+    return makeFourLetterWords({ configuration, metrics, clientPort: () => 38731 })(serverView);
+  }
+
+  test.each(['leader', 'observer'] as const)('srvr of the %s', (mode) => {
+    const stats = Object.assign(new ServerStats(), { packetsReceived: 2, packetsSent: 1 });
+    const answer = member(mode, { stats, connections: () => [asking(1)] }).answer('srvr', null);
+    expect(answer).toBe(recorded(`${mode} srvr`));
+  });
+
+  test.each(['follower', 'observer'] as const)('conf of the %s, sizes aside', (mode) => {
+    const withoutSizes = (text: string): string => text.replaceAll(/Size=\d+/g, 'Size=');
+    expect(withoutSizes(member(mode).answer('conf', null))).toBe(withoutSizes(recorded(`${mode} conf`)));
+  });
+
+  test('dump of the follower, which does not know when sessions expire', () => {
+    const id = 0x100018567070000n;
+    const answer = member('follower', {
+      sessions: () => [{ id, timeoutMs: 10_000, remote: null }],
+      ephemerals: () => new Map([[id, ['/eph']]]),
+    }).answer('dump', null);
+    expect(answer).toBe(recorded('follower dump'));
+  });
+
+  test.each(['leader', 'follower', 'observer'] as const)('what mntr of the %s says of its part', (mode) => {
+    const lines = member(mode).answer('mntr', null).split('\n');
+    const expected = recorded(`${mode} mntr`).trimEnd().split('\n');
+    expect(lines.slice(1, 3)).toEqual(expected.slice(0, 2));
+    for (const line of expected) expect(lines).toContain(line);
+    expect(lines.some((line) => line.startsWith('zk_leader_uptime\t'))).toBe(mode === 'leader');
   });
 });
 

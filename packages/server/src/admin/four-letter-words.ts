@@ -6,6 +6,7 @@ import { FULL_VERSION } from '../version.ts';
 import { listEnvironment } from './environment.ts';
 import { formatDate, formatDouble, formatHex, formatRemote } from './java-text.ts';
 import { formatMonitor } from './mntr.ts';
+import { formatEnsembleConfiguration, modeOf } from './roles.ts';
 
 export interface FourLetterWordsParts {
   readonly configuration: Configuration;
@@ -114,6 +115,7 @@ class Words implements FourLetterWords {
         return 'Connection stats reset.\n';
       case 'srst':
         view.stats.reset();
+        view.ensemble?.proposalSizes?.reset();
         this.#parts.metrics.reset();
         return 'Server stats reset.\n';
       case 'dirs': {
@@ -143,6 +145,8 @@ class Words implements FourLetterWords {
     const connections = view.connections();
     const clients = withClients ? `Clients:\n${connections.map(formatConnectionBriefly).join('')}\n` : '';
     const latency = `${Math.trunc(stats.latencyMin)}/${formatDouble(stats.latencyAverage)}/${Math.trunc(stats.latencyMax)}`;
+    const sizes = view.ensemble?.proposalSizes ?? null;
+    const proposals = sizes === null ? '' : `Proposal sizes last/min/max: ${sizes.last}/${sizes.min}/${sizes.max}\n`;
     return `Zookeeper version: ${FULL_VERSION}
 ${clients}Latency min/avg/max: ${latency}
 Received: ${stats.packetsReceived}
@@ -150,13 +154,18 @@ Sent: ${stats.packetsSent}
 Connections: ${connections.length}
 Outstanding: ${view.outstandingRequests}
 Zxid: 0x${formatHex(view.lastZxid)}
-Mode: standalone
+Mode: ${modeOf(view)}
 Node count: ${view.znodeCount}
-`;
+${proposals}`;
   }
 
   #formatConfiguration(): string {
     const { core, server } = this.#parts.configuration;
+    const { ensemble } = this.#view;
+    const quorum =
+      ensemble === null || core.ensemble === null
+        ? ''
+        : formatEnsembleConfiguration(ensemble, core.serverId, core.ensemble);
     return `clientPort=${this.#parts.clientPort()}
 secureClientPort=-1
 dataDir=${core.snapshotDirectory}
@@ -168,18 +177,14 @@ maxClientCnxns=${core.connectionsPerHostMax}
 minSessionTimeout=${core.sessionTimeoutMinMs}
 maxSessionTimeout=${core.sessionTimeoutMaxMs}
 clientPortListenBacklog=${server.listenBacklog}
-serverId=${STANDALONE_SERVER_ID}
-`;
+serverId=${ensemble === null ? STANDALONE_SERVER_ID : core.serverId}
+${quorum}`;
   }
 
   #formatDump(): string {
     const view = this.#view;
-    const sessions = view.sessionBuckets();
     const connections = view.connectionBuckets();
     const ephemerals = view.ephemerals();
-    const sessionBuckets = sessions.map(({ expiresAtWallMs, members }) =>
-      formatBucket(expiresAtWallMs, members.map(formatSession)),
-    );
     const connectionBuckets = connections.map(({ expiresAtWallMs, members }) =>
       formatBucket(
         expiresAtWallMs,
@@ -187,8 +192,7 @@ serverId=${STANDALONE_SERVER_ID}
       ),
     );
     return `SessionTracker dump:
-Session Sets (${sessions.length})/(${countMembers(sessions)}):
-${sessionBuckets.join('')}ephemeral nodes dump:
+${this.#formatSessions()}ephemeral nodes dump:
 Sessions with Ephemerals (${ephemerals.size}):
 ${formatGroups(
   ephemerals,
@@ -197,6 +201,22 @@ ${formatGroups(
 )}Connections dump:
 Connections Sets (${connections.length})/(${countMembers(connections)}):
 ${connectionBuckets.join('')}`;
+  }
+
+  /** By the time at which they expire; only the leader of an ensemble knows that, the others list all. */
+  #formatSessions(): string {
+    const view = this.#view;
+    const role = view.ensemble?.role ?? 'leading';
+    if (role !== 'leading') {
+      const sessions = view.sessions().toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const lines = sessions.map(({ id, timeoutMs }) => `${formatSession(id)}\t${timeoutMs}ms\n`);
+      return `Global Sessions(${sessions.length}):\n${lines.join('')}`;
+    }
+    const buckets = view.sessionBuckets();
+    const lines = buckets.map(({ expiresAtWallMs, members }) =>
+      formatBucket(expiresAtWallMs, members.map(formatSession)),
+    );
+    return `Session Sets (${buckets.length})/(${countMembers(buckets)}):\n${lines.join('')}`;
   }
 
   #formatDigests(): string {

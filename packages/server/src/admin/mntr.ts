@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { ServerView } from '@meerkat/core';
+import type { EnsembleView, ServerView } from '@meerkat/core';
 import type { Metrics } from '../metrics.ts';
 import { FULL_VERSION } from '../version.ts';
 import { formatDouble } from './java-text.ts';
+import { countLearners, countVoters, modeOf, peerStateOf } from './roles.ts';
 
 /**
  * `mntr`: every metric of ZooKeeper that has a true value here, under its name.
  *
  * What is left out measures parts that this server does not have: thread pools and their queues, response caches,
- * the dead-watcher cleaner, learners, TLS. The page docs/four-letter-words.md lists them.
+ * the dead-watcher cleaner, TLS. The page docs/four-letter-words.md lists them.
  */
 export function formatMonitor(view: ServerView, metrics: Metrics): string {
   const lines: string[] = [];
@@ -16,7 +17,12 @@ export function formatMonitor(view: ServerView, metrics: Metrics): string {
     lines.push(`zk_${key}\t${value}`);
   };
   put('version', FULL_VERSION);
-  put('server_state', 'standalone');
+  put('server_state', modeOf(view));
+  if (view.ensemble !== null) {
+    put('peer_state', peerStateOf(view.ensemble));
+    if (view.ensemble.role === 'observing') put('observer_master_id', view.ensemble.leader ?? -1);
+    for (const [key, value] of quorumGauges(view.ensemble, metrics)) put(key, value);
+  }
   for (const [key, value] of gauges(view, metrics)) put(key, value);
   put('connection_rejected', view.stats.connectionsRefused);
   put('unrecoverable_error_count', 0);
@@ -61,6 +67,21 @@ function* gauges(view: ServerView, metrics: Metrics): Generator<readonly [string
   yield ['outstanding_tls_handshake', 0];
   yield ['non_mtls_remote_conn_count', 0];
   yield ['non_mtls_local_conn_count', 0];
+}
+
+function* quorumGauges(ensemble: EnsembleView, metrics: Metrics): Generator<readonly [string, number]> {
+  yield ['quorum_size', countVoters(ensemble.membership)];
+  const { proposalSizes } = ensemble;
+  if (proposalSizes === null) return;
+  const learners = countLearners(ensemble);
+  yield ['learners', learners.all];
+  yield ['synced_followers', learners.syncedFollowers];
+  yield ['synced_non_voting_followers', learners.syncedNonVotingFollowers];
+  yield ['synced_observers', learners.syncedObservers];
+  yield ['leader_uptime', metrics.leaderUptimeMs];
+  yield ['last_proposal_size', proposalSizes.last];
+  yield ['max_proposal_size', proposalSizes.max];
+  yield ['min_proposal_size', proposalSizes.min];
 }
 
 /** Null where the system does not tell (it does on Linux). */

@@ -1,4 +1,5 @@
-import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
+import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '@meerkat/core';
+import type { ServerRole } from '@meerkat/protocol';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from './options.ts';
 
@@ -15,14 +16,20 @@ export interface Draft {
   /** Milliseconds; null = a multiple of the tick. */
   sessionTimeoutMinMs: number | null;
   sessionTimeoutMaxMs: number | null;
+  readonly ensemble: Mutable<Omit<EnsembleOptions, 'membership' | 'initLimit' | 'syncLimit'>>;
+  /** Ticks. */
+  initLimit: number | null;
+  syncLimit: number | null;
   standaloneEnabled: boolean;
-  /** Values of `server.N`, in the order of the file. */
-  readonly members: { readonly id: string; readonly address: string }[];
+  peerType: ServerRole | null;
+  /** As written: where the members are listed instead of here. */
+  dynamicConfigFile: string | null;
   /** What the key that was taken last wants to say about its value. */
   readonly notes: string[];
 }
 
 export function makeDraft(): Draft {
+  const { initLimit: _init, syncLimit: _sync, ...ensemble } = DEFAULT_ENSEMBLE_OPTIONS;
   const { clientPort: _port, auth: _auth, ...server } = DEFAULT_SERVER_OPTIONS;
   return {
     core: { ...DEFAULT_CORE_OPTIONS },
@@ -33,8 +40,12 @@ export function makeDraft(): Draft {
     clientPort: null,
     sessionTimeoutMinMs: null,
     sessionTimeoutMaxMs: null,
+    ensemble: { ...ensemble },
+    initLimit: null,
+    syncLimit: null,
     standaloneEnabled: true,
-    members: [],
+    peerType: null,
+    dynamicConfigFile: null,
     notes: [],
   };
 }

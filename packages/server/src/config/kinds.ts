@@ -45,6 +45,11 @@ export function decodedInteger(range: Range): Kind<number> {
   };
 }
 
+export const decimal: Kind<number> = {
+  expected: 'a number such as 0.33',
+  parse: (text) => (/^[+-]?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})$/.test(text) ? Number(text) : null),
+};
+
 export const boolean: Kind<boolean> = {
   expected: 'true or false',
   parse: (text) => oneOfIgnoringCase(text, ['true', 'false'], [true, false]),

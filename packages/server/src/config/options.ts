@@ -15,6 +15,8 @@ export interface ServerOptions {
   /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
   readonly listenBacklog: number;
   readonly tcpKeepAlive: boolean;
+  /** Other servers are listened for on every address of the machine instead of the one in the list of members. */
+  readonly quorumListensOnAllIps: boolean;
   readonly auth: AuthOptions;
   /** The four-letter words that are answered besides `srvr`; '*' stands for all. */
   readonly fourLetterWordsAllowed: readonly string[];
@@ -28,6 +30,7 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   clientHost: null,
   listenBacklog: -1,
   tcpKeepAlive: false,
+  quorumListensOnAllIps: false,
   auth: DEFAULT_AUTH_OPTIONS,
   fourLetterWordsAllowed: [],
   readOnlyModeEnabled: false,

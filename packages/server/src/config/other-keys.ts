@@ -8,33 +8,6 @@ const positive = kinds.integer({ min: 1 });
 
 /** The keys that have no effect in this version, and what becomes of them. */
 export const OTHER_KEYS: readonly Key[] = [
-  // ---- what concerns ensembles
-  accepted('group.*', kinds.anything, '', 'Quorums of groups'),
-  accepted('weight.*', kinds.anything, '', 'Weights in quorums of groups'),
-  accepted('initLimit', nonNegative, '', 'Ticks until a learner has caught up; concerns ensembles'),
-  accepted('syncLimit', nonNegative, '', 'Ticks that a learner may lag; concerns ensembles'),
-  accepted('connectToLearnerMasterLimit', nonNegative, '0', 'Ticks to connect to the leader; concerns ensembles'),
-  accepted('electionAlg', kinds.oneOf('3'), '3', 'Algorithm of elections; there is one'),
-  accepted('peerType', kinds.oneOf('participant', 'observer'), 'participant', 'Role in an ensemble'),
-  accepted('leaderServes', kinds.yesOrNo, 'yes', 'Concerns ensembles'),
-  accepted('quorumListenOnAllIPs', kinds.boolean, 'false', 'Concerns ensembles'),
-  accepted('syncEnabled', kinds.boolean, 'true', 'Concerns observers'),
-  accepted('observer.syncEnabled', kinds.boolean, 'true', 'Concerns observers'),
-  accepted('observerMasterPort', kinds.integer({ min: 0, max: 65535 }), '0', 'Concerns ensembles'),
-  accepted('localSessionsEnabled', kinds.boolean, 'false', 'Concerns ensembles'),
-  accepted('localSessionsUpgradingEnabled', kinds.boolean, 'false', 'Concerns ensembles'),
-  accepted('cnxTimeout', nonNegative, '5000', 'Concerns ensembles'),
-  accepted('quorumCnxnTimeoutMs', kinds.integer({ min: -1 }), '-1', 'Concerns ensembles'),
-  accepted('electionPortBindRetry', nonNegative, '3', 'Concerns ensembles'),
-  accepted('commitLogCount', nonNegative, '500', 'Concerns ensembles'),
-  accepted('snapshotSizeFactor', kinds.anything, '0.33', 'Concerns ensembles'),
-  accepted('fastleader.*', kinds.anything, '', 'Waiting times of elections'),
-  accepted('leader.*', kinds.anything, '', 'Concerns ensembles'),
-  accepted('learner.*', kinds.anything, '', 'Concerns ensembles'),
-  accepted('observer.*', kinds.anything, '', 'Concerns ensembles'),
-  accepted('observerMaster.*', kinds.anything, '', 'Concerns ensembles'),
-  accepted('multiAddress.*', kinds.anything, '', 'Concerns ensembles'),
-  accepted('quorum.cnxn.threads.size', positive, '20', 'Concerns ensembles with SASL'),
   // ---- what has nothing to decide here
   accepted('serverCnxnFactory', kinds.anything, '', "Apache's choice of a network layer; there is one here"),
   accepted('fips-mode', kinds.boolean, 'true', 'Concerns TLS and SASL'),
@@ -72,9 +45,6 @@ export const OTHER_KEYS: readonly Key[] = [
   accepted('jvm.pause.monitor', kinds.boolean, 'false', 'There is no JVM'),
   accepted('jvm.pause.*', kinds.anything, '', 'There is no JVM'),
   // ---- known, not yet there
-  later('dynamicConfigFile', [], 'Members in a file of their own; ensembles are not in this version'),
-  later('reconfigEnabled', ['false'], 'Reconfiguration of ensembles'),
-  later('oraclePath', [], 'Ensembles of two'),
   later('admin.enableServer', ['false'], 'The HTTP server for administrators'),
   later('admin.*', [], 'The HTTP server for administrators'),
   later(

@@ -6,7 +6,7 @@ const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly te
   {
     tier: 'accepted',
     title: 'Keys that are accepted',
-    text: 'Their values are checked, and they have nothing to decide in a server on its own.',
+    text: 'Their values are checked, and they have nothing to decide here.',
   },
   {
     tier: 'later',
@@ -48,8 +48,30 @@ or without \`zookeeper.\` before its name. Of several lines with one key the las
 - An unknown key, and a known one that this version does not have yet, is warned about with its line.
 - A value that cannot be used stops the start with file, line, key, what was found and what is expected, and exit code 2.
 - A key about security that this version does not have yet stops the start too.
-- One \`server.N\` line is a server on its own, as in ZooKeeper; several are an ensemble, which this version refuses.
+- One \`server.N\` line is a server on its own, as in ZooKeeper; several are an ensemble.
 - Numbers below the least that makes sense (\`snapCount\`, \`autopurge.snapRetainCount\`) are raised with a warning, as in ZooKeeper.
+
+## An ensemble
+
+The file is the same on every server. Which of the members a server is says the file \`myid\` in its data directory: the number
+alone.
+
+\`\`\`properties
+dataDir=/var/lib/meerkat
+clientPort=2181
+tickTime=2000
+initLimit=10
+syncLimit=5
+server.1=zk1.example.org:2888:3888
+server.2=zk2.example.org:2888:3888
+server.3=zk3.example.org:2888:3888
+\`\`\`
+
+The first port is for the followers of a leader, the second one for elections. Behind them may stand \`:observer\`, and behind a
+semicolon where clients connect. Names are resolved anew for each connection. Servers of Apache ZooKeeper can be members too.
+
+What contradicts itself stops the start with file, line and reason: a \`myid\` that is missing, no number or not in the list, an
+address that two members claim, limits that are missing, observers of a single participant. An even number of voters is warned about.
 `;
 
 function formatSupported(keys: readonly Key[]): string {

@@ -134,7 +134,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'readonlymode.enabled',
     kinds.boolean,
     'false',
-    'Concerns ensembles; here it only allows the word isro',
+    'There is no read-only mode yet; it only allows the word isro',
     (draft, value) => {
       draft.server.readOnlyModeEnabled = value;
     },
@@ -293,25 +293,6 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'Time between two purges: hours, or with ms, s, m, h, d behind it; 0 = never',
     (draft, value) => {
       draft.core.purgeIntervalMs = value;
-    },
-  ),
-  // ---- membership: one server
-  supported(
-    'server.*',
-    kinds.text('host:port:port[:role][;[address:]clientPort]'),
-    '',
-    'A member. One line is taken as a server on its own; more are an ensemble, which this version refuses',
-    (draft, value, name) => {
-      draft.members.push({ id: name.slice(name.lastIndexOf('.') + 1), address: value });
-    },
-  ),
-  supported(
-    'standaloneEnabled',
-    kinds.boolean,
-    'true',
-    'With false a single member would be an ensemble, which this version refuses',
-    (draft, value) => {
-      draft.standaloneEnabled = value;
     },
   ),
 ];

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { HostPort } from '@meerkat/protocol';
 import { type Draft, makeDraft } from './draft.ts';
+import { type EnsembleSource, type Membered, readEnsemble } from './ensemble.ts';
 import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
@@ -39,6 +42,8 @@ export interface ZooCfg {
   readonly file: string;
   /** Relative paths start here. */
   readonly workingDirectory: string;
+  /** Reads the files `myid` and `dynamicConfigFile`, in UTF-8; from this machine when left out. Throws Node's errors. */
+  readonly readFile?: (path: string) => string;
 }
 
 /**
@@ -107,11 +112,12 @@ class ZooCfgReader {
   /** Puts together what several keys decide, and checks what belongs together. */
   #finish(): Configuration {
     const draft = this.#draft;
-    this.#checkMembers();
     const dataDirectory = this.#requireValue(draft.dataDirectory, 'dataDir', 'dataDir=/path/to/data');
-    const clientPort = this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
     const absoluteDataDirectory = resolve(this.#source.workingDirectory, dataDirectory ?? '');
     const dataLogDirectory = resolve(this.#source.workingDirectory, draft.dataLogDirectory ?? absoluteDataDirectory);
+    const membered = this.#readEnsemble(absoluteDataDirectory, dataLogDirectory);
+    if (membered !== null && membered.client !== null) this.#takeClient(membered.client);
+    const clientPort = this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
     const tickTimeMs = draft.core.tickTimeMs;
     const sessionTimeoutMinMs = draft.sessionTimeoutMinMs ?? tickTimeMs * 2;
     const sessionTimeoutMaxMs = draft.sessionTimeoutMaxMs ?? tickTimeMs * 20;
@@ -125,9 +131,11 @@ class ZooCfgReader {
         'minSessionTimeout ≤ maxSessionTimeout',
       );
     }
+    const ensemble = membered?.ensemble ?? null;
     return {
       core: {
         ...draft.core,
+        ...(ensemble === null ? {} : { serverId: ensemble.serverId, ensemble: ensemble.options }),
         sessionTimeoutMinMs,
         sessionTimeoutMaxMs,
         snapshotDirectory: `${absoluteDataDirectory}/version-2`,
@@ -143,33 +151,40 @@ class ZooCfgReader {
     };
   }
 
-  /** One `server.N` line is a server on its own, as in ZooKeeper; its part behind ";" may say where clients connect. */
-  #checkMembers(): void {
-    const { members } = this.#draft;
-    const lines = [...this.#lines.values()].filter((property) => findKey(property.key)?.name === 'server.*');
-    if (members.length > 1) {
-      const found = lines.map((property) => property.key).join(', ');
-      const expected = 'at most one server line: this version runs as one server, ensembles are not in it';
-      this.#fault(lines[1]?.line ?? null, lines[1]?.key ?? 'server', found, expected);
+  /** What the list of members says about this server; null when there is no list, or it cannot be used. */
+  #readEnsemble(dataDirectory: string, dataLogDirectory: string): Membered | null {
+    const { file, workingDirectory, readFile = (path) => readFileSync(path, 'utf8') } = this.#source;
+    const source: EnsembleSource = {
+      file,
+      lines: this.#lines,
+      draft: this.#draft,
+      dataDirectory,
+      dataLogDirectory,
+      resolvePath: (path) => resolve(workingDirectory, path),
+      readFile,
+    };
+    return readEnsemble(source, {
+      fault: (place, found, expected) => this.#faults.push({ ...place, found, expected }),
+      warn: ({ file: where, line, key }, what) =>
+        this.#warnings.push(`${where}${line === null ? '' : `, line ${line}`}: ${key ?? ''} ${what}`),
+    });
+  }
+
+  /** The list may say where clients connect, in place of `clientPort` and `clientPortAddress` or as they do. */
+  #takeClient({ host, port }: HostPort): void {
+    const draft = this.#draft;
+    const bareHost = host === ANY_HOST ? null : host;
+    const isContradicted =
+      (draft.clientPort !== null && draft.clientPort !== port) ||
+      (draft.server.clientHost !== null && bareHost !== null && draft.server.clientHost !== bareHost);
+    if (isContradicted) {
+      const line = this.#lines.get('clientPort') ?? this.#lines.get('clientPortAddress');
+      const expected = `what the list of members says about this server, ${host}:${port}, or no such line`;
+      this.#fault(line?.line ?? null, line?.key ?? 'clientPort', line?.value ?? '', expected);
       return;
     }
-    const [member] = members;
-    const [line] = lines;
-    if (member === undefined || line === undefined) return;
-    const standalone = this.#lines.get('standaloneEnabled');
-    if (!this.#draft.standaloneEnabled && standalone !== undefined) {
-      const expected = 'true: an ensemble of one is not in this version';
-      this.#fault(standalone.line, standalone.key, standalone.value, expected);
-    }
-    const client = /^[^;]*;(?:(.*):)?(\d{1,5})$/.exec(member.address);
-    if (member.address.includes(';') && (client === null || Number(client[2]) > 65535)) {
-      this.#fault(line.line, line.key, line.value, findKey(line.key)?.expected ?? '');
-      return;
-    }
-    if (client === null || this.#draft.clientPort !== null) return;
-    this.#draft.clientPort = Number(client[2]);
-    const host = client[1];
-    if (host !== undefined && host !== '') this.#draft.server.clientHost ??= host.replace(/^\[(.*)\]$/, '$1');
+    draft.clientPort = port;
+    draft.server.clientHost ??= bareHost;
   }
 
   #requireValue<T>(value: T | null, key: string, example: string): T | null {
@@ -186,6 +201,9 @@ class ZooCfgReader {
     this.#warnings.push(`${this.#source.file}, line ${property.line}: ${property.key} ${what}`);
   }
 }
+
+/** What a client port without an address means in the list of members. */
+const ANY_HOST = '0.0.0.0';
 
 function isHarmless(key: Key, value: string): boolean {
   return key.harmless.some((harmless) => harmless.toLowerCase() === value.toLowerCase());

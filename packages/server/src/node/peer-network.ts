@@ -6,11 +6,14 @@ import type { Turn } from './turn.ts';
 /** Streams between servers, on the sockets of this machine. Names are resolved anew for each connection, by the system. */
 export class PeerNetwork implements Network {
   readonly #turn: Turn;
+  readonly #listensOnAllIps: boolean;
   readonly #sockets = new Set<Socket>();
   readonly #servers = new Set<Server>();
 
-  constructor(turn: Turn) {
+  /** @param listensOnAllIps listens on every address of the machine, whatever the core asks for */
+  constructor(turn: Turn, listensOnAllIps: boolean) {
     this.#turn = turn;
+    this.#listensOnAllIps = listensOnAllIps;
   }
 
   listen(at: Endpoint, events: ListenEvents): { close(): void } {
@@ -26,7 +29,8 @@ export class PeerNetwork implements Network {
     server.on('error', (error: NodeJS.ErrnoException) =>
       tell(() => events.onListenFailed(error.code ?? error.message)),
     );
-    server.listen({ host: at.host, port: at.port }, () => tell(() => events.onListening()));
+    const host = this.#listensOnAllIps ? {} : { host: at.host };
+    server.listen({ port: at.port, ...host }, () => tell(() => events.onListening()));
     return {
       close: () => {
         isClosed = true;

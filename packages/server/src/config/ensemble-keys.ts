@@ -1,0 +1,145 @@
+import type { ServerRole } from '@meerkat/protocol';
+import { accepted, type Key, later, supported } from './key.ts';
+import * as kinds from './kinds.ts';
+
+const nonNegative = kinds.integer({ min: 0 });
+const positive = kinds.integer({ min: 1 });
+const ticks = kinds.integer({ min: 0, unit: 'ticks' });
+
+/** The keys of a server that is one of several. The lists of members are read by `ensemble.ts`. */
+export const ENSEMBLE_KEYS: readonly Key[] = [
+  supported(
+    'server.*',
+    kinds.text('host:quorumPort:electionPort[:participant|:observer][;[address:]clientPort]'),
+    '',
+    'A member; its number is the `myid` of that server. One line alone is a server on its own',
+    () => {},
+  ),
+  supported(
+    'group.*',
+    kinds.text('ids with : between them'),
+    '',
+    'A group of voters: a quorum has a majority of the weights in a majority of the groups',
+    () => {},
+  ),
+  supported('weight.*', nonNegative, '1', 'Weight of a voter in its group; 0 lets it never decide', () => {}),
+  supported(
+    'dynamicConfigFile',
+    kinds.text('the path of a file'),
+    '',
+    'File that lists the members in place of this one; read at the start and never written',
+    (draft, value) => {
+      draft.dynamicConfigFile = value;
+    },
+  ),
+  supported(
+    'standaloneEnabled',
+    kinds.boolean,
+    'true',
+    'With false a single member is an ensemble of one, which observers may join',
+    (draft, value) => {
+      draft.standaloneEnabled = value;
+    },
+  ),
+  supported(
+    'initLimit',
+    ticks,
+    '',
+    'Ticks that a server may take to connect to its leader and to catch up; required in an ensemble',
+    (draft, value) => {
+      draft.initLimit = value;
+    },
+  ),
+  supported(
+    'syncLimit',
+    ticks,
+    '',
+    'Ticks of silence after which a server and its leader give each other up; required in an ensemble',
+    (draft, value) => {
+      draft.syncLimit = value;
+    },
+  ),
+  supported(
+    'peerType',
+    kinds.oneOf('participant', 'observer'),
+    'participant',
+    'Role of this server; where the list of members says otherwise the list counts, with a warning',
+    (draft, value) => {
+      draft.peerType = value as ServerRole;
+    },
+  ),
+  supported(
+    'quorumListenOnAllIPs',
+    kinds.boolean,
+    'false',
+    'Listen for other servers on every address of the machine, not only on the one in the list',
+    (draft, value) => {
+      draft.server.quorumListensOnAllIps = value;
+    },
+  ),
+  supported(
+    'cnxTimeout',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '5000',
+    'Time to connect to another server for an election',
+    (draft, value) => {
+      draft.ensemble.electionConnectTimeoutMs = value;
+    },
+  ),
+  supported(
+    'commitLogCount',
+    nonNegative,
+    '500',
+    'Txns that are kept in memory for servers that are a little behind; at least 500',
+    (draft, value) => {
+      if (value < COMMIT_LOG_MIN) draft.notes.push(`${value} is too small; ${COMMIT_LOG_MIN} is used`);
+      draft.ensemble.commitLogCount = Math.max(value, COMMIT_LOG_MIN);
+    },
+  ),
+  supported(
+    'snapshotSizeFactor',
+    kinds.decimal,
+    '0.33',
+    'Part of the size of a snapshot that may be sent as txns instead; below 0 = none',
+    (draft, value) => {
+      draft.ensemble.snapshotSizeFactor = value > 1 ? 0.33 : value;
+    },
+  ),
+  supported(
+    'syncEnabled',
+    kinds.boolean,
+    'true',
+    'An observer writes its log; with false it keeps in memory what it is told',
+    (draft, value) => {
+      draft.ensemble.syncEnabled = value;
+    },
+  ),
+  supported('observer.syncEnabled', kinds.boolean, 'true', 'The same', (draft, value) => {
+    draft.ensemble.syncEnabled = value;
+  }),
+  accepted('electionAlg', kinds.oneOf('3'), '3', 'Algorithm of elections; there is one'),
+  accepted('connectToLearnerMasterLimit', nonNegative, '0', 'Ticks to connect to the leader; initLimit counts'),
+  accepted('quorumCnxnTimeoutMs', kinds.integer({ min: -1 }), '-1', 'Whoever dials says who it is within cnxTimeout'),
+  accepted('electionPortBindRetry', nonNegative, '3', 'A port that is taken is tried again for ever'),
+  accepted('fastleader.*', kinds.anything, '', 'Waiting times of elections; this server finds its own'),
+  accepted('leader.*', kinds.anything, '', "Tuning of Apache's server"),
+  accepted('learner.*', kinds.anything, '', "Tuning of Apache's server"),
+  accepted('observer.*', kinds.anything, '', 'Pauses of observers; this server finds its own'),
+  accepted('quorum.cnxn.threads.size', positive, '20', 'There are no such threads'),
+  later(
+    'reconfigEnabled',
+    ['false'],
+    'Change of the members while the ensemble runs; in an ensemble it stops the start',
+  ),
+  later('leaderServes', ['yes'], 'A leader that takes no clients'),
+  later('localSessionsEnabled', ['false'], 'Sessions that only one server knows'),
+  later('localSessionsUpgradingEnabled', ['false'], 'Sessions that only one server knows'),
+  later('observerMasterPort', ['0'], 'Observers that are fed by followers'),
+  later('observerMaster.*', [], 'Observers that are fed by followers'),
+  later('multiAddress.enabled', ['false'], 'Servers with several addresses'),
+  later('multiAddress.*', [], 'Servers with several addresses'),
+  later('oraclePath', [], 'Ensembles of two'),
+];
+
+/** Apache's server raises less, too. */
+const COMMIT_LOG_MIN = 500;

@@ -70,6 +70,9 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       const client = await stage.world.connect('short', { servers: own.host, sessionTimeoutMs: 1000 });
       await client.create('/of-ours', '', { mode: 'ephemeral' });
       const watcher = await stage.at(own);
+      // Their clients are heard of, whoever leads and whoever's they are.
+      await stage.world.sleep(2500);
+      expect(client.state).toBe('connected');
       const ofApache = await watcher.exists('/of-apache', { watch: true });
       expect(ofApache.stat?.ephemeralOwner).toBe(session.sessionId);
       const ofOurs = await watcher.exists('/of-ours', { watch: true });
@@ -163,4 +166,19 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
         await stage.write(own, 3);
       },
     ));
+});
+
+describe.each(MIXES.filter(({ apache }) => !apache.includes(3)))('an ensemble of $what', ({ apache }) => {
+  test('begins another epoch when one has had its txns, without a word that 3.8.0 does not know', () =>
+    playMixed({ servers: 3, apache, ensemble: { epochTxnsMax: 12 } }, async (stage) => {
+      const first = await stage.start();
+      const own = stage.zk(3) as VirtualServer;
+      expect(first).toBe(own);
+      const client = await stage.at(own);
+      for (let i = 0; i < 40; i++) await client.create(`/x${i}`).catch(() => {});
+      await stage.whole();
+      await stage.write(own, 1);
+      expect(stage.leaders[0]!.epoch).toBeGreaterThan(2);
+      expect(client.state).toBe('connected');
+    }));
 });

@@ -27,9 +27,12 @@ describe('a session that moves', () => {
       expect((await third.ask(1, multi(check('/x', 0), set('/x', 'at the leader')))).error).toBe(ErrorCode.ok);
       world.network.unblock(b!.host, leader.host);
       await stage.packet({ from: b!, to: leader, stage: 'received', type: PacketType.revalidate });
+      // The leader cannot know which of the two the client is at now: it sends it away, once, and says no SESSIONMOVED.
+      third.send(2, set('/x', 'still at the leader'));
+      await third.whenClosed();
+      expect(third.replyTo(2)).toBeNull();
       await stage.sleep(50);
-      // The leader cannot know which of the two the client is at now: it may send it away, once. It never answers
-      // SESSIONMOVED again and again, and wherever the client comes next its session is.
+      // Wherever it comes next, its session is.
       for (const [round, server] of [leader, b!, a!, leader].entries()) {
         const next = new WireClient(world, 'app', server, { session: first.session });
         await next.whenAnswered();

@@ -268,6 +268,24 @@ describe('an ensemble', () => {
       expect(await stage.leader()).toBe(zk2);
     }));
 
+  test('NuRaft 134: keeps its leader while a server that is far behind comes and goes, and the leader stops for moments', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, , zk3] = stage.three;
+      await stage.start();
+      const { epoch } = zk3;
+      for (let round = 0; round < 5; round++) {
+        stage.kill(zk1);
+        await stage.write(zk3, 5);
+        zk1.start();
+        await stage.sleep(20);
+        zk3.pause();
+        await stage.sleep(200);
+        zk3.resume();
+        await stage.whole();
+      }
+      expect(zk3.epoch).toBe(epoch);
+    }));
+
   test('3296, 3769, 2186, 547: elects while strangers connect to its ports and say nothing, or nonsense', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

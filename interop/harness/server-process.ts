@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly directory?: string;
   /** TLS on a port of its own, `securePort`. */
   readonly tls?: TlsStores;
+  /** Apache's server logs too, where the jar for it is installed. */
+  readonly logs?: boolean;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). Apache's server only. */
   readonly saslUsers?: Readonly<Record<string, string>>;
 }
@@ -36,6 +38,8 @@ const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', impor
 
 /** Debian's jar names what it needs, but for two parts of Netty. */
 const CLASS_PATH = ['zookeeper', 'netty-codec', 'netty-resolver'].map((jar) => `/usr/share/java/${jar}.jar`).join(':');
+/** With it Apache's server tells its log on standard error, and without it nowhere. */
+const LOG_JAR = '/usr/share/java/slf4j-simple.jar';
 
 /** The servers that a test runs against. */
 export const SERVER_KINDS: readonly ServerKind[] = ['apache', 'meerkat'];
@@ -154,7 +158,7 @@ export class ServerProcess {
   async #startOnce(): Promise<string | null> {
     const configPath = join(this.directory, 'zoo.cfg');
     writeFileSync(configPath, this.#configText());
-    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers());
+    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers(), this.#options.logs === true);
     const child = spawn(command, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
@@ -244,7 +248,7 @@ export class ServerProcess {
   }
 }
 
-function commandLine(kind: ServerKind, configPath: string, jaasPath: string | null): [string, string[]] {
+function commandLine(kind: ServerKind, configPath: string, jaasPath: string | null, logs: boolean): [string, string[]] {
   if (kind === 'meerkat') return [process.execPath, [MEERKAT, 'server', configPath]];
   const sasl =
     jaasPath === null
@@ -259,7 +263,9 @@ function commandLine(kind: ServerKind, configPath: string, jaasPath: string | nu
     // Apache does not read prefix-less properties from zoo.cfg.
     `-Dznode.container.checkIntervalMs=${CONTAINER_CHECK_MS}`,
     ...sasl,
-    ...['-cp', CLASS_PATH],
+    '-Dorg.slf4j.simpleLogger.showDateTime=true',
+    '-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS',
+    ...['-cp', logs ? `${CLASS_PATH}:${LOG_JAR}` : CLASS_PATH],
     ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
   ];
   return ['java', java];
@@ -291,7 +297,7 @@ export function fourLetterWord(port: number, word: string, waitMs = 30_000): Pro
   });
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);

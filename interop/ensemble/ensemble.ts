@@ -1,0 +1,97 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fourLetterWord, freePort, type ServerKind, ServerProcess } from '../harness/server-process.ts';
+
+/** One server of an ensemble: which program, and whether it only observes. */
+export interface Place {
+  readonly kind: ServerKind;
+  readonly isObserver?: boolean;
+}
+
+/** A server of an ensemble, by its id. */
+export interface Member {
+  readonly id: number;
+  readonly server: ServerProcess;
+  readonly isObserver: boolean;
+}
+
+/** Milliseconds. Short, so that sessions of dead clients end soon and a lost leader is noticed without its farewell. */
+const TICK_MS = 500;
+
+/** An ensemble of processes on the loopback interface, of Apache's servers and ours. Ids count from 1 in the order of the places. */
+export class Ensemble {
+  readonly members: readonly Member[];
+  readonly #directory: string;
+
+  /** @returns once every server serves clients */
+  static async start(places: readonly Place[]): Promise<Ensemble> {
+    const directory = mkdtempSync(join(tmpdir(), 'interop-ensemble-'));
+    const lines: Record<string, string> = {};
+    for (const [i, { isObserver = false }] of places.entries()) {
+      const role = isObserver ? 'observer' : 'participant';
+      lines[`server.${i + 1}`] = `127.0.0.1:${await freePort()}:${await freePort()}:${role}`;
+    }
+    const starts = places.map(async ({ kind, isObserver = false }, i): Promise<Member> => {
+      const id = i + 1;
+      const own = join(directory, String(id));
+      mkdirSync(join(own, 'data'), { recursive: true });
+      writeFileSync(join(own, 'data', 'myid'), String(id));
+      const config = {
+        ...lines,
+        tickTime: TICK_MS,
+        initLimit: 20,
+        syncLimit: 10,
+        maxSessionTimeout: 60_000,
+        ...(isObserver ? { peerType: 'observer' } : {}),
+      };
+      return { id, isObserver, server: await ServerProcess.start(kind, { config, directory: own, logs: true }) };
+    });
+    const settled = await Promise.allSettled(starts);
+    const members = settled.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    const ensemble = new Ensemble(members, directory);
+    const failed = settled.find((start) => start.status === 'rejected');
+    if (failed !== undefined) {
+      const logs = ensemble.logs;
+      await ensemble.dispose();
+      throw new Error(`${String(failed.reason)}\n${logs}`);
+    }
+    return ensemble;
+  }
+
+  private constructor(members: readonly Member[], directory: string) {
+    this.members = members;
+    this.#directory = directory;
+  }
+
+  /** The servers that clients of all of them connect to. */
+  get connectString(): string {
+    return this.members.map(({ server }) => `127.0.0.1:${server.port}`).join(',');
+  }
+
+  /** What the servers have printed. */
+  get logs(): string {
+    return this.members
+      .map(({ id, server }) => `---- server ${id} (${server.kind}), port ${server.port}\n${server.output}`)
+      .join('\n');
+  }
+
+  /** What the server says that it does: `leader`, `follower`, `observer`; null while it serves nobody or is dead. */
+  async modeOf({ server }: Member): Promise<string | null> {
+    const answer = await fourLetterWord(server.port, 'srvr').catch(() => '');
+    return /^Mode: (.*)$/m.exec(answer)?.[1] ?? null;
+  }
+
+  /** The server that leads; asks until there is one. */
+  async leader(): Promise<Member> {
+    for (;;) {
+      for (const member of this.members) if ((await this.modeOf(member)) === 'leader') return member;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.members.map(({ server }) => server.dispose()));
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}

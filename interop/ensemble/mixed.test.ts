@@ -1,0 +1,102 @@
+import { type Client, connect } from '@meerkat/client';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
+import { dumpTree, type TreeDump } from '../data-directory/tree-dump.ts';
+import { describeWith } from '../harness/peers.ts';
+import { Ensemble, type Place } from './ensemble.ts';
+import { connectTo, exercise, exerciseEphemerals } from './workload.ts';
+
+const apache: Place = { kind: 'apache' };
+const meerkat: Place = { kind: 'meerkat' };
+
+testEnsemble('two servers of Apache and one of ours', [apache, apache, meerkat]);
+testEnsemble('one server of Apache and two of ours', [apache, meerkat, meerkat]);
+testEnsemble('three servers of ours', [meerkat, meerkat, meerkat]);
+testEnsemble('two servers of Apache and an observer of ours', [apache, apache, { ...meerkat, isObserver: true }]);
+testEnsemble('two servers of ours and an observer of Apache', [meerkat, meerkat, { ...apache, isObserver: true }]);
+
+function testEnsemble(title: string, places: readonly Place[]): void {
+  const voters = places.filter(({ isObserver }) => isObserver !== true).length;
+  const isForeign = places.some(({ kind }) => kind === 'apache');
+  const describeIt = isForeign
+    ? (body: () => void) => describeWith(['apache'], title, body)
+    : (body: () => void) => describe(title, body);
+  describeIt(() => {
+    let ensemble: Ensemble;
+
+    beforeAll(async () => {
+      ensemble = await Ensemble.start(places);
+    });
+    afterAll(() => ensemble?.dispose());
+    beforeEach(() => {
+      onTestFailed(() => console.log(ensemble.logs));
+    });
+
+    test('clients of every member see what clients of the others write', async () => {
+      const clients = await Promise.all(ensemble.members.map(connectTo));
+      for (const [i, writer] of clients.entries()) {
+        const reader = clients[(i + 1) % clients.length]!;
+        await exercise(writer, reader, `/through-${i + 1}`);
+        await exerciseEphemerals(ensemble.members[i]!, reader, `/ephemeral-${i + 1}`);
+      }
+      await Promise.all(clients.map((client) => client.close()));
+    });
+
+    test('the death of every leader in turn is survived, and each comes back', async () => {
+      await using client = await connect(ensemble.connectString, {
+        sessionTimeoutMs: 20_000,
+        backOff: { minMs: 5, maxMs: 50 },
+      });
+      const session = client.session?.id;
+      await client.create('/survivor', 'ephemeral', { mode: 'ephemeral' });
+      await client.create('/deaths', '0');
+      for (let death = 1; death <= places.length; death++) {
+        const leader = await ensemble.leader();
+        await leader.server.kill();
+        // Of two voters both are needed; of three the others go on without it.
+        if (voters === 2) await leader.server.restart();
+        await writeUntilDone(client, String(death));
+        if (voters > 2) await leader.server.restart();
+        await using back = await connectTo(leader);
+        await back.sync();
+        expect(new TextDecoder().decode((await back.get('/deaths')).data)).toBe(String(death));
+        await back.create(`/back-${death}`, String(leader.id));
+      }
+      expect(client.session?.id).toBe(session);
+      expect((await client.exists('/survivor'))?.ephemeralOwner).toBe(session);
+    });
+
+    test('in the end all servers hold the same znodes', async () => {
+      await expectSameTrees(ensemble);
+    });
+  });
+}
+
+/** A write whose connection breaks is asked for again, until it is known to have been done. */
+async function writeUntilDone(client: Client, data: string): Promise<void> {
+  for (;;) {
+    try {
+      await client.set('/deaths', data);
+      return;
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== 'CONNECTIONLOSS') throw error;
+    }
+  }
+}
+
+async function expectSameTrees(ensemble: Ensemble): Promise<void> {
+  const [first, ...others] = await Promise.all(
+    ensemble.members.map(async (member) => {
+      await using client = await connectTo(member);
+      await client.sync();
+      return { member, tree: withoutConfig(await dumpTree(member.server.port)) };
+    }),
+  );
+  expect(Object.keys(first!.tree).length).toBeGreaterThan(30);
+  for (const { tree } of others) expect(tree).toEqual(first!.tree);
+}
+
+/** Each server writes this znode for itself, with the time of its start. */
+function withoutConfig(tree: TreeDump): TreeDump {
+  return Object.fromEntries(Object.entries(tree).filter(([path]) => path !== '/zookeeper/config'));
+}

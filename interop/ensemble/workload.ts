@@ -1,0 +1,75 @@
+import { type Client, connect } from '@meerkat/client';
+import { expect } from 'vitest';
+import type { Member } from './ensemble.ts';
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** A client of one member alone. */
+export function connectTo({ server }: Member): Promise<Client> {
+  return connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 5000, connectTimeoutMs: 20_000 });
+}
+
+/**
+ * Every kind of write and read through one member, each seen through another one once that has synced.
+ *
+ * @param root a znode that does not exist yet
+ */
+export async function exercise(writer: Client, reader: Client, root: string): Promise<void> {
+  await reader.sync();
+  const absent = await reader.exists(root, { watch: true });
+  expect(absent.stat).toBeNull();
+  const { stat } = await writer.create(root, 'first');
+  expect(await absent.changed).toMatchObject({ type: 'created', path: root });
+
+  const read = await reader.get(root, { watch: true });
+  expect(text(read.data)).toBe('first');
+  expect({ ...read.stat }).toEqual({ ...stat });
+  const set = await writer.set(root, 'second', { version: 0 });
+  expect(await read.changed).toMatchObject({ type: 'changed', path: root });
+  expect({ ...(await reader.get(root)).stat }).toEqual({ ...set });
+  await expect(writer.set(root, 'third', { version: 0 })).rejects.toMatchObject({ code: 'BADVERSION' });
+
+  const listed = await reader.children(root, { watch: true });
+  const made = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => writer.create(`${root}/n-`, String(i), { sequential: true })),
+  );
+  expect(made.map(({ path }) => path)).toEqual(made.map((_, i) => `${root}/n-${String(i).padStart(10, '0')}`));
+  expect(await listed.changed).toMatchObject({ type: 'children', path: root });
+  await reader.sync();
+  expect([...(await reader.children(root)).children].sort()).toEqual(
+    made.map(({ path }) => path.slice(root.length + 1)),
+  );
+
+  await writer
+    .transaction()
+    .check(root, { version: 1 })
+    .create(`${root}/multi`, 'a')
+    .set(`${root}/n-0000000000`, 'b')
+    .delete(`${root}/n-0000000001`)
+    .commit();
+  await expect(
+    writer.transaction().create(`${root}/never`).check(root, { version: 77 }).commit(),
+  ).rejects.toMatchObject({ code: 'TRANSACTIONFAILED' });
+  await reader.sync();
+  expect(await reader.exists(`${root}/never`)).toBeNull();
+  expect(text((await reader.get(`${root}/multi`)).data)).toBe('a');
+
+  await writer.create(`${root}/big`, new Uint8Array(300_000).fill(7));
+  await reader.sync();
+  expect((await reader.get(`${root}/big`)).data).toHaveLength(300_000);
+  await writer.delete(`${root}/n-0000000002`);
+}
+
+/** An ephemeral made through one member goes with its session, which ends through that member; another one tells. */
+export async function exerciseEphemerals(owner: Member, reader: Client, path: string): Promise<void> {
+  const client = await connectTo(owner);
+  const { stat } = await client.create(path, 'mine', { mode: 'ephemeral' });
+  expect(stat.ephemeralOwner).toBe(client.session?.id);
+  // The server that made the session stands in the top byte of its id.
+  expect(BigInt.asUintN(64, stat.ephemeralOwner) >> 56n).toBe(BigInt(owner.id));
+  await reader.sync();
+  const seen = await reader.exists(path, { watch: true });
+  expect(seen.stat).not.toBeNull();
+  await client.close();
+  expect(await seen.changed).toMatchObject({ type: 'deleted', path });
+}

@@ -13,44 +13,48 @@ async function kindsOf(stage: Stage): Promise<readonly VirtualServer[]> {
   return [leader, follower, stage.ensemble.observers[0]!];
 }
 
-/** Every request of a client, so that each of them changes something or fails where it should. */
-function everyRequest(root: string): readonly Request[] {
+/** Every request of a client, and the error in its reply's header; that of a multi is in its parts. */
+function everyRequest(root: string): readonly (readonly [Request, ErrorCode])[] {
+  const { ok, nodeExists, noNode, badVersion, invalidACL, reconfigDisabled } = ErrorCode;
   const at = (name: string): string => `${root}/${name}`;
   const { op: _op, ...plain } = create(at('x'));
   return [
-    create(root),
-    { ...plain, op: OpCode.create, path: at('a') },
-    { ...plain, op: OpCode.create2, path: at('b'), flags: CreateMode.ephemeralSequential },
-    { ...plain, op: OpCode.createContainer, path: at('c'), flags: CreateMode.container },
-    { ...plain, op: OpCode.createTTL, path: at('d'), flags: CreateMode.persistentWithTtl, ttl: 60_000 },
-    create(at('a')),
-    create(at('no/parent')),
-    set(at('a'), 'data'),
-    set(at('a'), 'data', 7),
-    { op: OpCode.setACL, path: at('a'), acl: OPEN_ACL, version: -1 },
-    { op: OpCode.setACL, path: at('a'), acl: [], version: -1 },
-    multi(check(at('a'), 1), create(at('e')), set(at('e'), 'more'), remove(at('e'))),
-    multi(create(at('f')), check(at('a'), 9)),
-    multi(),
-    remove(at('a'), 5),
-    remove(at('a')),
-    remove(at('a')),
-    { op: OpCode.reconfig, joiningServers: '', leavingServers: '1', newMembers: '', currentConfigId: -1 } as Request,
-    SYNC,
-    get(root),
-    get(at('a')),
-    exists(at('a'), true),
-    children(root),
-    { op: OpCode.getChildren, path: root, watch: false },
-    { op: OpCode.getACL, path: root },
-    { op: OpCode.getAllChildrenNumber, path: root },
-    { op: OpCode.getEphemerals, prefix: root },
-    { op: OpCode.multiRead, ops: [{ op: OpCode.getData, path: root }] },
-    { op: OpCode.addWatch, path: root, mode: 1 },
-    { op: OpCode.checkWatches, path: root, watcherType: 3 },
-    { op: OpCode.removeWatches, path: root, watcherType: 3 },
-    { op: OpCode.whoAmI },
-    CLOSE,
+    [create(root), ok],
+    [{ ...plain, op: OpCode.create, path: at('a') }, ok],
+    [{ ...plain, op: OpCode.create2, path: at('b'), flags: CreateMode.ephemeralSequential }, ok],
+    [{ ...plain, op: OpCode.createContainer, path: at('c'), flags: CreateMode.container }, ok],
+    [{ ...plain, op: OpCode.createTTL, path: at('d'), flags: CreateMode.persistentWithTtl, ttl: 60_000 }, ok],
+    [create(at('a')), nodeExists],
+    [create(at('no/parent')), noNode],
+    [set(at('a'), 'data'), ok],
+    [set(at('a'), 'data', 7), badVersion],
+    [{ op: OpCode.setACL, path: at('a'), acl: OPEN_ACL, version: -1 }, ok],
+    [{ op: OpCode.setACL, path: at('a'), acl: [], version: -1 }, invalidACL],
+    [multi(check(at('a'), 1), create(at('e')), set(at('e'), 'more'), remove(at('e'))), ok],
+    [multi(create(at('f')), check(at('a'), 9)), ok],
+    [multi(), ok],
+    [remove(at('a'), 5), badVersion],
+    [remove(at('a')), ok],
+    [remove(at('a')), noNode],
+    [
+      { op: OpCode.reconfig, joiningServers: '', leavingServers: '1', newMembers: '', currentConfigId: -1 },
+      reconfigDisabled,
+    ],
+    [SYNC, ok],
+    [get(root), ok],
+    [get(at('a')), noNode],
+    [exists(at('a'), true), noNode],
+    [children(root), ok],
+    [{ op: OpCode.getChildren, path: root, watch: false }, ok],
+    [{ op: OpCode.getACL, path: root }, ok],
+    [{ op: OpCode.getAllChildrenNumber, path: root }, ok],
+    [{ op: OpCode.getEphemerals, prefix: root }, ok],
+    [{ op: OpCode.multiRead, ops: [{ op: OpCode.getData, path: root }] }, ok],
+    [{ op: OpCode.addWatch, path: root, mode: 1 }, ok],
+    [{ op: OpCode.checkWatches, path: root, watcherType: 3 }, ok],
+    [{ op: OpCode.removeWatches, path: root, watcherType: 3 }, ok],
+    [{ op: OpCode.whoAmI }, ok],
+    [CLOSE, ok],
   ];
 }
 
@@ -62,10 +66,11 @@ describe('requests', () => {
         const client = new WireClient(stage.world, `app-${i}`, server, { timeoutMs: 60_000 });
         await client.whenAnswered();
         const requests = everyRequest(`/of-${i}`);
-        for (const [at, request] of requests.entries()) client.send(at + 1, request);
+        for (const [at, [request]] of requests.entries()) client.send(at + 1, request);
         await client.reply(requests.length);
         await client.whenClosed();
         expect(client.replies.map(({ xid }) => xid)).toEqual(requests.map((_, xid) => xid + 1));
+        expect(client.replies.map(({ error }) => error)).toEqual(requests.map(([, error]) => error));
         answers.push(client.replies.map(({ xid, error, body }) => `${xid} ${error} ${body.length}`));
       }
       expect(answers[1]).toEqual(answers[0]);

@@ -124,13 +124,16 @@ describe('a learner that joins', () => {
       await stage.start();
       stage.kill(zk1);
       const client = await stage.at(zk3);
-      for (let i = 0; i < 30; i++) await client.create(`/big${i}`, 'x'.repeat(20_000));
-      // 600 kB at 300 bytes a millisecond: two seconds, four times syncLimit.
+      for (let i = 0; i < 30; i++) await client.create(`/big${i}`, 'x'.repeat(60_000));
+      // 1.8 MB at 300 bytes a millisecond: six seconds, twelve times syncLimit and three times initLimit.
       const slow = { delayMinMs: 0.1, delayMaxMs: 1, splitChance: 0, mergeChance: 0, bytesPerMs: 300 };
       stage.world.network.slowDown('zk3', 'zk1', slow);
       const { epoch } = zk3;
+      const startedMs = stage.world.nowMs;
       zk1.start();
       await stage.packet({ from: zk1, is: isNewLeaderAck });
+      expect(stage.world.nowMs - startedMs).toBeGreaterThan(5000);
+      expect(stage.world.nowMs - startedMs).toBeLessThan(8000);
       expect(zk3.epoch).toBe(epoch);
       await stage.whole();
       expect(await stage.has(zk1, '/big29')).toBe(true);

@@ -511,7 +511,7 @@ export class Leader implements Broadcast {
 
   /**
    * Told when this server still leads and has applied all that is proposed now; with a quorum of one, and nothing
-   * outstanding, the ticket is answered at once, without `synced`.
+   * outstanding, the ticket is one that was answered before.
    */
   sync(): number {
     assert(this.#phase === 'broadcast', 'a leader confirms that it leads once its epoch is established');

@@ -58,17 +58,17 @@ export class SyncRounds {
    * Takes a sync.
    *
    * @param lastProposed what it must see applied
-   * @param applied what is applied: with a quorum of one, a sync that needs no more is answered at once
-   * @returns its ticket
+   * @param applied what is applied
+   * @returns its ticket; with a quorum of one, for a sync that needs no more, the last one that was answered
    */
   add(lastProposed: Zxid, applied: Zxid): number {
+    const newest = this.#newest;
+    // Nobody is told of a ticket twice, so that it must be one that was told already.
+    if (this.#isAlone && newest === null && lastProposed <= applied) return this.#lastAnswered;
     const ticket = ++this.#lastTicket;
     const round = this.#isAlone ? 0 : this.#round + 1;
-    const newest = this.#newest;
     if (newest !== null && newest.zxid === lastProposed && newest.round === round) {
       newest.ticket = ticket;
-    } else if (this.#isAlone && newest === null && lastProposed <= applied) {
-      this.#lastAnswered = ticket;
     } else {
       this.#newest = { ticket, zxid: lastProposed, round };
       this.#waiting.push(this.#newest);

@@ -20,7 +20,8 @@ import type { WireTap } from './virtual-client.ts';
  * each reply, the order of replies and notifications.
  *
  * A client sends its requests in the order in which they were asked for, and asks again for what it may ask twice. So a
- * request belongs to the oldest operation that waits for one of this kind and path.
+ * request belongs to the oldest operation that waits for one of this kind and path. On another connection it may ask
+ * again for what was answered: a linearizable read whose sync was answered on the connection before.
  */
 export class HistoryTap {
   readonly #history: History;
@@ -57,7 +58,7 @@ export class HistoryTap {
 
   #claim(opCode: number, path: string | null, connection: number): Operation | null {
     for (const operation of this.#pending) {
-      if (operation.replyOrder !== null || operation.connection === connection) continue;
+      if (operation.connection === connection) continue;
       if (isRequestOf(operation, opCode, path)) return operation;
     }
     return null;
@@ -165,6 +166,8 @@ class ConnectionTap implements WireTap {
       operation.sessionId = this.#sessionId;
       operation.server = this.#server;
       operation.xid = xid;
+      operation.zxid = null;
+      operation.replyOrder = null;
       operation.isWatchCovered = request !== null && 'watch' in request && !request.watch;
     }
     this.#inFlight.push({ xid, operation });

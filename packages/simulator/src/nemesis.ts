@@ -1,3 +1,4 @@
+import { isQuorum } from './checkers/quorum.ts';
 import { readServerDisk } from './disk-reader.ts';
 import { type Fault, formatFault, LEADER } from './fault.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -257,12 +258,15 @@ export class Nemesis {
   }
 
   /**
-   * Everybody else who votes is there, in one epoch, and has applied everything that is on this server's disk: what a
+   * Everybody else who votes is a quorum and there, in one epoch, and has applied everything that is on this server's disk: what a
    * voter has applied is durable there. Whether it was committed does not matter, its ACK may be on its way.
    */
   #isDispensable(server: VirtualServer): boolean {
-    const { leader, participants } = this.#ensemble;
-    if (leader === null || leader === server || this.#ensemble.servers.length === 1) return false;
+    const { leader, participants, membership } = this.#ensemble;
+    if (leader === null || leader === server) return false;
+    const voters = participants.map(({ serverId }) => serverId);
+    const others = voters.filter((serverId) => serverId !== server.serverId);
+    if (!isQuorum(voters, membership.hierarchy, others)) return false;
     const found = readServerDisk(server.disk, server.options.logDirectory);
     const lastZxid = Math.max(leader.core?.view.lastZxid ?? 0, found.txns.at(-1)?.zxid ?? found.base);
     return participants.every(

@@ -1,5 +1,7 @@
+import type { Hierarchy } from '@meerkat/protocol';
 import type { Violation } from './checkers/violation.ts';
 import { FAULT_KINDS, type Fault, type FaultKind, planFaults } from './fault.ts';
+import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
 import { Nemesis } from './nemesis.ts';
@@ -15,6 +17,11 @@ export interface SimulateOptions {
   /** Participants. Default 3. */
   readonly servers?: number | undefined;
   readonly observers?: number | undefined;
+  /**
+   * A quorum is a majority of groups: of so many with the same weights, or as the seed draws them with `drawn`.
+   * Default: it is a majority of the participants.
+   */
+  readonly groups?: number | 'drawn' | undefined;
   /** Virtual minutes during which things go wrong. Default 1. */
   readonly minutes?: number | undefined;
   /** Default: all kinds. */
@@ -83,7 +90,7 @@ class Simulation {
   readonly #epochs: Set<number> = new Set();
 
   constructor(options: SimulateOptions) {
-    const { seed, servers = 3, observers = 0, minutes = 1, onLine } = options;
+    const { seed, servers = 3, observers = 0, groups, minutes = 1, onLine } = options;
     this.#options = options;
     this.#durationMs = minutes * 60_000;
     const world = new VirtualWorld({
@@ -100,6 +107,7 @@ class Simulation {
     this.#ensemble = world.addEnsemble({
       servers,
       observers,
+      hierarchy: chooseHierarchy(seed, servers, groups),
       restartDelayMs: RESTART_DELAY_MS,
       core: { snapCount: 300, syncWarningMs: 10_000 },
     });
@@ -232,6 +240,13 @@ class Simulation {
       recoveredMs: this.#recoveredMs,
     };
   }
+}
+
+function chooseHierarchy(seed: number, servers: number, groups: number | 'drawn' | undefined): Hierarchy | undefined {
+  if (groups === undefined) return undefined;
+  return groups === 'drawn'
+    ? drawHierarchy(new SeededRandom(seed, 'hierarchy'), servers)
+    : makeGroups(servers, Math.min(groups, servers));
 }
 
 const TAIL_LINES = 400;

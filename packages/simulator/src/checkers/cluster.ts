@@ -1,6 +1,7 @@
 /** The global view that every rule is checked against: the ghost state of the paper (§8), kept by `LiveChecker`. */
 import type { Hierarchy, TxnEntry } from '@meerkat/protocol';
 import { CommittedSequence } from './committed-sequence.ts';
+import { isQuorum } from './quorum.ts';
 import { ServerGhost } from './server-ghost.ts';
 import type { Violations } from './violation.ts';
 
@@ -59,27 +60,8 @@ export class Cluster {
     return this.members.voters.includes(id) && (this.members.hierarchy?.weights.get(id) ?? 1) > 0;
   }
 
-  /**
-   * A majority of the voters is among these, or in most of the groups that weigh anything voters with most of the group's
-   * weight; others do not count, and nobody twice.
-   */
   isQuorum(ids: Iterable<number>): boolean {
     const { voters, hierarchy = null } = this.members;
-    const present = new Set(ids);
-    if (hierarchy === null) return voters.filter((voter) => present.has(voter)).length * 2 > voters.length;
-    let groups = 0;
-    let won = 0;
-    for (const members of hierarchy.groups.values()) {
-      let weight = 0;
-      let weightPresent = 0;
-      for (const id of members.filter((member) => voters.includes(member))) {
-        const own = hierarchy.weights.get(id) ?? 1;
-        weight += own;
-        if (present.has(id)) weightPresent += own;
-      }
-      if (weight > 0) groups++;
-      if (weightPresent * 2 > weight) won++;
-    }
-    return won * 2 > groups;
+    return isQuorum(voters, hierarchy, ids);
   }
 }

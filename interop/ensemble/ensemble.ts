@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fourLetterWord, freePort, type ServerKind, ServerProcess } from '../harness/server-process.ts';
@@ -14,6 +14,18 @@ export interface Member {
   readonly id: number;
   readonly server: ServerProcess;
   readonly isObserver: boolean;
+}
+
+/** Whether a server has this text in its log of txns. */
+export function hasLogged({ server }: Member, text: string): boolean {
+  const directory = join(server.dataDirectory, 'version-2');
+  const logs = readdirSync(directory).filter((name) => name.startsWith('log.'));
+  return logs.some((name) => readFileSync(join(directory, name)).includes(text));
+}
+
+/** Deletes everything that a stopped server has stored, but for who it is. */
+export function wipe({ server }: Member): void {
+  rmSync(join(server.dataDirectory, 'version-2'), { recursive: true });
 }
 
 /** Milliseconds. Short, so that sessions of dead clients end soon and a lost leader is noticed without its farewell. */
@@ -43,6 +55,9 @@ export class Ensemble {
         initLimit: 20,
         syncLimit: 10,
         maxSessionTimeout: 60_000,
+        preAllocSize: 64,
+        // Who is further behind than the txns in memory reach is sent a snapshot, by servers of both kinds.
+        snapshotSizeFactor: -1,
         ...(isObserver ? { peerType: 'observer' } : {}),
       };
       return { id, isObserver, server: await ServerProcess.start(kind, { config, directory: own, logs: true }) };
@@ -87,6 +102,17 @@ export class Ensemble {
     for (;;) {
       for (const member of this.members) if ((await this.modeOf(member)) === 'leader') return member;
       await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** Lets leaders die until the one that leads is of this kind, which must be able to win. */
+  async leaderOfKind(kind: ServerKind): Promise<Member> {
+    for (;;) {
+      const leader = await this.leader();
+      if (leader.server.kind === kind) return leader;
+      await leader.server.kill();
+      await this.leader();
+      await leader.server.restart();
     }
   }
 

@@ -2,14 +2,15 @@ import { type Client, connect } from '@meerkat/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
 import { dumpTree, type TreeDump } from '../data-directory/tree-dump.ts';
 import { describeWith } from '../harness/peers.ts';
-import { Ensemble, type Place } from './ensemble.ts';
+import { Ensemble, hasLogged, type Place, wipe } from './ensemble.ts';
 import { connectTo, exercise, exerciseEphemerals } from './workload.ts';
 
 const apache: Place = { kind: 'apache' };
 const meerkat: Place = { kind: 'meerkat' };
 
+// The server of the kind that is there once has the highest id, or one below: it leads whenever the other kind does not.
 testEnsemble('two servers of Apache and one of ours', [apache, apache, meerkat]);
-testEnsemble('one server of Apache and two of ours', [apache, meerkat, meerkat]);
+testEnsemble('one server of Apache and two of ours', [meerkat, meerkat, apache]);
 testEnsemble('three servers of ours', [meerkat, meerkat, meerkat]);
 testEnsemble('two servers of Apache and an observer of ours', [apache, apache, { ...meerkat, isObserver: true }]);
 testEnsemble('two servers of ours and an observer of Apache', [meerkat, meerkat, { ...apache, isObserver: true }]);
@@ -64,6 +65,54 @@ function testEnsemble(title: string, places: readonly Place[]): void {
       expect(client.session?.id).toBe(session);
       expect((await client.exists('/survivor'))?.ephemeralOwner).toBe(session);
     });
+
+    if (voters === 3 && isForeign) {
+      test.each(['apache', 'meerkat'] as const)(
+        'a write that a dying leader (%s) alone has logged is given up by all',
+        async (kind) => {
+          const leader = await ensemble.leaderOfKind(kind);
+          const others = ensemble.members.filter((member) => member !== leader);
+          const text = `logged by one ${kind}`;
+          const client = await connectTo(leader);
+          // They are sent the write and never read it.
+          for (const { server } of others) server.pause();
+          const refused = client.create('/alone', text).catch((error: unknown) => error);
+          while (!hasLogged(leader, text)) await new Promise((resolve) => setTimeout(resolve, 5));
+          await Promise.all(ensemble.members.map(({ server }) => server.kill()));
+          await client.close();
+          expect(await refused).toBeInstanceOf(Error);
+
+          await Promise.all(others.map(({ server }) => server.restart()));
+          await using other = await connectTo(others[0]!);
+          await other.create(`/instead-of-${kind}`, 'x');
+          await leader.server.restart();
+          await using back = await connectTo(leader);
+          await back.sync();
+          expect(await back.exists('/alone')).toBeNull();
+          expect(await back.exists(`/instead-of-${kind}`)).not.toBeNull();
+        },
+      );
+
+      test.each(['apache', 'meerkat'] as const)(
+        'a server of the other kind that has lost its data is sent a snapshot by a leader (%s)',
+        async (kind) => {
+          const leader = await ensemble.leaderOfKind(kind);
+          const learner = ensemble.members.find(({ server }) => server.kind !== kind)!;
+          await learner.server.kill();
+          wipe(learner);
+          await using client = await connectTo(leader);
+          // More than leaders keep in memory.
+          await Promise.all(
+            Array.from({ length: 600 }, (_, i) => client.create(`/snapped-${kind}-`, `${i}`, { sequential: true })),
+          );
+          await learner.server.restart();
+          await using back = await connectTo(learner);
+          await back.sync();
+          const { children } = await back.children('/');
+          expect(children.filter((name) => name.startsWith(`snapped-${kind}-`))).toHaveLength(600);
+        },
+      );
+    }
 
     test('in the end all servers hold the same znodes', async () => {
       await expectSameTrees(ensemble);

@@ -115,6 +115,11 @@ export class ServerProcess {
     return this.#end('SIGKILL');
   }
 
+  /** Stops the process where it is (SIGSTOP); the kernel goes on to take what is sent to it. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
   /** Starts again on the same data and port, with the other program if a kind is given. */
   async restart(kind: ServerKind = this.#kind): Promise<void> {
     await this.kill();

@@ -56,6 +56,23 @@ describe('C1: the order of one client', () => {
     script.commit(script.create('/a'), first.sessionId, first.xid);
     expect(script.broken).toEqual(['S5']);
   });
+
+  it('S5 does not mind that one in doubt is asked for again with the same xid on another connection', () => {
+    const script = withClient();
+    const first = script.send('c1', createRequest('/a'));
+    script.history.fail(first, UNKNOWN);
+    script.connect('c1');
+    const last = script.send('c1', createRequest('/a'));
+    script.history.fail(last, UNKNOWN);
+    expect(last.xid).toBe(first.xid);
+    script.connect('c1');
+    script.make('c1', '/b');
+    script.connect('c1');
+    const again = script.send('c1', createRequest('/a'));
+    script.history.fail(again, UNKNOWN);
+    script.commit(script.create('/a'), again.sessionId, again.xid);
+    expect(script.broken).toEqual([]);
+  });
 });
 
 describe('C2: zxids that a client sees', () => {

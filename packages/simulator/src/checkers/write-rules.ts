@@ -49,7 +49,7 @@ export class WriteRules {
       const sent = this.#log.sentBy(sessionId, cxid);
       // Of a write that nobody knows the sense of, nothing can be said.
       if (sent.some(({ operation, opCode }) => operation === null && WRITE_OPS.has(opCode))) continue;
-      const source = this.#sourceOf(entry, sent);
+      const source = this.#sourceOf(entry, sent, (one) => last.get(one.operation!.client)?.sent.order ?? 0);
       if (source === null) {
         const message = `${hex(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;
         this.#report(null, 'C4', message);
@@ -69,13 +69,20 @@ export class WriteRules {
     }
   }
 
-  /** Which of the requests with this session and xid it was: one that means this change and has no other yet. */
-  #sourceOf(entry: TxnEntry, sent: readonly Sent[]): Sent | null {
+  /**
+   * Which of the requests with this session and xid it was: one that means this change and has no other yet. Of several
+   * in doubt, each on a connection of its own, one that comes in its order.
+   *
+   * @param orderSoFar of the request of that client that was sent last, of those that are committed
+   */
+  #sourceOf(entry: TxnEntry, sent: readonly Sent[], orderSoFar: (one: Sent) => number): Sent | null {
     const meaning = sent.filter(({ operation }) => operation !== null && isMeant(operation.request, entry.txn));
     const told = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
     // What was answered under another zxid is accounted for.
     const open = meaning.filter(({ operation }) => operation!.zxid === null);
-    return told ?? open.find(({ operation }) => !this.#effects.has(operation!)) ?? open[0] ?? meaning[0] ?? null;
+    const unused = open.filter(({ operation }) => !this.#effects.has(operation!));
+    const inOrder = unused.find((one) => one.order > orderSoFar(one));
+    return told ?? inOrder ?? unused[0] ?? open[0] ?? meaning[0] ?? null;
   }
 
   #checkOutcome(operation: Operation): void {

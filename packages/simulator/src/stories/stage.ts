@@ -273,6 +273,7 @@ export class Stage {
 
   /** A leader logs a znode that nobody else ever hears of. From then on nothing that it sends reaches another server. */
   async logAlone(leader: VirtualServer, path: string): Promise<void> {
+    if (leader.role !== 'leading') throw new Error(`${leader.host} does not lead`);
     await this.at(leader);
     for (const server of this.servers) {
       if (server !== leader) void this.cut(leader, server, { type: PacketType.proposal });

@@ -27,7 +27,7 @@ import { type CutPlace, type PacketMatch, StageWire } from './stage-wire.ts';
 export { type CutPlace, isNewLeaderAck, type PacketMatch } from './stage-wire.ts';
 
 export interface StageShape extends EnsembleShape {
-  /** Each is a run of its own; what chance decides must not matter to a story. Default 1, 2, 3. */
+  /** Each is a run of its own; what chance decides must not matter to a story. Default 1 and 2. */
   readonly seeds?: readonly number[] | undefined;
   readonly link?: LinkQuality | undefined;
   /** Servers whose disks may fail: they are free to end by themselves. */
@@ -35,12 +35,14 @@ export interface StageShape extends EnsembleShape {
 }
 
 /**
- * Plays a story once for each seed.
+ * Plays a story once for each seed; with `STORY_SEEDS=n` in the environment, for the seeds 1 to n instead.
  *
  * @throws Error with seed, violations and the end of the trace
  */
 export async function play(shape: StageShape, story: (stage: Stage) => Promise<void>): Promise<void> {
-  for (const seed of shape.seeds ?? [1, 2, 3]) {
+  const many = Number(process.env['STORY_SEEDS'] ?? 0);
+  const seeds = many > 0 ? Array.from({ length: many }, (_, i) => i + 1) : (shape.seeds ?? [1, 2]);
+  for (const seed of seeds) {
     const stage = new Stage(shape, seed);
     try {
       await stage.world.run(async () => {

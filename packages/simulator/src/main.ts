@@ -2,6 +2,7 @@
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { FAULT_KINDS, type Fault, type FaultKind, formatFault, parseFault } from './fault.ts';
+import { commandOf, type Shape } from './repeat-command.ts';
 import { shrinkFailure } from './shrink-failure.ts';
 import { type SimulateOptions, type SimulateResult, simulate } from './simulate.ts';
 
@@ -12,6 +13,8 @@ const USAGE = `npm run simulate -- [options]
   --until-failure     one seed after the other until one fails
   --servers N         participants; default 3
   --observers N       default 0
+  --groups N          quorums of groups: the participants are dealt out to so many
+  --hierarchy         each seed draws groups and weights
   --minutes N         virtual minutes of faults for each seed; default 1
   --faults a,b        kinds of faults, or none; default: all
                       ${FAULT_KINDS.join(', ').replaceAll(/(.{50,60}) /g, '$1\n                      ')}
@@ -25,7 +28,7 @@ const USAGE = `npm run simulate -- [options]
 
 interface Campaign {
   readonly seeds: Iterable<number>;
-  readonly shape: Omit<SimulateOptions, 'seed'>;
+  readonly shape: Shape;
   readonly isShrinking: boolean;
   readonly traceFile: string | null;
 }
@@ -41,6 +44,8 @@ function readCampaign(args: readonly string[]): Campaign | null {
       'until-failure': { type: 'boolean', default: false },
       servers: { type: 'string', default: '3' },
       observers: { type: 'string', default: '0' },
+      groups: { type: 'string' },
+      hierarchy: { type: 'boolean', default: false },
       minutes: { type: 'string', default: '1' },
       faults: { type: 'string' },
       fault: { type: 'string', multiple: true },
@@ -64,6 +69,7 @@ function readCampaign(args: readonly string[]): Campaign | null {
     shape: {
       servers: readNumber('servers', values.servers, 1),
       observers: readNumber('observers', values.observers, 0),
+      groups: readGroups(values.groups, values.hierarchy),
       minutes: Number(values.minutes),
       faults: values.faults === undefined ? undefined : readKinds(values.faults),
       plan: values.fault?.map(readFault),
@@ -82,6 +88,11 @@ function readNumber(name: string, text: string, min: number): number {
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < min) throw new UsageError(`--${name} ${text}: a number from ${min} on`);
   return number;
+}
+
+function readGroups(text: string | undefined, isDrawn: boolean): number | 'drawn' | undefined {
+  if (isDrawn) return 'drawn';
+  return text === undefined ? undefined : readNumber('groups', text, 1);
 }
 
 function readKinds(text: string): readonly FaultKind[] {
@@ -174,7 +185,7 @@ async function report(campaign: Campaign, result: SimulateResult, isCancelled: (
   }
   write(`\nthe last of what happened:\n${smallest.tail.slice(-TAIL_LINES_SHOWN).join('\n')}`);
   write(`\nthe faults:\n${smallest.plan.map((fault) => `  ${formatFault(fault)}`).join('\n')}`);
-  write(`\nto repeat it:\n  ${commandOf(campaign.shape, smallest)}`);
+  write(`\nto repeat it:\n  ${commandOf(campaign.shape, smallest.seed, smallest.plan)}`);
 }
 
 function describe({ stats, traceHash }: SimulateResult): string {
@@ -191,17 +202,6 @@ function formatViolations({ violations }: SimulateResult): string {
     .slice(0, VIOLATIONS_SHOWN)
     .map(({ invariant, atMs, message }) => `  ${invariant} at ${atMs.toFixed(3)}: ${message}`)
     .join('\n');
-}
-
-function commandOf(shape: Omit<SimulateOptions, 'seed'>, { seed, plan }: SimulateResult): string {
-  const parts = [`--seed ${seed}`, `--servers ${shape.servers}`];
-  if (shape.observers !== undefined && shape.observers > 0) parts.push(`--observers ${shape.observers}`);
-  if (shape.minutes !== 1) parts.push(`--minutes ${shape.minutes}`);
-  if (shape.workload?.clients !== undefined) parts.push(`--clients ${shape.workload.clients}`);
-  if (shape.workload?.operationsPerSecond !== undefined) parts.push(`--rate ${shape.workload.operationsPerSecond}`);
-  for (const fault of plan) parts.push(`--fault '${formatFault(fault)}'`);
-  if (plan.length === 0) parts.push('--faults none');
-  return `npm run simulate -- ${parts.join(' ')}`;
 }
 
 const PROGRESS_EVERY_MS = 5000;

@@ -261,7 +261,12 @@ export class LiveChecker {
       this.#expiry.onEstablished(server);
     } else server.established = epoch;
     this.#durability.onEstablished(server);
-    for (const { zxid, hash, digest } of server.appliedEarly) this.#agreement.onApplied(server, zxid, hash, digest);
+    // A fuzzy snapshot is ahead of its zxid until what was committed while it was made has been applied over it: only now
+    // the tree is that of one moment.
+    const last = server.appliedEarly.at(-1);
+    for (const early of server.appliedEarly) {
+      this.#agreement.onApplied(server, early.zxid, early.hash, early === last ? early.digest : null);
+    }
     server.appliedEarly.length = 0;
   }
 

@@ -184,6 +184,7 @@ export class Leading implements Role, LeaderEffects {
       },
       onLinkClosed: (reason) => {
         if (!this.#links.delete(id) || this.#isOver) return;
+        this.#tellClosed(id, reason);
         this.#leader.onLearnerClosed(id, reason);
       },
     });
@@ -207,8 +208,8 @@ export class Leading implements Role, LeaderEffects {
     this.#links.get(link)?.sendInform(zxid, payload);
   }
 
-  sendSnapshot(link: LinkId): void {
-    this.#links.get(link)?.sendSnapshot(this.#database);
+  sendSnapshot(link: LinkId, zxid: Zxid): void {
+    this.#links.get(link)?.sendSnapshot(this.#database, zxid);
   }
 
   readHistory(link: LinkId, from: Zxid, upTo: Zxid): void {
@@ -230,9 +231,16 @@ export class Leading implements Role, LeaderEffects {
   }
 
   closeLearner(link: LinkId, reason: string): void {
+    this.#tellClosed(link, reason);
     const closing = this.#links.get(link);
     this.#links.delete(link);
     closing?.close(reason);
+  }
+
+  #tellClosed(id: LinkId, reason: string): void {
+    const learner = [...this.#leader.learners].find(({ link }) => link === id);
+    const isKnown = learner !== undefined && learner.state !== PeerState.connected;
+    this.#host.trace.emit({ kind: 'learner-closed', serverId: isKnown ? learner.serverId : null, reason });
   }
 
   writeEpoch(name: EpochFileName, epoch: number): void {

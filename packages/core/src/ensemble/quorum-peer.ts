@@ -47,6 +47,8 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   /** When to look, after a pause. */
   #lookAtMs = NEVER;
   #failures = 0;
+  /** Why it looks for a leader, for people. */
+  #lookReason = 'it has just started';
   /** The next role begins with nothing, as the last one found its history to be of no use. */
   #beginsAnew = false;
   #isStopping = false;
@@ -154,7 +156,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#lookAtMs = NEVER;
     const { history } = this.#state!;
     const { serverId } = this.#host.options;
-    this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'it has no leader' });
+    this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: this.#lookReason });
     this.#links.connectAll();
     this.#election.look({
       lastZxid: history.lastZxid,
@@ -217,6 +219,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   #onRoleEnded(role: Role, reason: string): void {
     if (this.#role !== role) return;
     this.#role = null;
+    this.#lookReason = reason;
     if (!role.isEstablished) this.#failures++;
     if (role instanceof Learning && role.mustBeginAnew) this.#beginsAnew = true;
     if (this.#isStopping) this.#links.stop();

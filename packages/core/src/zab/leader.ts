@@ -150,7 +150,9 @@ export class Leader implements Broadcast {
   }
 
   /** The learners of now, for people. */
-  get learners(): Iterable<Readonly<Pick<LearnerPeer, 'serverId' | 'isObserver' | 'isVoter' | 'state' | 'acked'>>> {
+  get learners(): Iterable<
+    Readonly<Pick<LearnerPeer, 'link' | 'serverId' | 'isObserver' | 'isVoter' | 'state' | 'acked'>>
+  > {
     return this.#peers.values();
   }
 
@@ -605,8 +607,8 @@ export class Leader implements Broadcast {
   }
 
   #close(peer: LearnerPeer, reason: string): void {
-    this.#forget(peer);
     this.#effects.closeLearner(peer.link, reason);
+    this.#forget(peer);
   }
 
   #forget(peer: LearnerPeer): void {

@@ -80,6 +80,17 @@ function hasEnd(bytes: Uint8Array): boolean {
   return getInt(bytes, bytes.length - 5) === 1 && bytes.at(-1) === 0x2f;
 }
 
+/** The server begins a snapshot. */
+function begun(stage: Stage, server: VirtualServer): Promise<void> {
+  return new Promise((resolve) => {
+    stage.world.watch({
+      onTrace: (from, { kind }) => {
+        if (from === server && kind === 'snapshot-started') resolve();
+      },
+    });
+  });
+}
+
 /** Writes until a server has taken so many more snapshots. */
 async function takeSnapshots(stage: Stage, server: VirtualServer, leader: VirtualServer, count: number): Promise<void> {
   const client = await stage.at(leader);
@@ -128,21 +139,38 @@ describe('snapshots', () => {
     }));
 
   test('3082: that a full disk cuts short leave none that is empty, however often the server is started again', () =>
-    play({ servers: 3, core: { snapCount: 8 }, mayFail: [1, 2, 3] }, async (stage) => {
+    play({ servers: 3, core: { snapCount: 8 }, mayFail: [1, 2, 3], seeds: [1, 2] }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.servers.find((server) => server !== leader)!;
       const client = await stage.at(leader);
       await client.create('/count');
+      let isToBeFilled = false;
+      stage.world.watch({
+        onTrace: (server, { kind }) => {
+          if (server === follower && kind === 'snapshot-started' && isToBeFilled) follower.disk.fill();
+        },
+      });
       for (let round = 0; round < 4; round++) {
         await takeSnapshots(stage, follower, leader, 1);
-        follower.disk.fill();
+        // It fills in the middle of a snapshot, or at any time.
+        isToBeFilled = round % 2 === 0;
+        if (!isToBeFilled) follower.disk.fill();
         for (let i = 0; i < 20; i++) await client.set('/count', `${round} ${i}`);
         await stage.until('it has found its disk full', () => !follower.isRunning || follower.failure !== null);
+        isToBeFilled = false;
         // It is started while the disk is still full, too.
         follower.start();
-        await stage.sleep(50);
+        await stage.sleep(10 * round);
         stage.kill(follower);
         follower.healDisk();
+        // And it may be killed in the middle of one that it could write.
+        follower.start();
+        await stage.whole();
+        const hasBegun = begun(stage, follower);
+        for (let i = 0; i < 12; i++) await client.set('/count', `${round} ${i} again`);
+        await hasBegun;
+        await stage.sleep(0.2 * round);
+        stage.kill(follower);
         for (const path of filesOf(follower, 'snapshot.')) {
           expect([path, follower.disk.peek(path)!.length]).toEqual([
             path,

@@ -13,8 +13,9 @@ import { play, type Stage, type StageShape } from './stage.ts';
 import { expectSameTrees } from './tree-of.ts';
 import { WireClient } from './wire-client.ts';
 
-/** Whoever has missed more than four txns is sent a snapshot. */
-const SHAPE: StageShape = { servers: 3, ensemble: { commitLogCount: 4, snapshotSizeFactor: -1 } };
+/** Whoever has missed more than that is sent a snapshot; what is committed while it is sent is still in memory. */
+const COMMIT_LOG_COUNT = 30;
+const SHAPE: StageShape = { servers: 3, ensemble: { commitLogCount: COMMIT_LOG_COUNT, snapshotSizeFactor: -1 } };
 const BALLAST = 'b'.repeat(270_000);
 
 type Step = (leader: VirtualServer) => Promise<void>;
@@ -32,6 +33,8 @@ async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step): 
   await stage.whole();
   stage.kill(follower);
   await client.create('/before', BALLAST);
+  await client.create('/count');
+  await Promise.all(Array.from({ length: COMMIT_LOG_COUNT }, (_, i) => client.set('/count', String(i))));
   await prepare(leader);
   for (let i = 0; i < 2; i++) await client.create(`/behind-${i}`, BALLAST);
   const { network } = stage.world;
@@ -46,8 +49,11 @@ async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step): 
   }
   await change(leader);
   expect(follower.isServing).toBe(false);
+  const again = stage.packet({ from: leader, to: follower, type: PacketType.snap });
   network.heal();
   await stage.whole();
+  // One snapshot was enough, so that the one above is what everything was applied over.
+  expect(await Promise.race([again, stage.sleep(0)])).toBeUndefined();
   await expectSameTrees(stage);
   stage.cutPower(follower);
   follower.start();

@@ -53,6 +53,8 @@ export class VirtualEnd {
   /** Its host has lost its power since. */
   #isDead = false;
   #isEnding = false;
+  /** The stream is broken, and its owner has not heard of it yet: what is written now goes nowhere. */
+  #isBroken = false;
 
   constructor(
     network: VirtualNetwork,
@@ -131,7 +133,7 @@ export class VirtualEnd {
     if (this.queuedBytes > 0) this.#owesDrain = true;
     const last = this.#way.at(-1);
     const fate = random.fraction();
-    if (fate < mergeChance && last !== undefined && last.bytes !== null) {
+    if (fate < mergeChance && last !== undefined && last.bytes !== null && !this.#isBroken) {
       last.bytes = concat(last.bytes, bytes);
     } else if (fate > 1 - splitChance && bytes.length > 1) {
       const at = random.between(1, bytes.length - 1);
@@ -161,7 +163,9 @@ export class VirtualEnd {
     this.#isClosed = true;
     this.#held.length = 0;
     if (this.#isEnding) return;
-    if (this.#network.random.chance(RESET_CHANCE)) {
+    if (this.#isBroken) {
+      if (this.#way.length === 0) this.#network.onEndOver(this);
+    } else if (this.#network.random.chance(RESET_CHANCE)) {
       this.#way.length = 0;
       // Nobody repeats a reset.
       if (!this.#network.isEndBlocked(this)) this.#send(null, 'reset by peer');
@@ -196,6 +200,7 @@ export class VirtualEnd {
     for (const end of [this, this.#peer]) {
       if (end === null) continue;
       const { random, timeline } = end.#network;
+      end.#isBroken = true;
       end.#cutWay(end.#network.isEndBlocked(end) ? 0 : random.between(0, end.#way.length));
       if (!end.#isClosed) {
         timeline.plan(end.#network.delayMs(end.peerHost, end.host), () => end.#close('reset by peer'));
@@ -231,6 +236,7 @@ export class VirtualEnd {
   }
 
   #send(bytes: Uint8Array | null, close: CloseReason | null = null): void {
+    if (this.#isBroken) return;
     const { timeline } = this.#network;
     const { bytesPerMs } = this.#network.qualityOf(this.host, this.peerHost);
     let arrivesMs = timeline.nowMs + this.#network.delayMs(this.host, this.peerHost);

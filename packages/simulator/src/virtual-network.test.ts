@@ -176,6 +176,22 @@ describe('a virtual network', () => {
     expect([...cuts].some((length) => length > 0 && length < 50)).toBe(true);
   });
 
+  test('loses everything that is written to a broken stream, so that nothing arrives behind a hole', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const { network, a, b, sideB, pass } = connectPair(SMOOTH, seed);
+      network.slowDown('a', 'b', { ...SMOOTH, delayMaxMs: 100 });
+      a.write(count(100));
+      a.breakStream();
+      a.write(new Uint8Array(50).fill(200));
+      b.end();
+      pass(10);
+      a.write(new Uint8Array(50).fill(200));
+      pass(200);
+      expect(sideB.bytes).toEqual([...count(sideB.bytes.length)]);
+      expect(sideB.bytes.length).toBeLessThanOrEqual(100);
+    }
+  });
+
   test('tells a writer that is faster than its reader to wait, and when it may go on', () => {
     const { a, b, sideA, sideB, pass } = connectPair();
     b.pause();

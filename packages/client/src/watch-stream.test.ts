@@ -274,6 +274,24 @@ describe('on a server', () => {
     expect(await events.until(({ type }) => type === 'created')).toMatchObject({ path: '/after' });
   });
 
+  test('a watch stays when the recursive one ends that it was left to, before the server was known to tell them apart', async () => {
+    await using server = await TestServer.start();
+    await using writer = await connect(server.connectString);
+    await using client = await connect(server.connectString);
+    await writer.create('/a');
+    const recursive = collect(client.watch('/a', { recursive: true }));
+    await recursive.stream.ready;
+    await server.restart();
+    await recursive.until((event) => event.type === 'gap' && event.reason === 'reconnected');
+
+    const plain = collect(client.watch('/a'));
+    await plain.stream.ready;
+    await recursive.stream.close();
+    await writer.set('/a', 'x');
+
+    expect(await plain.until(({ type }) => type === 'changed')).toMatchObject({ path: '/a' });
+  });
+
   test('a watch that is asked for on a closed client fails', async () => {
     await using server = await TestServer.start();
     const client = await connect(server.connectString);

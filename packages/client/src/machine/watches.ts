@@ -62,7 +62,11 @@ export class Watches {
     return this.#entries.size;
   }
 
-  /** True when the server must not be asked for the one-shot watch of this request, because it would replace another. */
+  /**
+   * A request with a one-shot watch is about to be sent.
+   *
+   * @returns true when the server must not be asked for the watch, because it would replace another
+   */
   isCovered(request: Request): boolean {
     if (this.keepsModes === true || this.#entries.size === 0) return false;
     switch (request.op) {
@@ -71,7 +75,9 @@ export class Watches {
       case OpCode.getChildren:
       case OpCode.getChildren2: {
         const entry = this.#entries.get(request.path);
-        return entry?.hasLasting === true;
+        if (entry?.hasLasting !== true) return false;
+        entry.hasCovered = true;
+        return true;
       }
       default:
         return false;
@@ -89,7 +95,9 @@ export class Watches {
       entry.persistentAsked++;
     }
     const isReplaced = this.keepsModes !== true && (entry.isRecursiveSent || entry.recursive.size > 0);
-    return isReplaced ? AddWatchMode.persistentRecursive : mode;
+    if (!isReplaced) return mode;
+    if (mode !== AddWatchMode.persistentRecursive) entry.hasCovered = true;
+    return AddWatchMode.persistentRecursive;
   }
 
   /** The reply to an addWatch has come, whatever it says and whoever still wants to know. */
@@ -168,11 +176,14 @@ export class Watches {
    * apart can only drop the whole entry; what is still wanted there is armed again behind it.
    */
   removalRequests(kind: 'persistent' | 'recursive', path: string, lastZxid: number): Request[] {
+    const entry = this.#entries.get(path);
     if (this.keepsModes === true) {
       const watcherType = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
-      return [{ op: OpCode.removeWatches, path, watcherType }];
+      const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType }];
+      // Before this was known of the server, others may have been left to the watch that goes: they are armed first.
+      if (entry?.hasCovered === true) requests.unshift(...this.#setWatches([[path, entry]], lastZxid));
+      return requests;
     }
-    const entry = this.#entries.get(path);
     // Without the recursive watch nothing has changed for the server: the entry is recursive still.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
     // Nor may the whole entry go while an addWatch of the other mode is on its way.
@@ -219,6 +230,7 @@ export class Watches {
       entry.isRecursiveSent = false;
       entry.persistentAsked = 0;
       entry.recursiveAsked = 0;
+      entry.hasCovered = false;
       entry.childrenZxid = null;
       this.#dropIfEmpty(path, entry);
     }
@@ -304,6 +316,8 @@ class Entry {
   /** An addWatch of that mode has left on this connection; its reply may not have come yet. */
   isPersistentSent = false;
   isRecursiveSent = false;
+  /** On this connection, something here was left to a persistent or recursive watch that stands here. */
+  hasCovered = false;
   /** How many of them have no reply yet. */
   persistentAsked = 0;
   recursiveAsked = 0;

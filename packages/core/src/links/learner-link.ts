@@ -108,12 +108,13 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#sendTxn(PacketType.inform, zxid, payload);
   }
 
-  /** SNAP with the zxid that is applied now, and the database behind it. */
-  sendSnapshot(database: Database): void {
+  /** SNAP with this zxid, which is not earlier than the last one that is applied, and the database behind it. */
+  sendSnapshot(database: Database, zxid: Zxid): void {
     assert(!this.#isBusy, 'a learner is sent one snapshot, and nothing waits in front of it');
     if (!this.#isOpen) return;
     this.#snapshot = new SnapshotWriter(database);
-    writeLeaderPacket(this.#output.writer(), { type: PacketType.snap, zxid: this.#snapshot.zxid });
+    assert(zxid >= this.#snapshot.zxid, 'a snapshot is named by what it holds');
+    writeLeaderPacket(this.#output.writer(), { type: PacketType.snap, zxid });
     this.#onWritten();
   }
 

@@ -241,7 +241,7 @@ describe('a snapshot', () => {
       learnerLink.send(commitOf(1));
       const zxid = source.lastZxid;
       const sent: Uint8Array[] = [];
-      learnerLink.sendSnapshot(source);
+      learnerLink.sendSnapshot(source, source.lastZxid);
       expect(learnerLink.hasRoom).toBe(false);
       for (let isGoing = true; isGoing; isGoing = pair.step()) {
         if (counter >= 600) continue;

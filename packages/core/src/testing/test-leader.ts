@@ -88,6 +88,8 @@ export class TestLeader {
   /** Payloads of what was appended, and of what was sent as PROPOSAL or INFORM, in their order. */
   readonly appended: HistoryEntry[] = [];
   readonly sentPayloads: Uint8Array[] = [];
+  /** What the snapshots that were sent are called. */
+  readonly sentSnapshots: Zxid[] = [];
   /** Called in the middle of effects of which a host may propose. */
   onServing: () => void = () => {};
   /** Learners whose links take nothing more for the moment. */
@@ -322,7 +324,10 @@ export class TestLeader {
         this.sentPayloads.push(payload);
         this.#send(link, `INFORM ${formatPair(zxid)}`);
       },
-      sendSnapshot: (link) => this.#send(link, 'SNAP'),
+      sendSnapshot: (link, zxid) => {
+        this.sentSnapshots.push(zxid);
+        this.#send(link, 'SNAP');
+      },
       readHistory: (link, from, upTo) => {
         this.#say(`reads its log from ${formatPair(from)} to ${formatPair(upTo)}`);
         this.#disk.push(() => this.leader.onHistoryRead(link, this.#readLog(from, upTo)));

@@ -39,7 +39,7 @@ export class CatchUp {
   start(peer: LearnerPeer): CatchUpStep {
     if (this.#needSnapshot.delete(peer.serverId)) return this.#begin(peer, { mode: 'snap' });
     const start = chooseSync(peer.lastZxid, this.#proposals.log, this.#proposals.committed);
-    return start === null ? this.#read(peer, peer.lastZxid) : this.#begin(peer, startFor(peer, start));
+    return start === null ? this.#read(peer, peer.lastZxid) : this.#begin(peer, this.#startFor(peer, start));
   }
 
   /** The link has room for the next piece. */
@@ -50,7 +50,7 @@ export class CatchUp {
   /** @param entries from the last one that is not later than what was asked for; none when there is no such history */
   onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): CatchUpStep {
     if (!peer.isStarted) {
-      const start = startFor(peer, chooseFromDisk(peer.lastZxid, entries));
+      const start = this.#startFor(peer, chooseFromDisk(peer.lastZxid, entries));
       this.#tellStart(peer, start);
       if (start.mode === 'snap') return 'under way';
     }
@@ -68,18 +68,28 @@ export class CatchUp {
     return 'under way';
   }
 
+  /**
+   * What an Apache learner cuts may come back from one of its snapshots, so that it is better sent a newer one. But it
+   * leaves its log as it is then and replays what lies behind the snapshot: a snapshot that is older than the end of its
+   * log would bring back all that it was to be rid of.
+   */
+  #startFor(peer: LearnerPeer, start: SyncStart): SyncStart {
+    const isReplaced = !peer.keepsLog && this.#proposals.snapshotZxid > peer.lastZxid;
+    return start.mode === 'trunc' && isReplaced ? { mode: 'snap' } : start;
+  }
+
   #begin(peer: LearnerPeer, start: SyncStart): CatchUpStep {
     this.#tellStart(peer, start);
     return start.mode === 'snap' ? 'under way' : this.#stream(peer);
   }
 
   #tellStart(peer: LearnerPeer, start: SyncStart): void {
-    const { applied, committed } = this.#proposals;
+    const { applied, committed, snapshotZxid } = this.#proposals;
     peer.state = PeerState.streaming;
     peer.isStarted = true;
     peer.sent = start.mode === 'snap' ? applied : start.from;
     this.#effects.synchronizing(peer.serverId, start.mode, peer.lastZxid, peer.sent);
-    if (start.mode === 'snap') this.#effects.sendSnapshot(peer.link);
+    if (start.mode === 'snap') this.#effects.sendSnapshot(peer.link, peer.keepsLog ? applied : snapshotZxid);
     else if (start.mode === 'trunc') this.#effects.send(peer.link, { type: PacketType.trunc, zxid: start.from });
     else this.#effects.send(peer.link, { type: PacketType.diff, zxid: committed });
   }
@@ -112,11 +122,6 @@ export class CatchUp {
     this.#effects.send(peer.link, { type: PacketType.commit, zxid });
     peer.sent = zxid;
   }
-}
-
-/** A learner that may not cut its log to what it is told is sent a snapshot instead. */
-function startFor(peer: LearnerPeer, start: SyncStart): SyncStart {
-  return start.mode === 'trunc' && !peer.keepsLog ? { mode: 'snap' } : start;
 }
 
 /** Why the connection of a learner that came upon a gap is closed. */

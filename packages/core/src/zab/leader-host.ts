@@ -27,8 +27,8 @@ export interface LeaderEffects {
   sendProposal(link: LinkId, zxid: Zxid, payload: Uint8Array): void;
   /** INFORM to an observer. */
   sendInform(link: LinkId, zxid: Zxid, payload: Uint8Array): void;
-  /** SNAP with the zxid that is applied now, and the database; what is sent afterwards follows it. */
-  sendSnapshot(link: LinkId): void;
+  /** SNAP, and the database as it is applied now; what is sent afterwards follows it. The learner calls it `zxid`. */
+  sendSnapshot(link: LinkId, zxid: Zxid): void;
   /**
    * Reads the log from the disk, up to a limit of the host's; `onHistoryRead` follows.
    *

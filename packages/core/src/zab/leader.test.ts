@@ -397,6 +397,19 @@ describe('catching up', () => {
     const test = broadcasting([1], { history: '(1,1)..(1,5)' });
     test.join(2, '(1,9)', APACHE);
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+    // It replays what its log has behind a snapshot: this one is newer than (1,9), as Apache's leaders name theirs.
+    expect(test.sentSnapshots).toEqual([makeZxid(2, 0)]);
+  });
+
+  test('a server of Apache is told to cut its log while no snapshot can be newer: the epoch is not established', () => {
+    // Nothing was proposed in epoch 2.
+    const test = new TestLeader({ history: '(1,1)..(1,5)', currentEpoch: 2, acceptedEpoch: 2 });
+    test.start();
+    test.connect(2);
+    test.info(2, 2, APACHE);
+    test.disk();
+    test.ackEpoch(2, '(1,9)', 1);
+    expect(saidTo(test, 2)).toContain('TRUNC (1,5)');
   });
 
   test('a gap in the log means a snapshot (ZOOKEEPER-2846)', () => {

@@ -29,6 +29,7 @@ export class Proposals {
   #committed: Zxid;
   #durable: Zxid;
   #applied: Zxid;
+  #isEstablished = false;
 
   /** @param history the leader's own: committed as a whole once the epoch is established */
   constructor(serverId: number, electorate: Electorate, history: History, commitLogCount: number) {
@@ -60,6 +61,14 @@ export class Proposals {
     return this.#applied;
   }
 
+  /**
+   * What a snapshot of what is applied may be called: by the last txn or, before the first one of the epoch, by (epoch, 0).
+   * That names the history that the epoch began with, so only once a quorum has it.
+   */
+  get snapshotZxid(): Zxid {
+    return this.#isEstablished && epochOf(this.#applied) < this.#epoch ? makeZxid(this.#epoch, 0) : this.#applied;
+  }
+
   /** From here on zxids are of this epoch. */
   beginEpoch(epoch: number): void {
     assert(epoch > epochOf(this.#lastProposed), 'a new epoch is later than the whole history');
@@ -69,6 +78,7 @@ export class Proposals {
 
   /** The initial history, which is committed when a quorum has acknowledged NEWLEADER. */
   commitHistory(): Committed<Zxid> {
+    this.#isEstablished = true;
     return this.#applied as Committed<Zxid>;
   }
 

@@ -24,14 +24,15 @@ type Step = (leader: VirtualServer) => Promise<void>;
  * Lets a follower be sent a snapshot during which everything of `change` is committed, then start with it.
  *
  * Before what `prepare` makes and behind it there are znodes of one slice each, so that the snapshot is made when some
- * of the changes have been made and others have not.
+ * of the changes have been made and others have not. What `early` makes is in it as it was before all changes.
  */
-async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step): Promise<void> {
+async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step, early?: Step): Promise<void> {
   const leader = await stage.start();
   const follower = stage.servers.find((server) => server !== leader)!;
   const client = await stage.at(leader);
   await stage.whole();
   stage.kill(follower);
+  await early?.(leader);
   await client.create('/before', BALLAST);
   await client.create('/count');
   await Promise.all(Array.from({ length: COMMIT_LOG_COUNT }, (_, i) => client.set('/count', String(i))));
@@ -119,20 +120,24 @@ describe('a snapshot that is made while', () => {
       return changeDuringSnapshot(
         stage,
         async (leader) => {
-          await (await stage.at(leader)).create('/members');
           first = new WireClient(stage.world, 'first', leader, { timeoutMs: 60_000 });
           await first.whenAnswered();
           await first.ask(1, create('/members/one', CreateMode.ephemeral));
           await first.ask(2, create('/members/two', CreateMode.ephemeral));
+          await first.ask(3, create('/gone/for-good', CreateMode.ephemeral));
         },
         async (leader) => {
-          first.sendRaw(3, OpCode.closeSession);
-          await first.reply(3);
+          first.sendRaw(4, OpCode.closeSession);
+          await first.reply(4);
           const second = new WireClient(stage.world, 'second', leader, { timeoutMs: 60_000 });
           await second.whenAnswered();
           await second.ask(1, create('/members/one', CreateMode.ephemeral));
           await second.ask(2, create('/members/three', CreateMode.ephemeral));
           await second.ask(3, remove('/members/three'));
+        },
+        async (leader) => {
+          const client = await stage.at(leader);
+          for (const path of ['/members', '/gone']) await client.create(path);
         },
       );
     }));

@@ -18,7 +18,7 @@ import { readLogs, readServerDisk } from '../disk-reader.ts';
 import { History } from '../history.ts';
 import { Judges } from '../judges.ts';
 import { TraceTail } from '../trace-tail.ts';
-import type { EnsembleShape, VirtualEnsemble } from '../virtual-ensemble.ts';
+import { ELECTION_PORT, type EnsembleShape, type VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { LinkQuality } from '../virtual-network.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 import { VirtualWorld } from '../virtual-world.ts';
@@ -113,9 +113,23 @@ export class Stage {
   /** Starts servers, by default all, and waits until they serve together. @returns their leader */
   async start(...servers: VirtualServer[]): Promise<VirtualServer> {
     const starting = servers.length === 0 ? this.servers : servers;
-    for (const server of starting) server.start();
+    await this.launch(...starting);
     await this.whole(...starting);
     return this.leader();
+  }
+
+  /**
+   * Starts servers, by default all, and waits for nothing but this: that the others find the one with the highest id at
+   * its election port. Among equals, it is the one that is elected.
+   */
+  async launch(...servers: VirtualServer[]): Promise<void> {
+    const starting = servers.length === 0 ? this.servers : servers;
+    const first = starting.toSorted((a, b) => b.serverId - a.serverId).find(({ isRunning }) => !isRunning);
+    if (first === undefined) return;
+    first.start();
+    const isReady = (): boolean => !first.isRunning || this.world.network.isListening(first.host, ELECTION_PORT);
+    if (!this.ensemble.observers.includes(first)) await this.until(`${first.host} looks for a leader`, isReady);
+    for (const server of starting) server.start();
   }
 
   /** Waits until these servers, by default those that run, serve in one epoch and have what their leader has. */

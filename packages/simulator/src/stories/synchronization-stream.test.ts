@@ -222,7 +222,7 @@ describe('a history that goes from server to server', () => {
       const before = stage.lastZxid(zk3);
       // Server 3 wins, and no quorum comes together at its port.
       stage.world.network.blockPort('zk3', 2888);
-      for (const server of stage.servers) server.start();
+      await stage.launch();
       await stage.until('server 3 leads nobody', () => zk3.role === 'leading');
       await stage.until('server 3 looks again', () => zk3.role === 'looking');
       expect(stage.lastZxid(zk3)).toBe(before);

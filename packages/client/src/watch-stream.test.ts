@@ -292,6 +292,24 @@ describe('on a server', () => {
     expect(await plain.until(({ type }) => type === 'changed')).toMatchObject({ path: '/a' });
   });
 
+  test('a watch that is armed as the recursive one ends is told of children all the same', async () => {
+    await using server = await TestServer.start();
+    await using writer = await connect(server.connectString);
+    await using client = await connect(server.connectString);
+    await writer.create('/a');
+    const recursive = collect(client.watch('/a', { recursive: true }));
+    await recursive.stream.ready;
+    await server.restart();
+    await recursive.until((event) => event.type === 'gap' && event.reason === 'reconnected');
+
+    const plain = collect(client.watch('/a'));
+    await recursive.stream.close();
+    await plain.stream.ready;
+    await writer.create('/a/b');
+
+    expect(await plain.until(({ type }) => type === 'children')).toMatchObject({ path: '/a' });
+  });
+
   test('a watch that is asked for on a closed client fails', async () => {
     await using server = await TestServer.start();
     const client = await connect(server.connectString);

@@ -96,7 +96,10 @@ export class Watches {
     }
     const isReplaced = this.keepsModes !== true && (entry.isRecursiveSent || entry.recursive.size > 0);
     if (!isReplaced) return mode;
-    if (mode !== AddWatchMode.persistentRecursive) entry.hasCovered = true;
+    if (mode !== AddWatchMode.persistentRecursive) {
+      entry.hasCovered = true;
+      entry.isWidened = true;
+    }
     return AddWatchMode.persistentRecursive;
   }
 
@@ -178,11 +181,16 @@ export class Watches {
   removalRequests(kind: 'persistent' | 'recursive', path: string, lastZxid: number): Request[] {
     const entry = this.#entries.get(path);
     if (this.keepsModes === true) {
-      const watcherType = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
-      const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType }];
-      // Before this was known of the server, others may have been left to the watch that goes: they are armed first.
-      if (entry?.hasCovered === true) requests.unshift(...this.#setWatches([[path, entry]], lastZxid));
-      return requests;
+      const own = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
+      if (entry?.hasCovered !== true) return [{ op: OpCode.removeWatches, path, watcherType: own }];
+      // Before this was known of the server, others were left to the watch that goes, or it was asked for as a recursive
+      // one. They are armed first; nothing is lost of a one-shot watch in between, but of the others.
+      const isWhole = kind === 'persistent' && entry.isWidened && entry.recursive.size + entry.recursiveAsked === 0;
+      const removal: Request = { op: OpCode.removeWatches, path, watcherType: isWhole ? WatcherType.any : own };
+      const rest = this.#setWatches([[path, entry]], lastZxid);
+      if (isWhole) return [removal, ...rest];
+      if (kind === 'recursive') entry.isWidened = false;
+      return [...rest, removal];
     }
     // Without the recursive watch nothing has changed for the server: the entry is recursive still.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
@@ -215,8 +223,8 @@ export class Watches {
       }
       this.#dropIfEmpty(path, entry);
     }
-    if (name === 'children' || this.#recursiveCount === 0) return;
-    for (let above = path; above !== ''; above = parentOf(above)) {
+    if (name === 'children') return;
+    for (let above = this.#recursiveCount === 0 ? '' : path; above !== ''; above = parentOf(above)) {
       const recursive = this.#entries.get(above)?.recursive;
       if (recursive !== undefined) tell(recursive, event, told);
     }
@@ -231,6 +239,7 @@ export class Watches {
       entry.persistentAsked = 0;
       entry.recursiveAsked = 0;
       entry.hasCovered = false;
+      entry.isWidened = false;
       entry.childrenZxid = null;
       this.#dropIfEmpty(path, entry);
     }
@@ -257,7 +266,8 @@ export class Watches {
   /** 'children' of a path with a recursive watch, from what happened to a direct child. */
   #deriveChildren(path: string, zxid: bigint | null): void {
     const entry = this.#entries.get(path);
-    if (entry === undefined || entry.recursive.size === 0 || entry.child.size + entry.persistent.size === 0) return;
+    if (entry === undefined || entry.child.size + entry.persistent.size === 0) return;
+    if (entry.recursive.size === 0 && !entry.isWidened) return;
     if (zxid !== null && zxid === entry.childrenZxid) return;
     entry.childrenZxid = zxid;
     const event: WatchEvent = { type: 'children', path, zxid };
@@ -274,7 +284,7 @@ export class Watches {
       if (entry.data.size > 0) batch.add('dataWatches', path);
       if (entry.exist.size > 0) batch.add('existWatches', path);
       if (entry.child.size > 0) batch.add('childWatches', path);
-      if (entry.persistent.size > 0) batch.add('persistentWatches', path);
+      if (entry.persistent.size + entry.persistentAsked > 0) batch.add('persistentWatches', path);
       if (entry.recursive.size > 0) batch.add('persistentRecursiveWatches', path);
       if (batch.length < BATCH_LENGTH) continue;
       requests.push(batch.toRequest(relativeZxid));
@@ -318,6 +328,8 @@ class Entry {
   isRecursiveSent = false;
   /** On this connection, something here was left to a persistent or recursive watch that stands here. */
   hasCovered = false;
+  /** On this connection, a persistent watch was asked for as a recursive one, and has not been set anew since. */
+  isWidened = false;
   /** How many of them have no reply yet. */
   persistentAsked = 0;
   recursiveAsked = 0;

@@ -35,6 +35,19 @@ describe('an election', () => {
       expect([zk1, zk2, zk3].filter(({ role }) => role === 'leading')).toEqual([leader]);
     }));
 
+  test('1514: gives a server that lost its power no second term on the word of those that have not noticed', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      const { epoch } = zk3;
+      stage.cutPower(zk3);
+      zk3.start();
+      // In its first round, as they were in theirs, they tell it that they follow it.
+      await stage.until('it has looked and found', () => zk3.role === 'leading' || zk3.role === 'following');
+      await stage.whole();
+      expect((await stage.leader()).epoch).toBeGreaterThan(epoch);
+    }));
+
   test('131, 569, 480: nobody goes on following a leader that is gone, and a newcomer never begins to', () =>
     play({ servers: 5 }, async (stage) => {
       const [zk1, zk2, zk3, zk4, zk5] = stage.five;

@@ -9,6 +9,8 @@ export interface Place {
   readonly isObserver?: boolean;
 }
 
+export type Config = Readonly<Record<string, string | number | boolean>>;
+
 /** A server of an ensemble, by its id. */
 export interface Member {
   readonly id: number;
@@ -36,8 +38,11 @@ export class Ensemble {
   readonly members: readonly Member[];
   readonly #directory: string;
 
-  /** @returns once every server serves clients */
-  static async start(places: readonly Place[]): Promise<Ensemble> {
+  /**
+   * @param more lines of every server's zoo.cfg
+   * @returns once every server serves clients
+   */
+  static async start(places: readonly Place[], more: Config = {}): Promise<Ensemble> {
     const directory = mkdtempSync(join(tmpdir(), 'interop-ensemble-'));
     const lines: Record<string, string> = {};
     for (const [i, { isObserver = false }] of places.entries()) {
@@ -56,8 +61,7 @@ export class Ensemble {
         syncLimit: 10,
         maxSessionTimeout: 60_000,
         preAllocSize: 64,
-        // Who is further behind than the txns in memory reach is sent a snapshot, by servers of both kinds.
-        snapshotSizeFactor: -1,
+        ...more,
         ...(isObserver ? { peerType: 'observer' } : {}),
       };
       return { id, isObserver, server: await ServerProcess.start(kind, { config, directory: own, logs: true }) };

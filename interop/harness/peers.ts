@@ -73,7 +73,7 @@ export function isInstalled(peer: Peer): boolean {
   return found;
 }
 
-function isCi(): boolean {
+export function isCi(): boolean {
   const { CI } = env;
   return CI === 'true';
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -115,9 +115,16 @@ export class ServerProcess {
     return this.#end('SIGKILL');
   }
 
-  /** Stops the process where it is (SIGSTOP); the kernel goes on to take what is sent to it. */
-  pause(): void {
+  /**
+   * Stops the process where it is (SIGSTOP); the kernel goes on to take what is sent to it.
+   *
+   * @returns once every thread of it stands still
+   */
+  async pause(): Promise<void> {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('a process that is paused must run');
     this.#child?.kill('SIGSTOP');
+    while (!isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
   /** Starts again on the same data and port, with the other program if a kind is given. */
@@ -274,6 +281,12 @@ function commandLine(kind: ServerKind, configPath: string, jaasPath: string | nu
     ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
   ];
   return ['java', java];
+}
+
+/** True when all threads of the process are in the state "stopped", as Linux tells it. */
+function isStopped(pid: number): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.every((id) => /\) [Tt] /.test(readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8')));
 }
 
 function isListening(port: number): Promise<boolean> {

@@ -18,6 +18,8 @@ test('a line names peer, session and reason; everyday ends are not shown', () =>
   log.emit({ kind: 'connection-closed', remote, sessionId: 0x10000abc0000n, reason: 'it does not read' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'closed by peer' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it asked "ruok"' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 1n, reason: 'the server has no leader any more: x' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'the server is not serving yet' });
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 closed of session 0x10000abc0000: it does not read\n']);
 });
 

@@ -197,10 +197,12 @@ function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
 /** Lines about single connections written in a second. */
 const CONNECTION_LINES_MAX = 100;
 
-/** Ends that belong to everyday life: the client left, or asked a four-letter word. */
+/** Ends that belong to everyday life: the client left, or asked a four-letter word, or came while there is no leader. */
 function isOrdinary(reason: string): boolean {
-  return ORDINARY_REASONS.has(reason) || reason.startsWith('it asked "');
+  return ORDINARY_REASONS.has(reason) || ORDINARY_BEGINNINGS.some((beginning) => reason.startsWith(beginning));
 }
+
+const ORDINARY_BEGINNINGS: readonly string[] = ['it asked "', 'the server has no leader any more'];
 
 const ORDINARY_REASONS: ReadonlySet<string> = new Set([
   'closed by peer',
@@ -208,6 +210,7 @@ const ORDINARY_REASONS: ReadonlySet<string> = new Set([
   'its session is closed',
   'its session has moved to another connection',
   'the server is stopping',
+  'the server is not serving yet',
 ]);
 
 function formatSession(sessionId: bigint): string {

@@ -47,7 +47,8 @@ export class ServerProcess implements EventDoor {
   readonly #network: ServerNetwork;
   #isGone = false;
   #isTurnPlanned = false;
-  #isDiskBusy = false;
+  /** When the disk has done what it does; null while it has nothing to do. */
+  #diskEffect: PlannedEvent | null = null;
   /** Milliseconds at which a disk that hangs goes on. */
   #stalledUntilMs = 0;
   #tick: PlannedEvent | null = null;
@@ -134,6 +135,15 @@ export class ServerProcess implements EventDoor {
     this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.#parts.timeline.nowMs + ms);
   }
 
+  /** A disk that hangs goes on now, and what a slow one does is done. */
+  healDisk(): void {
+    this.#stalledUntilMs = 0;
+    const { timeline } = this.#parts;
+    if (this.#diskEffect === null || this.#diskEffect.isOver) return;
+    timeline.cancel(this.#diskEffect);
+    this.#diskEffect = timeline.plan(0, this.#completeDisk);
+  }
+
   /** Events of the same moment belong to one turn. */
   #mark(): void {
     if (this.#isTurnPlanned) return;
@@ -154,19 +164,18 @@ export class ServerProcess implements EventDoor {
   #runDisk(): void {
     const { disk, timeline, random } = this.#parts;
     const next = disk.nextOperation;
-    if (this.#isDiskBusy || next === null) return;
-    this.#isDiskBusy = true;
+    if (this.#diskEffect !== null || next === null) return;
     const { effectMinMs, effectMaxMs, syncMinMs = effectMinMs, syncMaxMs = effectMaxMs } = this.#parts.diskQuality();
     const isSync = next === 'sync';
     const minMs = isSync ? syncMinMs : effectMinMs;
     const takesMs = minMs + random.fraction() * ((isSync ? syncMaxMs : effectMaxMs) - minMs);
-    timeline.plan(Math.max(takesMs, this.#stalledUntilMs - timeline.nowMs), this.#completeDisk);
+    this.#diskEffect = timeline.plan(Math.max(takesMs, this.#stalledUntilMs - timeline.nowMs), this.#completeDisk);
   }
 
   readonly #completeDisk = (): void => {
     // An effect takes place when its process hears of it: a stopped one has no hands.
     this.deliver(() => {
-      this.#isDiskBusy = false;
+      this.#diskEffect = null;
       this.#parts.disk.deliver();
       this.#runDisk();
     });

@@ -7,12 +7,13 @@ export async function shrinkFailure(
   options: SimulateOptions,
   result: SimulateResult,
   isCancelled: () => boolean,
+  run: (options: SimulateOptions) => Promise<SimulateResult> = simulate,
 ): Promise<SimulateResult> {
   const invariant = result.violations[0]?.invariant;
   let smallest = result;
   const stillFails = async (plan: readonly Fault[]): Promise<boolean> => {
     if (isCancelled()) return false;
-    const shorter = await simulate({ ...options, plan });
+    const shorter = await run({ ...options, plan });
     if (shorter.violations[0]?.invariant !== invariant) return false;
     smallest = shorter;
     return true;

@@ -236,6 +236,7 @@ export class VirtualServer {
   healDisk(): void {
     this.#diskQuality = this.#ownDiskQuality;
     this.#disk.clearFaults();
+    this.#process?.healDisk();
   }
 
   /* ----------------------------------------------------------------------------------------------------------------- */

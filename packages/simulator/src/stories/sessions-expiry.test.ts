@@ -84,7 +84,8 @@ describe('a session that expires', () => {
         type: PacketType.proposal,
         is: (packet) => packet.type === PacketType.proposal && packet.entry.txn.type === OpCode.closeSession,
       });
-      // The leader has closed it, and nobody else knows it yet: PROPOSALs are on their way.
+      // The leader has closed it and has not applied that, for it waits for its disk; nobody else knows it yet.
+      leader.stallDisk(40);
       const back = [follower!, other!, leader].map(
         (server) => new WireClient(stage.world, 'app-elsewhere', server, { session: client.session }),
       );

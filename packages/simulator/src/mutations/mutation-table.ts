@@ -37,8 +37,12 @@ function idOf(row: string): string {
   return /^\| `([^`]+)`/.exec(row)?.[1] ?? '';
 }
 
-function formatRow({ id, defect, simulate, hunks }: Mutation, { bySeeds, byTest, seconds }: Finding): string {
+function formatRow(
+  { id, defect, simulate, blind, hunks }: Mutation,
+  { isFound, bySeeds, byTest, seconds }: Finding,
+): string {
   const files = new Set(hunks.map(({ file }) => `\`${file.replace(/^packages\/(\w+)\/src\//, '$1/')}\``));
   const options = simulate === null ? '' : `\`${simulate.join(' ')}\``;
-  return `| \`${id}\` | ${defect} | ${[...files].join(', ')} | ${options} | ${bySeeds} | ${byTest} | ${seconds.toFixed(1)} |`;
+  const test = isFound || blind === null ? byTest : `${byTest}: ${blind}`;
+  return `| \`${id}\` | ${defect} | ${[...files].join(', ')} | ${options} | ${bySeeds} | ${test} | ${seconds.toFixed(1)} |`;
 }

@@ -14,7 +14,7 @@ import { join } from 'node:path';
  *     @@ -60,3 +60,3 @@
  *      …
  *
- * `Simulate` and `Test` say how it is found; one of the two may be missing.
+ * `Simulate` and `Test` say how it is found; one of the two may be missing. `Blind: …` says why nothing finds it yet.
  */
 export interface Mutation {
   /** Name of the file, without `.patch`. */
@@ -23,6 +23,8 @@ export interface Mutation {
   /** Options of `simulate`; null where no random run can meet it. */
   readonly simulate: readonly string[] | null;
   readonly test: MutationTest | null;
+  /** Why nothing finds it; null where it is to be found. */
+  readonly blind: string | null;
   readonly hunks: readonly Hunk[];
 }
 
@@ -63,8 +65,14 @@ export function parseMutation(id: string, text: string): Mutation {
   if (headerOf('Mutation') !== id) throw new Error(`${id}: its first line must be 'Mutation: ${id}'`);
   if (defect === null) throw new Error(`${id}: a line 'Defect: …' must say what comes back`);
   if (simulate === null && test === null) throw new Error(`${id}: 'Simulate: …' or 'Test: …' must say how it is found`);
-  const hunks = parseHunks(id, lines.slice(begin));
-  return { id, defect, simulate: simulate?.split(' ') ?? null, test: test === null ? null : parseTest(test), hunks };
+  return {
+    id,
+    defect,
+    simulate: simulate?.split(' ') ?? null,
+    test: test === null ? null : parseTest(test),
+    blind: headerOf('Blind'),
+    hunks: parseHunks(id, lines.slice(begin)),
+  };
 }
 
 function parseTest(text: string): MutationTest {

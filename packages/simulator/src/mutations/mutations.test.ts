@@ -52,6 +52,7 @@ describe('a patch', () => {
       defect: 'one too few',
       simulate: ['--servers', '3'],
       test: { file: 'a/b.test.ts', title: 'counts' },
+      blind: null,
       hunks: [{ file: 'a/b.ts', before: 'first\nsecond\nthird', after: 'first\n2nd\nthird' }],
     });
   });

@@ -4,8 +4,8 @@ import type { Workshop } from './workshop.ts';
 /** What has noticed a mutation. */
 export interface Finding {
   readonly id: string;
-  /** For people: the first seed that failed and what it broke, how many did not, or that no seeds are run. */
-  readonly bySeeds: string;
+  /** For people: the first seed that failed and what it broke, or how many did not; null when none were run. */
+  readonly bySeeds: string | null;
   /** For people: the test that failed, or did not. */
   readonly byTest: string;
   readonly isFound: boolean;
@@ -36,8 +36,10 @@ export async function find(
   const { id, simulate, test } = mutation;
   workshop.apply(mutation);
   try {
-    await workshop.build();
-    const seeds = simulate === null ? NO_SEEDS : await findBySeeds(simulate, workshop, original, options);
+    const isTried = simulate !== null && options.seedsMax > 0;
+    // The tests run from the sources.
+    if (isTried) await workshop.build();
+    const seeds = !isTried ? NO_SEEDS : await findBySeeds(simulate, workshop, original, options);
     const hasTestFailed = test === null ? false : await workshop.test(test);
     const name = test === null ? '' : (test.title ?? test.file.slice(test.file.lastIndexOf('/') + 1));
     return {
@@ -52,7 +54,7 @@ export async function find(
   }
 }
 
-const NO_SEEDS = { text: '', isFound: false };
+const NO_SEEDS = { text: null, isFound: false };
 
 async function findBySeeds(
   simulate: readonly string[],

@@ -14,7 +14,7 @@ const PAGE = join(ROOT, 'docs/mutations.md');
 
 const USAGE = `npm run mutations -- [options] [mutation …]
 
-  --seeds N     seeds that are tried, from 1 on; default 200
+  --seeds N     seeds that are tried, from 1 on; default 200. 0: only the tests are run
   --minutes N   time for the seeds of one mutation; default 5
   --record      write what is found into docs/mutations.md
   --list        say which mutations there are
@@ -42,7 +42,7 @@ async function main(): Promise<number> {
   const unknown = positionals.find((name) => !mutations.some(({ id }) => id === name));
   const seedsMax = Number(values.seeds);
   const timeoutMs = Number(values.minutes) * 60_000;
-  if (unknown !== undefined || !(seedsMax > 0) || !(timeoutMs > 0)) {
+  if (unknown !== undefined || !(seedsMax >= 0) || !(timeoutMs > 0)) {
     process.stderr.write(`${unknown === undefined ? 'a number is wrong' : `no such mutation: ${unknown}`}\n\n${USAGE}`);
     return 2;
   }
@@ -80,7 +80,7 @@ async function findAll(
   for (const mutation of chosen) {
     const finding = await findOne(mutation);
     const { id, bySeeds, byTest, isFound, seconds } = finding;
-    const by = [bySeeds, byTest].filter((text) => text !== '').join('; ');
+    const by = [bySeeds ?? '', byTest].filter((text) => text !== '').join('; ');
     const isMissed = !isFound && mutation.blind === null;
     const verdict = isFound ? 'found' : isMissed ? 'NOT FOUND' : 'not found, as expected,';
     process.stdout.write(`${verdict} ${id}: ${by} (${seconds.toFixed(1)} s)\n`);

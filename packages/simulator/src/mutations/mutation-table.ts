@@ -17,7 +17,7 @@ export function renewTable(page: string, mutations: readonly Mutation[], finding
   const known = new Map(rowsOf(page).map((row) => [idOf(row), row]));
   for (const finding of findings) {
     const mutation = mutations.find(({ id }) => id === finding.id);
-    if (mutation !== undefined) known.set(finding.id, formatRow(mutation, finding));
+    if (mutation !== undefined) known.set(finding.id, formatRow(mutation, finding, known.get(finding.id)));
   }
   const rows = mutations.flatMap(({ id }) => known.get(id) ?? []);
   return `${page.slice(0, begin)}${[BEGIN, '', ...HEAD, ...rows, '', END].join('\n')}${page.slice(end + END.length)}`;
@@ -40,9 +40,12 @@ function idOf(row: string): string {
 function formatRow(
   { id, defect, simulate, blind, hunks }: Mutation,
   { isFound, bySeeds, byTest, seconds }: Finding,
+  before = '',
 ): string {
+  // What seeds have found stays where none were run this time.
+  const seeds = bySeeds ?? before.split(' | ')[4] ?? '';
   const files = new Set(hunks.map(({ file }) => `\`${file.replace(/^packages\/(\w+)\/src\//, '$1/')}\``));
   const options = simulate === null ? '' : `\`${simulate.join(' ')}\``;
   const test = isFound || blind === null ? byTest : `${byTest}: ${blind}`;
-  return `| \`${id}\` | ${defect} | ${[...files].join(', ')} | ${options} | ${bySeeds} | ${test} | ${seconds.toFixed(1)} |`;
+  return `| \`${id}\` | ${defect} | ${[...files].join(', ')} | ${options} | ${seeds} | ${test} | ${seconds.toFixed(1)} |`;
 }

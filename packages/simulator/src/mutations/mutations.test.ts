@@ -83,5 +83,7 @@ test('the table keeps the rows of mutations that were not tried again', () => {
   expect(idsOf(second)).toEqual(['off-by-one', 'other']);
   expect(second).toContain('| `off-by-one` | one too few | `a/b.ts` | `--servers 3` | seed 4, Z4 | counts | 2.0 |');
   expect(second).toContain('seed 3, Z4');
+  const third = renewTable(second, [mutation, other], [{ ...finding, bySeeds: null, byTest: 'adds' }]);
+  expect(third).toContain('| `--servers 3` | seed 4, Z4 | adds |');
   expect(idsOf(renewTable(second, [other], []))).toEqual(['other']);
 });

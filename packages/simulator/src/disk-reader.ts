@@ -17,7 +17,7 @@ export function readServerDisk(disk: MemoryDisk, directory: string): FoundState 
   };
 }
 
-/** Every txn of all log files, oldest first. */
+/** Every txn of all log files whose bytes have not rotted, oldest first. */
 export function readLogs(disk: MemoryDisk, directory: string): readonly LoggedTxn[] {
   const files = disk.names(directory).flatMap((name) => {
     const zxid = zxidBehind('log.', name);
@@ -26,20 +26,28 @@ export function readLogs(disk: MemoryDisk, directory: string): readonly LoggedTx
   const txns: LoggedTxn[] = [];
   for (const { name } of files.toSorted((a, b) => a.zxid - b.zxid)) {
     const bytes = disk.peek(`${directory}/${name}`);
-    if (bytes !== null) readLogEntries(bytes, LOG_HEADER_BYTES, (txn) => txns.push(txn));
+    if (bytes === null) continue;
+    readLogEntries(bytes, LOG_HEADER_BYTES, (txn, checksum) => {
+      if (adler32(txn.payload) === checksum) txns.push(txn);
+    });
   }
   return txns;
 }
 
 /** `(long checksum, int length, payload, byte 'B')*`, up to a length of zero or an entry that is cut. */
-export function readLogEntries(bytes: Uint8Array, from: number, onTxn: (txn: LoggedTxn) => void): void {
+export function readLogEntries(
+  bytes: Uint8Array,
+  from: number,
+  onTxn: (txn: LoggedTxn, checksum: number) => void,
+): void {
   let at = from;
   while (at + ENTRY_HEAD_BYTES < bytes.length) {
     const length = getInt(bytes, at + 8);
     const end = at + ENTRY_HEAD_BYTES + length;
     if (length <= ZXID_AT + 8 || end >= bytes.length || bytes[end] !== END_OF_ENTRY) return;
     const payload = bytes.subarray(at + ENTRY_HEAD_BYTES, end);
-    onTxn({ zxid: getInt(payload, ZXID_AT) * 2 ** 32 + (getInt(payload, ZXID_AT + 4) >>> 0), payload });
+    const zxid = getInt(payload, ZXID_AT) * 2 ** 32 + (getInt(payload, ZXID_AT + 4) >>> 0);
+    onTxn({ zxid, payload }, getInt(bytes, at + 4) >>> 0);
     at = end + 1;
   }
 }
@@ -49,6 +57,17 @@ const ENTRY_HEAD_BYTES = 12;
 const END_OF_ENTRY = 0x42;
 /** Behind session id and cxid. */
 const ZXID_AT = 12;
+
+/** Adler-32 (RFC 1950). */
+function adler32(bytes: Uint8Array): number {
+  let a = 1;
+  let b = 0;
+  for (const byte of bytes) {
+    a = (a + byte) % 65521;
+    b = (b + a) % 65521;
+  }
+  return ((b << 16) | a) >>> 0;
+}
 
 /** @returns null when the name is another */
 export function zxidBehind(prefix: string, name: string): number | null {

@@ -259,7 +259,7 @@ export class Leading implements Role, LeaderEffects {
     const serving = this.#host.makeLeaderServing(this.#database, this.#leader);
     this.#serving = serving;
     this.#host.storage.allowSnapshots();
-    this.#events.onEstablished(epoch);
+    this.#events.onEstablished(epoch, this.#database.lastZxid);
     this.#host.beginServing(serving);
   }
 

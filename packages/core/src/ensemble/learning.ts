@@ -248,7 +248,7 @@ export class Learning implements Role, LearnerEffects {
     assert(this.#serving !== null, 'a learner serves from a database');
     this.#isServing = true;
     this.#host.storage.allowSnapshots();
-    this.#events.onEstablished(epoch);
+    this.#events.onEstablished(epoch, this.#database.lastZxid);
     this.#host.beginServing(this.#serving);
   }
 

@@ -183,9 +183,9 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     const isAnew = this.#beginsAnew && !isLeader;
     this.#beginsAnew = false;
     const events: RoleEvents = {
-      onEstablished: (epoch) => {
+      onEstablished: (epoch, lastApplied) => {
         this.#failures = 0;
-        this.#host.trace.emit({ kind: 'epoch-established', epoch, zxid: recovered.history.lastZxid });
+        this.#host.trace.emit({ kind: 'epoch-established', epoch, zxid: lastApplied });
         this.#election.onEpochEstablished(epoch);
       },
       onEnded: (reason) => this.#onRoleEnded(role, reason),

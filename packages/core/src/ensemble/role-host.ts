@@ -1,3 +1,4 @@
+import type { Zxid } from '@meerkat/protocol';
 import type { LinkHost } from '../links/link-host.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Ports } from '../ports.ts';
@@ -25,7 +26,7 @@ export interface RoleHost extends LinkHost {
 /** What a role tells the peer whose role it is. */
 export interface RoleEvents {
   /** The role has synchronized: leader and quorum, or learner and leader. */
-  onEstablished(epoch: number): void;
+  onEstablished(epoch: number, lastApplied: Zxid): void;
   /** The role is over; told once, nothing follows. What it held in memory is worth nothing any more. */
   onEnded(reason: string): void;
 }

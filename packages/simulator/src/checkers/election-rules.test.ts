@@ -27,6 +27,14 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual(['E10']);
   });
 
+  it('E10 holds for a later round than the one of which a server could tell the others', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 1, electionEpoch: 1 });
+    script.vote(2, 1, { leader: 3, electionEpoch: 2 });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual([]);
+  });
+
   it('E10 holds where the leader itself has said that it leads', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 9 });

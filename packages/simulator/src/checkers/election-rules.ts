@@ -110,8 +110,14 @@ export class ElectionRules {
       .get(leader)
       ?.some((vote) => vote.state === ServerState.leading && vote.leader === leader);
     if (saysItLeads === true) return;
+    // A later round than that of its last word to others: it has joined it, and they were out of reach since.
+    const ownRound = own?.electionEpoch ?? -1n;
+    for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
+      if (round < ownRound || (round === ownRound && own?.leader !== leader)) continue;
+      const voters = electing.filter(({ vote }) => vote.electionEpoch === round).map(({ from }) => from);
+      if (this.#cluster.isQuorum([id, ...voters])) return;
+    }
     const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
-    if (own?.leader === leader && this.#cluster.isQuorum([id, ...sameRound.map(({ from }) => from)])) return;
     const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';
     const message = `server ${id} follows ${leader}, which has not said that it leads, and of its own round voted for it: ${voters}`;
     this.#cluster.report('E10', [id, leader], message);

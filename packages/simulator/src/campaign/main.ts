@@ -107,7 +107,11 @@ class Campaign {
   }
 
   #startWorker(): void {
-    const worker = fork(fileURLToPath(new URL('worker.js', import.meta.url)), { serialization: 'advanced' });
+    const worker = fork(fileURLToPath(new URL('worker.js', import.meta.url)), {
+      serialization: 'advanced',
+      // Worlds are made and thrown away: the young generation holds more of one before it is looked through.
+      execArgv: ['--max-semi-space-size=64'],
+    });
     this.#workers.add(worker);
     let running: number | null = null;
     const goOn = (): void => {

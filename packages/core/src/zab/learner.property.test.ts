@@ -256,6 +256,6 @@ class Play {
     expect(one.learner.lastProposed).toBe(Math.max(end, this.#base));
     expect(one.learner.lastCommitted).toBe(Math.max(end, this.#base));
     if (this.#drawn.kind !== 'silent-observer') this.#expectDurable(end);
-    expect(one.takeAsked().at(-1)?.kind).toBe('pinged');
+    expect(one.takeAsked().map(({ kind }) => kind)).toContain('pinged');
   }
 }

@@ -169,6 +169,15 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it('may tell a change again behind a gap', () => {
+    const { script, watch } = persistent(true);
+    const { zxid } = script.set('c1', '/a', 'x', 1);
+    script.told(watch, 'changed', '/a', zxid);
+    script.told(watch, 'gap', '', null);
+    script.told(watch, 'changed', '/a', zxid);
+    expect(script.broken).toEqual([]);
+  });
+
   it('W1: never tells the last change', () => {
     const { script } = persistent(true);
     script.set('c1', '/a', 'x', 1);

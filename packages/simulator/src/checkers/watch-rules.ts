@@ -167,6 +167,8 @@ export class WatchRules {
     for (const change of told) {
       if (change.type === 'gap' || change.zxid === null || change.zxid <= 0) {
         next = null;
+        // An event is not what a client tells the next server that it has seen: one that is behind may tell it again.
+        reached = 0;
         continue;
       }
       let at = reached;

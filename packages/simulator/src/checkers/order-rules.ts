@@ -6,8 +6,16 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
   for (const [client, connections] of log.byClient) {
     /** The largest zxid of a reply in this session. */
     let seen = 0;
+    let lastOrder = 0;
+    const ends = log.history.entries.filter(
+      (one) => one.kind === 'state' && one.client === client && one.state === 'closed',
+    );
     for (const { connected, passed } of connections) {
-      if (connected.isNewSession) seen = Math.min(seen, connected.lastZxidSeen);
+      // Another program that goes on with a session knows nothing of what the one before has seen.
+      const since = lastOrder;
+      const isNewProgram = ends.some(({ order }) => order > since && order < connected.order);
+      lastOrder = connected.order;
+      if (connected.isNewSession || isNewProgram) seen = Math.min(seen, connected.lastZxidSeen);
       const waiting: number[] = [];
       let replied = 0;
       let lastEvent = 0;

@@ -22,7 +22,7 @@ export interface FindingOptions {
 /**
  * Applies a mutation to a copy, builds it there, and looks for it by seeds and by its test.
  *
- * A seed counts only where the sources as they are pass it: otherwise it has found something else.
+ * A seed or a test counts only where the sources as they are pass it: otherwise it has found something else.
  *
  * @param original a copy that is built and is not changed
  */
@@ -40,7 +40,7 @@ export async function find(
     // The tests run from the sources.
     if (isTried) await workshop.build();
     const seeds = !isTried ? NO_SEEDS : await findBySeeds(simulate, workshop, original, options);
-    const hasTestFailed = test === null ? false : await workshop.test(test);
+    const hasTestFailed = test !== null && (await workshop.test(test)) && !(await original.test(test));
     const name = test === null ? '' : (test.title ?? test.file.slice(test.file.lastIndexOf('/') + 1));
     return {
       id,

@@ -168,6 +168,21 @@ describe('a decision by what others have found', () => {
     expect(server.decision?.leader).toBe(3);
   });
 
+  it('never votes anew in a round that it has voted in, also when those it followed were in an earlier one', () => {
+    const server = new TestElection(2, THREE);
+    server.look();
+    // A later round: it takes over the vote of 1, which is better than its own.
+    server.ballot(1, 3, 7, { zxid: makeZxid(1, 9) });
+    expect(server.election.round).toBe(7);
+    // Then it finds those who have followed 3 since round 4.
+    server.following(1, 3, 4);
+    server.leading(3, 4);
+    expect(server.decision).toMatchObject({ leader: 3, round: 4 });
+    server.takeSent();
+    server.look();
+    expect(server.takeSent().map(({ electionEpoch }) => electionEpoch)).toEqual([8, 8]);
+  });
+
   it('adds up votes and claims of one round, once the leader says that it leads', () => {
     const server = new TestElection(1, FIVE);
     server.look();

@@ -1,4 +1,4 @@
-import { ErrorCode, PacketType } from '@meerkat/protocol';
+import { ErrorCode, getInt, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { check, create, multi, set } from './requests.ts';
 import { play } from './stage.ts';
@@ -92,4 +92,35 @@ describe('a session that moves', () => {
         expect((await client.ask(xid, multi(check('/x', xid - 1), set('/x', 'y')))).error).toBe(ErrorCode.ok);
       }
     }));
+
+  test('goes on at an observer once that one has heard of what the session asked for before', () =>
+    play({ servers: 3, observers: 1 }, async (stage) => {
+      const leader = await stage.start();
+      const { world } = stage;
+      const [a, b] = stage.servers.filter((server) => server !== leader && server.serverId !== 4);
+      const observer = stage.zk(4);
+      const first = new WireClient(world, 'app', a!);
+      await first.whenAnswered();
+      await first.ask(1, create('/x'));
+      await stage.whole();
+      // The write is proposed, but nobody acknowledges it. An observer does not hear of proposals.
+      const proposed = stage.packet({ from: leader, to: a!, type: PacketType.proposal });
+      first.send(2, set('/x', 'old'));
+      await proposed;
+      for (const follower of [a!, b!]) world.network.block(follower.host, leader.host);
+      const asked = stage.packet({ from: observer, to: leader, stage: 'received', type: PacketType.revalidate });
+      const second = new WireClient(world, 'app', observer, { session: first.session });
+      await asked;
+      await stage.sleep(100);
+      expect(second.connected).toBeNull();
+      for (const follower of [a!, b!]) world.network.unblock(follower.host, leader.host);
+      await second.whenAnswered();
+      expect(second.hasSession).toBe(true);
+      // It counts its requests anew, as some clients do: the answer is that of this one, which makes version 2.
+      const { body } = await second.ask(2, set('/x', 'new'));
+      expect(getInt(body, STAT_VERSION_AT)).toBe(2);
+    }));
 });
+
+/** Behind czxid, mzxid, ctime and mtime. */
+const STAT_VERSION_AT = 32;

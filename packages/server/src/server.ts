@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { DiskError, type Ports, ServerCore, type ServerView, type Trace } from '@meerkat/core';
+import { DiskError, type Network, type Ports, ServerCore, type ServerView, type Trace } from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import type { Configuration } from './config/options.ts';
@@ -57,6 +57,12 @@ export interface StartOptions {
   readonly trace?: Trace;
   /** In place of the files of this machine. The directories of the configuration are names on it then. */
   readonly disk?: HostedDisk;
+  /**
+   * Puts something between the core and its streams to other servers. `deliver` gives the core an event as the host of a
+   * port does: in a turn of its own, after `resume` while the server is paused, never once it has ended. It may run the
+   * event at once, so it is not called from within an effect.
+   */
+  readonly decorateNetwork?: (network: Network, deliver: (event: () => void) => void) => Network;
   /** Aborted: the start is given up, as soon as what is in flight allows it. */
   readonly signal?: AbortSignal;
 }
@@ -100,7 +106,7 @@ class Server implements RunningServer {
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
 
-  constructor(configuration: Configuration, { logger = SILENT_LOGGER, trace, disk }: StartOptions) {
+  constructor(configuration: Configuration, { logger = SILENT_LOGGER, trace, disk, decorateNetwork }: StartOptions) {
     this.#configuration = configuration;
     this.#logger = logger;
     this.failed = this.#failure.promise;
@@ -123,7 +129,7 @@ class Server implements RunningServer {
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
-      network: this.#peerNetwork,
+      network: decorateNetwork?.(this.#peerNetwork, (event) => this.#turn.run(event)) ?? this.#peerNetwork,
       disk: this.#disk,
       authenticator: makeAuthenticator(configuration.server.auth),
       trace: {

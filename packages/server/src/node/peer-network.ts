@@ -7,7 +7,9 @@ import type { Turn } from './turn.ts';
 export class PeerNetwork implements Network {
   readonly #turn: Turn;
   readonly #listensOnAllIps: boolean;
-  readonly #sockets = new Set<Socket>();
+  readonly #streams = new Set<SocketStream>();
+  /** Of connections that are not there yet. */
+  readonly #connecting = new Set<Socket>();
   readonly #servers = new Set<Server>();
 
   /** @param listensOnAllIps listens on every address of the machine, whatever the core asks for */
@@ -43,13 +45,16 @@ export class PeerNetwork implements Network {
   connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
     let isOver = false;
     const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });
+    this.#connecting.add(socket);
     const onFailed = (error: NodeJS.ErrnoException): void => {
+      this.#connecting.delete(socket);
       if (isOver) return;
       isOver = true;
       this.#turn.run(() => events.onConnectFailed(error.code ?? error.message));
     };
     socket.once('error', onFailed);
     socket.once('connect', () => {
+      this.#connecting.delete(socket);
       socket.off('error', onFailed);
       if (isOver || this.#turn.isStopped) {
         socket.destroy();
@@ -61,6 +66,7 @@ export class PeerNetwork implements Network {
     return {
       cancel: () => {
         isOver = true;
+        this.#connecting.delete(socket);
         socket.destroy();
       },
     };
@@ -69,21 +75,23 @@ export class PeerNetwork implements Network {
   /** Breaks everything; nothing is told any more once the turn has stopped. */
   destroyAll(): void {
     for (const server of this.#servers) server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#connecting) socket.destroy();
+    for (const stream of this.#streams) stream.destroy();
   }
 
   freeze(): void {
-    for (const socket of this.#sockets) socket.pause();
+    for (const stream of this.#streams) stream.freeze();
   }
 
   thaw(): void {
-    for (const socket of this.#sockets) socket.resume();
+    for (const stream of this.#streams) stream.thaw();
   }
 
   #open(socket: Socket, onStream: Parameters<SocketStream['open']>[0]): void {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
-    new SocketStream(socket, this.#turn, NOT_COUNTED).open(onStream);
+    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED);
+    this.#streams.add(stream);
+    socket.once('close', () => this.#streams.delete(stream));
+    stream.open(onStream);
   }
 }
 

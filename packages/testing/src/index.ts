@@ -3,4 +3,5 @@ export type { Logger, LogLevel, ServerOptions } from '@meerkat/server';
 export { ServerError, TextLogger } from '@meerkat/server';
 export type { CutOptions, CutRule, Direction, ProxiedConnection } from './proxied-connection.ts';
 export { type RefuseOptions, TcpProxy, type TcpProxyOptions } from './tcp-proxy.ts';
+export { type EnsembleMember, TestEnsemble, type TestEnsembleOptions, type WaitOptions } from './test-ensemble.ts';
 export { type KillOptions, type Storage, TestServer, type TestServerOptions, type TestSession } from './test-server.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 /** Ends by itself, or never: no process.exit. */
 const SCRIPT = `
-  import { TcpProxy, TestServer } from '@meerkat/testing';
+  import { TcpProxy, TestEnsemble, TestServer } from '@meerkat/testing';
   import { connect } from 'node:net';
   for (const options of [{}, { storage: 'directory' }]) {
     const server = await TestServer.start(options);
@@ -23,6 +23,11 @@ const SCRIPT = `
     await proxy.stop();
     await server.dispose();
   }
+  const ensemble = await TestEnsemble.start();
+  ensemble.isolate(1);
+  await ensemble.server(2).kill();
+  ensemble.server(3).pause();
+  await ensemble.dispose();
   console.log('done');
 `;
 

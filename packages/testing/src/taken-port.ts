@@ -19,7 +19,7 @@ export async function whilePortIsTaken<T>(attempt: () => Promise<T>): Promise<T>
 const TAKEN_MS_MAX = 3000;
 const AGAIN_MS = 20;
 
-function isPortTaken(error: unknown): boolean {
+export function isPortTaken(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE') return true;
   }

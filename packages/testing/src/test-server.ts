@@ -7,6 +7,7 @@ import {
   type RunningServer,
   type ServerError,
   type ServerOptions,
+  type StartOptions,
   startServer,
 } from '@meerkat/server';
 import { type DataPlace, openDataPlace, type Storage } from './data-place.ts';
@@ -33,6 +34,8 @@ export interface TestServerOptions {
   readonly logger?: Logger;
   /** Sees every event of the server's core: sessions, connections, syncs. */
   readonly trace?: Trace;
+  /** Puts something between a server of an ensemble and its streams to the others; `TestEnsemble` does. */
+  readonly decorateNetwork?: NonNullable<StartOptions['decorateNetwork']>;
 }
 
 /** A session that lives on the server. */
@@ -260,12 +263,13 @@ export class TestServer implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { logger, trace } = this.#options;
+    const { logger, trace, decorateNetwork } = this.#options;
     const { disk } = this.#place;
     const server = await startServer(this.#configure(), {
       ...(logger === undefined ? {} : { logger }),
       ...(trace === undefined ? {} : { trace }),
       ...(disk === null ? {} : { disk }),
+      ...(decorateNetwork === undefined ? {} : { decorateNetwork }),
     });
     this.#port = server.address.port;
     this.#state = { kind: 'running', server, isPaused: false };

@@ -28,11 +28,16 @@ export class EnsembleNetwork {
     return this.#groups !== null;
   }
 
+  /** Whether two servers cannot reach each other. */
+  isCut(a: number, b: number): boolean {
+    return this.#groups !== null && this.#groups.get(a) !== this.#groups.get(b);
+  }
+
   /** What makes this network a server's. Each of its lives asks anew. */
   decoratorOf(serverId: number): Decorator {
     return (sockets, deliver) => {
       const member = new MemberNetwork(sockets, deliver, {
-        isCutFrom: (port) => this.#isCut(serverId, this.#owners.get(port)),
+        isCutFrom: (port) => this.isCut(serverId, this.#owners.get(port) ?? serverId),
         onListenFailed: (port, reason) => {
           if (reason === 'EADDRINUSE') this.#takenPort ??= new TakenPortError(port);
         },
@@ -51,10 +56,6 @@ export class EnsembleNetwork {
   heal(): void {
     this.#groups = null;
     this.#onChanged();
-  }
-
-  #isCut(a: number, b: number | undefined): boolean {
-    return b !== undefined && this.#groups !== null && this.#groups.get(a) !== this.#groups.get(b);
   }
 
   #onChanged(): void {

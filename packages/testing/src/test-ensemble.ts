@@ -139,8 +139,8 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * The server that leads: it serves, and a quorum stands by it. A leader that has lost its quorum, and has not noticed, is
-   * none.
+   * The server that leads: it serves, and a quorum that is awake and can reach it stands by it. A leader that is cut off from
+   * its quorum is none, although it may not have noticed yet.
    *
    *     await ensemble.leader.kill();
    *
@@ -287,32 +287,33 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   #findLeader(): TestServer | null {
-    const supporters = new Map<number, number>();
-    for (const server of this.servers.slice(0, this.#voterCount)) {
-      const leader = leaderOf(server);
-      if (leader !== null) supporters.set(leader, (supporters.get(leader) ?? 0) + 1);
-    }
-    for (const [id, count] of supporters) {
-      const server = this.server(id);
-      if (count > this.#voterCount / 2 && this.#serving.includes(server) && leaderOf(server) === id) return server;
+    const voters = this.servers.slice(0, this.#voterCount);
+    const quorumSize = Math.floor(this.#voterCount / 2) + 1;
+    for (const server of this.#serving) {
+      const standBy = voters.filter((voter) => this.#standsBy(voter, server));
+      if (standBy.includes(server) && standBy.length >= quorumSize) return server;
     }
     return null;
+  }
+
+  /** Whether a server that is awake leads or follows this leader, and can reach it. */
+  #standsBy(server: TestServer, leader: TestServer): boolean {
+    const id = this.idOf(leader);
+    if (server.state !== 'running' || this.#network.isCut(this.idOf(server), id)) return false;
+    return server.view.ensemble?.leader === id;
   }
 
   #learnersAs(role: 'following' | 'observing'): readonly TestServer[] {
     const leader = this.#findLeader();
     if (leader === null) return [];
-    const id = this.idOf(leader);
-    return this.#serving.filter((server) => server.view.ensemble?.role === role && leaderOf(server) === id);
+    return this.#serving.filter((server) => server.view.ensemble?.role === role && this.#standsBy(server, leader));
   }
 
   #isWhole(): boolean {
     const leader = this.#findLeader();
     if (leader === null) return false;
-    const id = this.idOf(leader);
-    const isServing = new Set(this.#serving);
     return this.servers.every(
-      (server) => server.state !== 'running' || (isServing.has(server) && leaderOf(server) === id),
+      (server) => server.state !== 'running' || (server.view.isServing && this.#standsBy(server, leader)),
     );
   }
 
@@ -362,11 +363,6 @@ function optionsOf(
     ...(logger === undefined ? {} : { logger: logger(serverId) }),
     ...(trace === undefined ? {} : { trace: trace(serverId) }),
   };
-}
-
-/** Whom a server that runs leads with or follows, itself included; paused, whom it did when it was paused. */
-function leaderOf(server: TestServer): number | null {
-  return server.state === 'running' || server.state === 'paused' ? (server.view.ensemble?.leader ?? null) : null;
 }
 
 function describeServer(server: TestServer): string {

@@ -10,6 +10,7 @@ export {
 export { ExitCode, ServerError } from './exit-codes.ts';
 export { type Logger, type LoggerOptions, type LogLevel, makeLogger, SILENT_LOGGER, TextLogger } from './logger.ts';
 export { runServer } from './main.ts';
+export { type CutHost, CuttableNetwork } from './node/cuttable-network.ts';
 export type { HostedDisk } from './node/hosted-disk.ts';
 export { type RunningServer, type StartOptions, startServer } from './server.ts';
 export { FULL_VERSION, MEERKAT_VERSION, ZOOKEEPER_VERSION } from './version.ts';

@@ -1,7 +1,7 @@
 import type { ReadConfiguration } from './config/zoo-cfg.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, makeLogger, readLoggerOptions } from './logger.ts';
-import { type RunningServer, startServer } from './server.ts';
+import { type RunningServer, type StartOptions, startServer } from './server.ts';
 
 /**
  * Runs a server as this process, until it is told to end or cannot go on.
@@ -9,17 +9,19 @@ import { type RunningServer, startServer } from './server.ts';
  * The first SIGTERM or SIGINT lets it finish what is in flight; a second one ends the process at once.
  *
  * @param onStarted called once clients are served; of a member of an ensemble, once it looks for a leader
+ * @param options what stands between this server and the world
  * @returns the code to exit with
  */
 export async function runServer(
   configuration: ReadConfiguration,
   onStarted: (server: RunningServer) => void,
+  options: Pick<StartOptions, 'decorateNetwork' | 'trace'> = {},
 ): Promise<ExitCode> {
   const logger = await makeLogger(readLoggerOptions(process.env));
   for (const warning of configuration.warnings) logger.log('warn', warning);
   const end = listenForSignals(logger);
   try {
-    const server = await startServer(configuration, { logger, signal: end.signal });
+    const server = await startServer(configuration, { ...options, logger, signal: end.signal });
     onStarted(server);
     const outcome = await Promise.race([server.failed, end.asked]);
     if (outcome !== null) return outcome.exitCode;

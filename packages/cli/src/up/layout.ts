@@ -1,0 +1,58 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MemberPorts } from './ports.ts';
+
+/** Where one server of the ensemble keeps what is its own. */
+export interface MemberFiles {
+  readonly id: number;
+  /** Absolute. */
+  readonly configuration: string;
+  /** What the server prints. */
+  readonly log: string;
+}
+
+/** How many servers have data below a directory; 0 when it is new. */
+export function countMembers(directory: string): number {
+  try {
+    return readdirSync(directory).filter((name) => /^[1-9]\d*$/.test(name)).length;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+/**
+ * Makes a directory for each server, or takes over the one that is there, with its zoo.cfg:
+ *
+ *     directory/1/zoo.cfg        written anew
+ *     directory/1/log            what the server prints
+ *     directory/1/data/myid      and the data of the server
+ *
+ * @throws Node's error when that cannot be done
+ */
+export function writeLayout(directory: string, ports: readonly MemberPorts[], tickTimeMs: number): MemberFiles[] {
+  const members = ports.map(({ quorum, election }, i) => `server.${i + 1}=127.0.0.1:${quorum}:${election}`);
+  return ports.map(({ client }, i) => {
+    const id = i + 1;
+    const own = join(directory, String(id));
+    const data = join(own, 'data');
+    mkdirSync(data, { recursive: true });
+    writeFileSync(join(data, 'myid'), `${id}\n`);
+    const lines = [
+      '# Written by "meerkat up" at each start.',
+      `clientPort=${client}`,
+      'clientPortAddress=127.0.0.1',
+      `dataDir=${data.replaceAll('\\', '\\\\')}`,
+      `tickTime=${tickTimeMs}`,
+      'initLimit=20',
+      'syncLimit=5',
+      'maxSessionTimeout=60000',
+      'maxClientCnxns=0',
+      '4lw.commands.whitelist=*',
+      ...members,
+    ];
+    const configuration = join(own, 'zoo.cfg');
+    writeFileSync(configuration, `${lines.join('\n')}\n`);
+    return { id, configuration, log: join(own, 'log') };
+  });
+}

@@ -49,6 +49,8 @@ export function writeLayout(directory: string, ports: readonly MemberPorts[], ti
       'maxSessionTimeout=60000',
       'maxClientCnxns=0',
       '4lw.commands.whitelist=*',
+      // One server is an ensemble of one, so that it has a role and an epoch as the others.
+      'standaloneEnabled=false',
       ...members,
     ];
     const configuration = join(own, 'zoo.cfg');

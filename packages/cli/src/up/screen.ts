@@ -84,6 +84,8 @@ export class TerminalScreen implements Screen {
 
   close(): void {
     this.#isClosed = true;
+    // What was being typed is not meant any more.
+    this.#write('\r\u001b[J');
   }
 
   #draw(message: string): void {

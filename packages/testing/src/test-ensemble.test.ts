@@ -14,6 +14,11 @@ afterEach(async () => {
   for (const ensemble of ensembles.splice(0)) await ensemble.dispose();
 });
 
+/** Waits for a value, for as long as a busy machine may take. */
+function eventually<T>(value: () => T): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(value, { timeout: 30_000 });
+}
+
 async function start(options?: TestEnsembleOptions): Promise<TestEnsemble> {
   const ensemble = await TestEnsemble.start(options);
   ensembles.push(ensemble);
@@ -127,7 +132,7 @@ describe('deaths', () => {
     const ensemble = await start();
     const [last, ...others] = ensemble.servers as [TestServer, TestServer, TestServer];
     await Promise.all(others.map((server) => server.kill()));
-    await expect.poll(() => last.view.isServing).toBe(false);
+    await eventually(() => last.view.isServing).toBe(false);
     expect(() => ensemble.leader).toThrow('no server leads');
     await others[0].restart();
     await ensemble.whenWhole();
@@ -171,7 +176,7 @@ describe('deaths', () => {
     expect(others).toContain(successor);
     await (await connect(successor)).create('/a', 'meanwhile');
     hanging.resume();
-    await expect.poll(() => ensemble.followers.includes(hanging)).toBe(true);
+    await eventually(() => ensemble.followers.includes(hanging)).toBe(true);
     expect(await read(await connect(hanging), '/a')).toBe('meanwhile');
   });
 });
@@ -190,7 +195,7 @@ describe('partitions', () => {
       () => 'acknowledged',
       (error: { outcome?: string }) => error.outcome,
     );
-    await expect.poll(() => old.view.isServing).toBe(false);
+    await eventually(() => old.view.isServing).toBe(false);
     const successor = await ensemble.whenServing();
     expect(others).toContain(successor);
     expect(await lost).toBe('unknown');
@@ -233,11 +238,11 @@ describe('partitions', () => {
     const ensemble = await start({ tickTimeMs: 30, servers: 5 });
     ensemble.partition([1, 2], [3, 4, 5]);
     await Promise.all([1, 2, 3].map((id) => ensemble.server(id).restart()));
-    await expect.poll(() => [3, 4, 5].every((id) => ensemble.server(id).view.isServing)).toBe(true);
+    await eventually(() => [3, 4, 5].every((id) => ensemble.server(id).view.isServing)).toBe(true);
     expect([1, 2].map((id) => ensemble.server(id).view.isServing)).toEqual([false, false]);
     ensemble.isolate(5);
-    await expect.poll(() => [1, 2, 3, 4].every((id) => ensemble.server(id).view.isServing)).toBe(true);
-    await expect.poll(() => ensemble.server(5).view.isServing).toBe(false);
+    await eventually(() => [1, 2, 3, 4].every((id) => ensemble.server(id).view.isServing)).toBe(true);
+    await eventually(() => ensemble.server(5).view.isServing).toBe(false);
     ensemble.heal();
     await ensemble.whenWhole();
   });
@@ -261,14 +266,14 @@ describe('expireSession', () => {
     const client = await connect(ensemble.followers[0]!);
     await client.create('/e', '', { mode: 'ephemeral' });
     const id = client.session?.id ?? 0n;
-    await expect
-      .poll(() => ensemble.sessions())
-      .toEqual([{ id, timeoutMs: 20_000, address: expect.stringMatching(/^127\.0\.0\.1:\d+$/), ephemerals: ['/e'] }]);
+    await eventually(() => ensemble.sessions()).toEqual([
+      { id, timeoutMs: 20_000, address: expect.stringMatching(/^127\.0\.0\.1:\d+$/), ephemerals: ['/e'] },
+    ]);
     const { lostSignal } = client;
     await ensemble.expireSession(id);
     for (const server of ensemble.servers) expect(server.view.ephemeralCount).toBe(0);
     expect(ensemble.sessions()).toEqual([]);
-    await expect.poll(() => lostSignal.aborted).toBe(true);
+    await eventually(() => lostSignal.aborted).toBe(true);
   });
 });
 
@@ -305,10 +310,10 @@ describe('disposal', () => {
     };
     await cycle(0);
     await cycle(1);
-    await expect.poll(() => openResources().handles['TCPServerWrap'] ?? 0).toBe(0);
+    await eventually(() => openResources().handles['TCPServerWrap'] ?? 0).toBe(0);
     const before = openResources();
     await Promise.all(Array.from({ length: 20 }, (_, i) => cycle(i)));
-    await expect.poll(openResources).toEqual(before);
+    await eventually(openResources).toEqual(before);
   });
 });
 

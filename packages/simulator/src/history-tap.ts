@@ -48,7 +48,7 @@ export class HistoryTap {
 
   readonly makeTap = (server: string): WireTap =>
     new ConnectionTap(this.#history, this.#client, this.#nextConnection(), server, {
-      claim: (opCode, path, connection) => this.#claim(opCode, path, connection),
+      claim: (opCode, path, connection, isBehindSync) => this.#claim(opCode, path, connection, isBehindSync),
       takeSession: (sessionId) => {
         const isNew = sessionId !== this.#sessionId;
         this.#sessionId = sessionId;
@@ -56,17 +56,21 @@ export class HistoryTap {
       },
     });
 
-  #claim(opCode: number, path: string | null, connection: number): Operation | null {
+  /** Of reads that are alike, the linearizable ones are those behind a sync of their own. */
+  #claim(opCode: number, path: string | null, connection: number, isBehindSync: boolean): Operation | null {
+    const alike: Operation[] = [];
     for (const operation of this.#pending) {
-      if (operation.connection === connection) continue;
-      if (isRequestOf(operation, opCode, path)) return operation;
+      if (operation.connection !== connection && isRequestOf(operation, opCode, path)) alike.push(operation);
     }
-    return null;
+    const sameKind = alike.find(
+      ({ request }) => !('isLinearizable' in request) || request.isLinearizable === isBehindSync,
+    );
+    return sameKind ?? alike[0] ?? null;
   }
 }
 
 interface Claims {
-  claim(opCode: number, path: string | null, connection: number): Operation | null;
+  claim(opCode: number, path: string | null, connection: number, isBehindSync: boolean): Operation | null;
   /** @returns whether it is another session than before */
   takeSession(sessionId: bigint): boolean;
 }
@@ -89,6 +93,8 @@ class ConnectionTap implements WireTap {
   readonly #inFlight: SentRequest[] = [];
   #lastZxidSeen = 0;
   #sessionId = 0n;
+  /** The request before was a sync that the client sent for a read. */
+  #isBehindSync = false;
   #isAsked = false;
   #isAnswered = false;
   #isClosed = false;
@@ -160,7 +166,8 @@ class ConnectionTap implements WireTap {
     }
     if (xid <= 0) return;
     const path = request !== null && 'path' in request ? request.path : null;
-    const operation = this.#claims.claim(opCode, path, this.#connection);
+    const operation = this.#claims.claim(opCode, path, this.#connection, this.#isBehindSync);
+    this.#isBehindSync = opCode === OpCode.sync && operation === null;
     if (operation !== null) {
       operation.connection = this.#connection;
       operation.sessionId = this.#sessionId;

@@ -206,6 +206,9 @@ export class EpochRules {
     const learner = this.#cluster.server(from);
     const { promised } = this.#handshake(this.#cluster.server(to), connection, from);
     if (promised === null || learner.acceptedEpoch === promised) return;
+    // An observer may follow although it has promised a later epoch, and says that it is not to be counted.
+    if (packet.currentEpoch === -1 && learner.acceptedEpoch > promised && !this.#cluster.members.voters.includes(from))
+      return;
     const found = `its durable acceptedEpoch is ${learner.acceptedEpoch}`;
     this.#cluster.report('E5', [from, to], `server ${from} sends ACKEPOCH for epoch ${promised}, but ${found}`);
   }

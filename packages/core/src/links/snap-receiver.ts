@@ -34,6 +34,8 @@ export class SnapReceiver implements RawReceiver {
     if (end - at < SNAP_SIGNATURE_BYTES) return length;
     if (isSnapSignatureAt(bytes, at)) {
       this.database.tree.lastZxid = this.#zxid;
+      // The leader went on while it sent the tree.
+      this.database.tree.exactFrom = Number.POSITIVE_INFINITY;
       this.#hasEnded = true;
     } else {
       this.#fault = "the leader's snapshot does not end with its signature";

@@ -30,6 +30,7 @@ export class DigestComparison {
         actual: sum.toBigInt(),
       });
     }
+    if (isSame && zxid < this.#tree.exactFrom) this.#tree.exactFrom = zxid;
     this.#isSame = isSame;
   }
 }

@@ -55,6 +55,8 @@ export class LeaderServing {
   constructor(parts: LeaderServingParts, nowMs: number) {
     const { options, database, permission, authenticator, watches, sessionIds, trace, broadcast } = parts;
     const { tree } = database;
+    // Whoever leads, or is alone, has applied all that any snapshot of its was ahead by.
+    tree.exactFrom = Math.min(tree.exactFrom, tree.lastZxid);
     const pending = new PendingTree(tree, options.digestEnabled);
     const preparer = new Preparer(pending, permission, tree.quotas, options);
     const sessions = new SessionTracker(options.tickTimeMs, nowMs);

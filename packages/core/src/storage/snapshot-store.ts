@@ -99,6 +99,7 @@ export class NewestSnapshot {
     new SnapshotLoad(this.#ports.disk, path, database, ({ fault, digest, completeZxid }) => {
       if (fault !== null) return this.#skip(path, fault);
       database.tree.lastZxid = zxid;
+      database.tree.exactFrom = digest === null ? Number.POSITIVE_INFINITY : (completeZxid ?? zxid);
       this.#ports.trace.emit({
         kind: 'recovery-progress',
         message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid 0x${formatZxid(zxid)}`,

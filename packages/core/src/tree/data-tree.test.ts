@@ -296,6 +296,13 @@ describe('the digest', () => {
     expect(history.at(-1)!.zxid).toBe(128 * 1030);
   });
 
+  it('is not kept while the tree may be ahead of its zxid, behind a snapshot that was written while it changed', () => {
+    const tree = makeTree();
+    tree.exactFrom = 300;
+    for (let counter = 1; counter <= 400; counter++) apply(tree, counter, { type: OpCode.error, error: -101 });
+    expect(tree.digestHistory().map(({ zxid }) => zxid)).toEqual([384]);
+  });
+
   it('is 0 where digests are off', () => {
     const tree = makeTree({ digestEnabled: false });
     const { znode } = apply(tree, 128, create('/a', 1));

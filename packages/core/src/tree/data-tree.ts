@@ -70,6 +70,11 @@ const DIGESTS_MAX = 1024;
 export class DataTree {
   /** Zxid of the last txn applied; whoever loads a snapshot sets it. */
   lastZxid: Zxid = ZXID_ZERO;
+  /**
+   * From this zxid on the tree is that of `lastZxid`. Before it, what was loaded of a snapshot may be ahead: it was
+   * written while the tree changed. Infinity while nobody knows.
+   */
+  exactFrom: number = 0;
   readonly quotas: Quotas;
   /** The tree's inner parts, for the snapshots; nobody else changes anything through it. */
   readonly state: TreeState;
@@ -107,7 +112,7 @@ export class DataTree {
 
   #onApplied(zxid: Zxid): void {
     if (zxid > this.lastZxid) this.lastZxid = zxid;
-    if (zxid % DIGEST_INTERVAL === 0 && this.state.digestEnabled) this.#keepDigest(zxid);
+    if (zxid % DIGEST_INTERVAL === 0 && zxid >= this.exactFrom && this.state.digestEnabled) this.#keepDigest(zxid);
   }
 
   /* ------------------------------------------------------------------------------------------- whole tree ---- */
@@ -140,7 +145,7 @@ export class DataTree {
     return this.state.digestSum;
   }
 
-  /** Digests of every 128th zxid, oldest first, at most 1024. */
+  /** Digests of every 128th zxid from `exactFrom` on, oldest first, at most 1024. */
   digestHistory(): readonly ZxidDigest[] {
     return this.#digests;
   }

@@ -66,6 +66,9 @@ class ForwardedWrite implements WaitingWrite {
  *    on that was forwarded before it.
  * 4. The write of a connection that is gone stays until its txn has come, so that the txn is not taken for the answer
  *    to a later write of the same session.
+ *
+ * Not told apart are writes with the same xids that one session sends over connections to two servers at once, which no
+ * client does: the older connection may be answered for the younger one, before SESSIONMOVED closes it.
  */
 export class Forwarder implements WritePath {
   readonly #sessions: LearnerSessions;

@@ -97,7 +97,8 @@ class Conversation {
   }
 
   send(pick: number, template: Request): void {
-    const open = this.visits.filter(({ client }) => client.isOpen && client.session !== null);
+    // A client that has gone to another server says nothing more on its old connection; what it said is still on its way.
+    const open = this.visits.filter(({ client, heard }) => client.isOpen && client.session !== null && heard === null);
     // Mostly those who came last: what they ask can be mistaken for what their session asked elsewhere.
     const visit = open.at(-1 - (pick % 3)) ?? open[0];
     if (visit === undefined) return;

@@ -49,9 +49,11 @@ export async function fill(port: number, root: string): Promise<SurvivingSession
     writeLists(second, root),
     writeSequences(second, root),
     writeKinds(first, root),
-    writeMultis(second, root),
     writeFailures(first, root),
   ]);
+  // On their own: behind a multi that fails while other writes are in flight, an Apache server may log a digest that its
+  // tree never had, and finds that out itself when it replays the log.
+  await writeMultis(second, root);
   const ephemerals = Array.from({ length: 5 }, (_, i) => `${root}/eph/kept-${i}`);
   await Promise.all(ephemerals.map((path) => create(surviving, path, 'mine', 1)));
   await Promise.all(Array.from({ length: 5 }, (_, i) => create(leaving, `${root}/eph/left-${i}`, 'soon gone', 1)));

@@ -28,9 +28,13 @@ export class PeerNetwork implements Network {
       else this.#open(socket, (stream) => events.onAccepted(stream));
     });
     this.#servers.add(server);
-    server.on('error', (error: NodeJS.ErrnoException) =>
-      tell(() => events.onListenFailed(error.code ?? error.message)),
-    );
+    // Also an accept that failed for want of files is told as an error, by a server that goes on: were it left as it is,
+    // it would hold the port against the next attempt.
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      this.#servers.delete(server);
+      server.close();
+      tell(() => events.onListenFailed(error.code ?? error.message));
+    });
     const host = this.#listensOnAllIps ? {} : { host: at.host };
     server.listen({ port: at.port, ...host }, () => tell(() => events.onListening()));
     return {

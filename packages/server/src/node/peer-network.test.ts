@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, Server } from 'node:net';
+import type { ListenEvents } from '@meerkat/core';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { NODE_CLOCK } from './clock.ts';
+import { PeerNetwork } from './peer-network.ts';
+import { Turn } from './turn.ts';
+
+let turn: Turn;
+let network: PeerNetwork;
+
+beforeEach(() => {
+  turn = new Turn(NODE_CLOCK, (error) => {
+    throw error;
+  });
+  const core = { onTurnEnd() {}, onTick() {}, nextDeadlineMs: () => Number.POSITIVE_INFINITY };
+  turn.start(core, { startEffects: () => false });
+  network = new PeerNetwork(turn, false);
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  network.destroyAll();
+  turn.stop();
+});
+
+/** Listens on 127.0.0.1 and tells what comes of it, one event after the other. */
+function listen(port: number): { next(): Promise<string> } {
+  const told: string[] = [];
+  const waiters: (() => void)[] = [];
+  const tell = (what: string): void => {
+    told.push(what);
+    waiters.shift()?.();
+  };
+  const events: ListenEvents = {
+    onListening: () => tell('listening'),
+    onListenFailed: (reason) => tell(`failed: ${reason}`),
+    onAccepted() {
+      throw new Error('nobody connects here');
+    },
+  };
+  network.listen({ host: '127.0.0.1', port }, events);
+  const next = async (): Promise<string> => {
+    if (told.length === 0) await new Promise<void>((resolve) => waiters.push(resolve));
+    return told.shift() ?? '';
+  };
+  return { next };
+}
+
+async function takePort(): Promise<{ port: number; holder: Server }> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  return { port: (holder.address() as AddressInfo).port, holder };
+}
+
+test('a port that is taken is told, and the next attempt gets it once it is free', async () => {
+  const { port, holder } = await takePort();
+  expect(await listen(port).next()).toBe('failed: EADDRINUSE');
+  holder.close();
+  await once(holder, 'close');
+  expect(await listen(port).next()).toBe('listening');
+});
+
+test('who has told that it listens no more holds the port against nobody, also when it could have gone on', async () => {
+  const { port, holder } = await takePort();
+  holder.close();
+  await once(holder, 'close');
+  const started = vi.spyOn(Server.prototype, 'listen');
+  const listening = listen(port);
+  expect(await listening.next()).toBe('listening');
+  const [server] = started.mock.contexts as unknown as Server[];
+  // As an accept fails when the process has too many files open.
+  server?.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
+  expect(await listening.next()).toBe('failed: EMFILE');
+  expect(await listen(port).next()).toBe('listening');
+});

@@ -282,7 +282,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     return new LearnerServing(this.#partsFor(database), effects);
   }
 
-  /** Servers trust each other with larger fields than clients: a snapshot's, or a multi of many parts. */
+  /** A txn is longer than the request that it comes from: `jute.maxbuffer`, and as much again (`extrasize`). */
   get fieldBytesMax(): number {
     return 2 * this.options.frameBytesMax;
   }

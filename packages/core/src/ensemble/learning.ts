@@ -8,8 +8,14 @@
  *
  * A link that has stood and breaks ends the role; only the first connection is tried again.
  */
-import type { LearnerPacket, TxnEntry, UnknownPacket, Zxid } from '@meerkat/protocol';
-import { PacketType, ZXID_ZERO } from '@meerkat/protocol';
+import {
+  type LearnerPacket,
+  PacketType,
+  type TxnEntry,
+  type UnknownPacket,
+  ZXID_ZERO,
+  type Zxid,
+} from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import { LeaderLink } from '../links/leader-link.ts';
 import type { EnsembleOptions } from '../options.ts';

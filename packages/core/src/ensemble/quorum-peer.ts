@@ -169,7 +169,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#links.send(to, notification);
   }
 
-  decided({ state, leader, round }: Decision): void {
+  decided({ leader, round }: Decision): void {
     if (this.#isStopping) return;
     const isLeader = leader === this.#host.options.serverId;
     const learnerRole = this.#members.isParticipant(this.#host.options.serverId) ? 'following' : 'observing';
@@ -177,7 +177,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
       kind: 'role-changed',
       role: isLeader ? 'leading' : learnerRole,
       leader,
-      reason: `round ${round} of the election has decided (state ${state})`,
+      reason: `round ${round} of the election has decided`,
     });
     const recovered = this.#state!;
     const isAnew = this.#beginsAnew && !isLeader;

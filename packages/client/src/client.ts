@@ -121,6 +121,11 @@ export class Client implements AsyncDisposable {
     return this.#session.lostSignal;
   }
 
+  /** The clock and the chance that this client was given: recipes and other code upon it take theirs from here. */
+  get surroundings(): Surroundings {
+    return this.#session.settings;
+  }
+
   /**
    * The same session, seen from a znode downwards. Closing either closes both.
    *
@@ -384,7 +389,7 @@ export class Client implements AsyncDisposable {
    * await client.createParents('/services/search/instances/a', 'host1:8080', { mode: 'ephemeral' });
    */
   createParents(path: string, data?: Data, options?: CreateParentsOptions): Promise<Created> {
-    return createParents(this.#requester, this.#surroundings, path, data, options);
+    return createParents(this.#requester, this.surroundings, path, data, options);
   }
 
   /**
@@ -394,7 +399,7 @@ export class Client implements AsyncDisposable {
    * await client.ensurePath('/services/search/instances');
    */
   ensurePath(path: string, options?: EnsurePathOptions): Promise<void> {
-    return ensurePath(this.#requester, this.#surroundings, path, options);
+    return ensurePath(this.#requester, this.surroundings, path, options);
   }
 
   /**
@@ -405,7 +410,7 @@ export class Client implements AsyncDisposable {
    * const { path } = await client.createProtected('/locks/lock-', '', { mode: 'ephemeral', sequential: true });
    */
   createProtected(path: string, data?: Data, options?: CreateOptions): Promise<Created> {
-    return createProtected(this, this.#surroundings, path, data, options);
+    return createProtected(this, this.surroundings, path, data, options);
   }
 
   /**
@@ -417,7 +422,7 @@ export class Client implements AsyncDisposable {
    * await client.setIdempotent('/config', 'on', { version: stat.version });
    */
   setIdempotent(path: string, data: Data, options: ExpectedVersionOptions): Promise<Stat> {
-    return setIdempotent(this, this.#surroundings, path, data, options);
+    return setIdempotent(this, this.surroundings, path, data, options);
   }
 
   /**
@@ -428,7 +433,7 @@ export class Client implements AsyncDisposable {
    * await client.deleteIdempotent('/task-7', { version: stat.version });
    */
   deleteIdempotent(path: string, options: ExpectedVersionOptions): Promise<void> {
-    return deleteIdempotent(this, this.#surroundings, path, options);
+    return deleteIdempotent(this, this.surroundings, path, options);
   }
 
   /**
@@ -457,7 +462,7 @@ export class Client implements AsyncDisposable {
   ): Promise<unknown> {
     // The overloads keep the codec and the function of one type; here they are of any.
     const codec = (options.codec ?? DATA_CODEC) as UpdateCodec<unknown, unknown>;
-    return update(this, this.#surroundings, path, change as Change<unknown, unknown, null>, codec, options);
+    return update(this, this.surroundings, path, change as Change<unknown, unknown, null>, codec, options);
   }
 
   /**
@@ -469,7 +474,7 @@ export class Client implements AsyncDisposable {
    * const count = await client.deleteRecursive('/jobs/old', { signal: AbortSignal.timeout(60_000) });
    */
   deleteRecursive(path: string, options?: DeleteRecursiveOptions): Promise<number> {
-    return deleteRecursive(this, this.#surroundings, path, `${this.chroot}${path}`, options);
+    return deleteRecursive(this, this.surroundings, path, `${this.chroot}${path}`, options);
   }
 
   /**
@@ -500,7 +505,7 @@ export class Client implements AsyncDisposable {
    * await client.retry(retry.exponential({ attemptsMax: 5 }), () => client.set('/config', 'on', { version: 3 }));
    */
   retry<T>(policy: RetryPolicy, attempt: (number: number) => Promise<T>, options?: RetryOptions): Promise<T> {
-    return withRetry(policy, attempt, this.#surroundings, options);
+    return withRetry(policy, attempt, this.surroundings, options);
   }
 
   /* ----------------------------------------------------------------------------------------- the connection ---- */
@@ -631,10 +636,6 @@ export class Client implements AsyncDisposable {
   }
 
   /* ------------------------------------------------------------------------------------------------- inside ---- */
-
-  get #surroundings(): Surroundings {
-    return this.#session.settings;
-  }
 
   #call<T>(
     operation: string,

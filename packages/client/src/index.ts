@@ -1,4 +1,4 @@
-export { type Acl, type ClientInfo, Perm } from '@meerkat/protocol';
+export { type Acl, type ClientInfo, joinPath, nameOf, Perm, parentOf } from '@meerkat/protocol';
 export {
   type AclMaker,
   type AuthCredentials,
@@ -101,6 +101,7 @@ export type { ConnectOptions } from './options.ts';
 export type { About, CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
 export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
 export { type DigestMd5Options, digestMd5 } from './sasl/digest-md5.ts';
+export { Budget, type Surroundings } from './surroundings.ts';
 export type {
   CreatedInTransaction,
   Done,

@@ -61,6 +61,7 @@ describe('the three rings', () => {
       core: ['protocol'],
       client: ['protocol'],
       simulator: ['core', 'protocol', 'client'],
+      recipes: ['client'],
       server: ['core', 'protocol'],
       testing: ['server', 'client', 'core', 'protocol'],
       cli: ['server', 'core'],

@@ -1,0 +1,1 @@
+export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './sequence.ts';

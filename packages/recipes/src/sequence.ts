@@ -1,0 +1,52 @@
+/**
+ * The numbers that a server appends to sequential znodes, and the order that they mean.
+ *
+ *     /locks/_c_5b2f…-lock-0000000007    the last ten characters: 7
+ *
+ * The counter belongs to the parent, has 32 bits, and counts every sequential child ever made below it. A Meerkat server
+ * goes on past 2^31 - 1, up to 4294967295 and from there to 0; Apache's refuses to create another one at that point.
+ * Contenders that wait at one time are far closer to each other than half of the range, so that the shorter way round
+ * tells who came first (serial numbers as in RFC 1982), before and after the counter has gone round.
+ */
+
+/**
+ * The number at the end of a sequential znode's name, 0 to 4294967295; null for a name that has none.
+ *
+ * @example
+ * sequenceOf('lock-0000000007') === 7;
+ */
+export function sequenceOf(name: string): number | null {
+  const digits = name.slice(-DIGITS);
+  if (digits.length < DIGITS || !ALL_DIGITS.test(digits)) return null;
+  const sequence = Number(digits);
+  return sequence < RANGE ? sequence : null;
+}
+
+/** The name without the ten digits at its end; the whole name when it has none. */
+export function withoutSequence(name: string): string {
+  return sequenceOf(name) === null ? name : name.slice(0, -DIGITS);
+}
+
+/**
+ * Orders sequence numbers by age: negative when `a` was given first. Right as long as they are less than 2^31 apart.
+ *
+ * @example
+ * compareSequences(4294967295, 0) < 0; // the counter went round between them
+ */
+export function compareSequences(a: number, b: number): number {
+  return (a - b) | 0;
+}
+
+/** Orders names of sequential znodes by age; names without a number come last, in the order of their characters. */
+export function compareBySequence(a: string, b: string): number {
+  const sequenceA = sequenceOf(a);
+  const sequenceB = sequenceOf(b);
+  if (sequenceA !== null && sequenceB !== null) return compareSequences(sequenceA, sequenceB);
+  if (sequenceA !== null) return -1;
+  if (sequenceB !== null) return 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const DIGITS = 10;
+const ALL_DIGITS = /^\d+$/;
+const RANGE = 2 ** 32;

@@ -68,6 +68,17 @@ export class Server {
    */
   async start(environment = {}) {
     if (this.port === 0) this.port = await freePort();
+    const startedNs = this.launch(environment);
+    const died = exited(this.child).then(() => {
+      throw new Error(`${this.engine.name} did not start:\n${this.#logTail()}`);
+    });
+    const ready = zkload('ready', this, { limit: 300, t0: startedNs });
+    died.catch(() => {});
+    return (await Promise.race([ready, died])).ready_ms;
+  }
+
+  /** Starts the process and waits for nothing; the port must be set. Returns the time, in nanoseconds since 1970. */
+  launch(environment = {}) {
     mkdirSync(join(this.directory, 'data'), { recursive: true });
     const configuration = join(this.directory, 'zoo.cfg');
     writeFileSync(configuration, this.#configurationText());
@@ -76,12 +87,7 @@ export class Server {
     const startedNs = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6));
     this.child = start(program, args, { stdio: ['ignore', log, log], env: { ...process.env, ...environment } });
     closeSync(log);
-    const died = exited(this.child).then(() => {
-      throw new Error(`${this.engine.name} did not start:\n${this.#logTail()}`);
-    });
-    const ready = zkload('ready', { port: this.port }, { limit: 300, t0: startedNs });
-    died.catch(() => {});
-    return (await Promise.race([ready, died])).ready_ms;
+    return startedNs;
   }
 
   async kill() {
@@ -89,14 +95,17 @@ export class Server {
     await exited(this.child);
   }
 
+  /** Ends the server in good order: SIGTERM, and -9 when that has not helped for ten seconds. */
+  async stop() {
+    this.child.kill('SIGTERM');
+    const patience = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
+    await exited(this.child);
+    clearTimeout(patience);
+  }
+
   /** Ends the server in good order and deletes its data. */
   async destroy() {
-    if (this.child !== null) {
-      this.child.kill('SIGTERM');
-      const patience = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
-      await exited(this.child);
-      clearTimeout(patience);
-    }
+    if (this.child !== null) await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
 

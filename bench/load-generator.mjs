@@ -25,12 +25,34 @@ export async function buildLoadGenerator(progress) {
 }
 
 /**
- * One run against `server`, `{ port, pid }`. A reply that breaks a rule of the protocol is an error: a server that is
- * wrong has no speed.
+ * One run against a server, `{ port, pid }`, or several, `{ hosts, pids }` in the form of the options of that name. A
+ * reply that breaks a rule of the protocol is an error: a server that is wrong has no speed.
  */
-export async function zkload(mode, server, options = {}) {
-  const args = [mode, '--hosts', `127.0.0.1:${server.port}`];
-  if (server.pid !== undefined) args.push('--pids', String(server.pid));
+export async function zkload(mode, target, options = {}) {
+  return JSON.parse(await run(BINARY, argumentsOf(mode, target, options)));
+}
+
+/**
+ * A run that goes on in the background.
+ *
+ * @returns `end`, which ends the measured window now (of the modes load and failover) and gives the result
+ */
+export function startZkload(mode, target, options = {}) {
+  let child;
+  const output = run(BINARY, argumentsOf(mode, target, options), { onStart: (started) => (child = started) });
+  // An error is told by `end`.
+  output.catch(() => {});
+  const end = async () => {
+    child.kill('SIGTERM');
+    return JSON.parse(await output);
+  };
+  return { end };
+}
+
+function argumentsOf(mode, target, options) {
+  const args = [mode, '--hosts', target.hosts ?? `127.0.0.1:${target.port}`];
+  const pids = target.pids ?? target.pid;
+  if (pids !== undefined) args.push('--pids', String(pids));
   for (const [name, value] of Object.entries(options)) args.push(`--${name}`, String(value));
-  return JSON.parse(await run(BINARY, args));
+  return args;
 }

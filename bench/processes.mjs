@@ -12,10 +12,15 @@ export function start(command, args, options) {
   return child;
 }
 
-/** Runs a program to its end and returns what it wrote; a non-zero exit is an error that quotes it. */
-export function run(command, args, options = {}) {
+/**
+ * Runs a program to its end and returns what it wrote; a non-zero exit is an error that quotes it.
+ *
+ * @param options those of `spawn`, and `onStart`, which is given the process
+ */
+export function run(command, args, { onStart, ...options } = {}) {
   return new Promise((resolve, reject) => {
     const child = start(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    onStart?.(child);
     let output = '';
     let complaint = '';
     child.stdout.on('data', (chunk) => (output += chunk));

@@ -6,7 +6,7 @@ import type { ClientSession, Stall } from './client-session.ts';
 import { bytes } from './codec/bytes.ts';
 import type { Codec } from './codec/codec.ts';
 import { decodeAt } from './codec/decode-at.ts';
-import { createProtected } from './conveniences/create-protected.ts';
+import { type CreateProtectedOptions, createProtected } from './conveniences/create-protected.ts';
 import { type DeleteRecursiveOptions, deleteRecursive } from './conveniences/delete-recursive.ts';
 import {
   type CreateParentsOptions,
@@ -119,6 +119,14 @@ export class Client implements AsyncDisposable {
    */
   get lostSignal(): AbortSignal {
     return this.#session.lostSignal;
+  }
+
+  /**
+   * When `lostSignal` aborts unless a server answers before: milliseconds of `surroundings.clock`, −∞ when the session is
+   * lost or closed by now. After a process stood still this tells the truth before the first timer has rung.
+   */
+  get lostAtMs(): number {
+    return this.#session.session.lostAtMs;
   }
 
   /** The clock and the chance that this client was given: recipes and other code upon it take theirs from here. */
@@ -409,7 +417,7 @@ export class Client implements AsyncDisposable {
    * @example
    * const { path } = await client.createProtected('/locks/lock-', '', { mode: 'ephemeral', sequential: true });
    */
-  createProtected(path: string, data?: Data, options?: CreateOptions): Promise<Created> {
+  createProtected(path: string, data?: Data, options?: CreateProtectedOptions): Promise<Created> {
     return createProtected(this, this.surroundings, path, data, options);
   }
 

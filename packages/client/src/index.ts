@@ -24,7 +24,7 @@ export { SchemaError, type SchemaIssue, type SchemaResult, type StandardSchema }
 export { text } from './codec/text.ts';
 export { connect } from './connect.ts';
 export { type ParsedTarget, parseConnectString } from './connect-string.ts';
-export { withoutProtection } from './conveniences/create-protected.ts';
+export { type CreateProtectedOptions, withoutProtection } from './conveniences/create-protected.ts';
 export type { DeleteProgress, DeleteRecursiveOptions } from './conveniences/delete-recursive.ts';
 export type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ensure-path.ts';
 export type { ExpectedVersionOptions } from './conveniences/idempotent.ts';

@@ -13,7 +13,7 @@ export { SeededRandom } from './seeded-random.ts';
 export { shrinkFailure } from './shrink-failure.ts';
 export { type SimulateOptions, type SimulateResult, type SimulateStats, simulate } from './simulate.ts';
 export { Timeline } from './timeline.ts';
-export type { WireTap } from './virtual-client.ts';
+export { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
 export { VirtualClock } from './virtual-clock.ts';
 export { type EnsembleShape, makeMembership, VirtualEnsemble } from './virtual-ensemble.ts';
 export {
@@ -26,4 +26,5 @@ export {
 export { DEFAULT_DISK, type DiskQuality, VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
 export { VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 export { DEFAULT_WORKLOAD, Workload, type WorkloadOptions } from './workload.ts';
+export { hostWorkload, type WorkloadHost } from './workload-host.ts';
 export type { WorldWatcher } from './world-watcher.ts';

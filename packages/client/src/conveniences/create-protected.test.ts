@@ -37,6 +37,14 @@ describe('a protected create', () => {
     expect((await create({}, '/a')).path).toMatch(/^\/_c_[0-9a-f-]{36}-a$/);
   });
 
+  test('takes another mark, and finds its znode by that', async () => {
+    const { service, create } = setUp();
+    service.fault = (request) => (isCreate(request) && service.requests.length === 1 ? 'reply-lost' : null);
+    const { path } = await create({ ...ephemeralSequential, mark: '5b2f9d0e__' });
+    expect(path).toBe('/locks/5b2f9d0e__lock-0000000000');
+    expect(service.requests.filter(isCreate)).toHaveLength(1);
+  });
+
   test.each([ephemeralSequential, { mode: 'ephemeral' }, { sequential: true }, {}] as const)(
     'of %j finds its own znode when the reply was lost',
     async (options) => {

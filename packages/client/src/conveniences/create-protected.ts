@@ -20,6 +20,11 @@ import type { Operations } from './operations.ts';
  * waits for what it took before.
  */
 
+export interface CreateProtectedOptions extends CreateShape, CallOptions {
+  /** What the name begins with instead of `_c_<uuid>-`; nobody else may use it. */
+  readonly mark?: string | undefined;
+}
+
 /**
  * Creates a znode that is found again when the reply to its creation is lost: it resolves with exactly one znode, or
  * rejects. When it rejects with `outcome: 'unknown'`, because the caller gave up or the connection was lost too often,
@@ -38,11 +43,11 @@ export async function createProtected(
   surroundings: Surroundings,
   path: string,
   data?: Data,
-  options: CreateShape & CallOptions = {},
+  { mark, ...options }: CreateProtectedOptions = {},
 ): Promise<Created> {
   const about = { operation: 'createProtected', path };
   const budget = new Budget(options, surroundings, about);
-  const own = new OwnZnode(operations, path, options, `${PREFIX}${makeUuid(surroundings.random)}-`);
+  const own = new OwnZnode(operations, path, options, mark ?? `${PREFIX}${makeUuid(surroundings.random)}-`);
   /** A create has been sent and may have made the znode. */
   let isDoubtful = false;
   for (let attempt = 1; ; attempt++) {

@@ -169,6 +169,11 @@ export class Session {
     return this.#sessionTimeoutMs;
   }
 
+  /** Monotonic milliseconds at which the session is lost unless an answer comes before; −∞ when it is not ours now. */
+  get lostAtMs(): number {
+    return this.#canBeLost() ? this.#timing.lostAtMs : Number.NEGATIVE_INFINITY;
+  }
+
   /** The server of the connection that stands. */
   get server(): Target | null {
     return this.#connection === null ? null : this.#contact.server;

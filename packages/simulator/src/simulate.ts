@@ -10,6 +10,7 @@ import { TraceTail } from './trace-tail.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
 import { Workload, type WorkloadOptions } from './workload.ts';
+import { hostWorkload } from './workload-host.ts';
 
 export interface SimulateOptions {
   /** A whole number, at most 2**53 − 1. */
@@ -122,7 +123,7 @@ class Simulation {
         note(`${server.host} ${what}`);
       },
     });
-    this.#workload = new Workload(world, this.#ensemble, this.#history, options.workload);
+    this.#workload = new Workload(hostWorkload(world, this.#ensemble), this.#history, options.workload);
     // A generator of its own: a plan that is given leaves everything else as the seed has it.
     this.#plan =
       options.plan ??

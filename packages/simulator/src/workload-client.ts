@@ -3,9 +3,8 @@ import type { History, MultiPart, Operation, OperationRequest, ReadRequest, Writ
 import { HistoryTap } from './history-tap.ts';
 import { RecordedClient } from './recorded-client.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import type { VirtualEnsemble } from './virtual-ensemble.ts';
-import type { VirtualWorld } from './virtual-world.ts';
 import type { WorkloadOptions } from './workload.ts';
+import type { WorkloadHost } from './workload-host.ts';
 
 /**
  * One client of a workload: asks for something, now and then before the last answer has come, and pauses.
@@ -15,8 +14,7 @@ import type { WorkloadOptions } from './workload.ts';
  */
 export class WorkloadClient {
   readonly host: string;
-  readonly #world: VirtualWorld;
-  readonly #ensemble: VirtualEnsemble;
+  readonly #world: WorkloadHost;
   readonly #history: History;
   readonly #options: WorkloadOptions;
   readonly #random: SeededRandom;
@@ -33,15 +31,13 @@ export class WorkloadClient {
 
   constructor(
     host: string,
-    world: VirtualWorld,
-    ensemble: VirtualEnsemble,
+    world: WorkloadHost,
     history: History,
     options: WorkloadOptions,
     nextConnection: () => number,
   ) {
     this.host = host;
     this.#world = world;
-    this.#ensemble = ensemble;
     this.#history = history;
     this.#options = options;
     this.#random = world.random.fork(`workload ${host}`);
@@ -81,7 +77,7 @@ export class WorkloadClient {
     const client = await this.#world.connect(
       this.host,
       {
-        servers: this.#ensemble.connectString,
+        servers: this.#world.connectString,
         sessionTimeoutMs: random.between(sessionTimeoutMinMs, sessionTimeoutMaxMs),
         attemptTimeoutMs: 500,
         backOff: { minMs: 20, maxMs: 500 },

@@ -1,7 +1,6 @@
 import type { History } from './history.ts';
-import type { VirtualEnsemble } from './virtual-ensemble.ts';
-import type { VirtualWorld } from './virtual-world.ts';
 import { WorkloadClient } from './workload-client.ts';
+import type { WorkloadHost } from './workload-host.ts';
 
 export interface WorkloadOptions {
   /** Default 4. */
@@ -31,18 +30,13 @@ export class Workload {
   readonly clients: readonly WorkloadClient[];
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    world: VirtualWorld,
-    ensemble: VirtualEnsemble,
-    history: History,
-    options: Partial<WorkloadOptions> = {},
-  ) {
+  constructor(world: WorkloadHost, history: History, options: Partial<WorkloadOptions> = {}) {
     const whole = { ...DEFAULT_WORKLOAD, ...options };
     let connection = 0;
     const nextConnection = (): number => ++connection;
     this.clients = Array.from(
       { length: whole.clients },
-      (_, i) => new WorkloadClient(`c${i + 1}`, world, ensemble, history, whole, nextConnection),
+      (_, i) => new WorkloadClient(`c${i + 1}`, world, history, whole, nextConnection),
     );
   }
 

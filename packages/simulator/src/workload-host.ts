@@ -1,0 +1,29 @@
+import type { Client, ConnectOptions } from '@meerkat/client';
+import type { SeededRandom } from './seeded-random.ts';
+import type { WireTap } from './virtual-client.ts';
+import type { VirtualEnsemble } from './virtual-ensemble.ts';
+import type { VirtualWorld } from './virtual-world.ts';
+
+/** The world that a workload lives in: a virtual one, or a real one with processes and sockets. */
+export interface WorkloadHost {
+  readonly random: SeededRandom;
+  /** Names all servers. */
+  readonly connectString: string;
+  /** @param makeTap sees the bytes of each connection to a server, by its name */
+  connect(client: string, options: ConnectOptions, makeTap: (server: string) => WireTap): Promise<Client>;
+  /** Resolves when so many milliseconds have passed. */
+  sleep(ms: number): Promise<void>;
+  /** A part that nobody waits for has thrown. */
+  fail(error: unknown): void;
+}
+
+/** Clients of an ensemble in a virtual world. */
+export function hostWorkload(world: VirtualWorld, ensemble: VirtualEnsemble): WorkloadHost {
+  return {
+    random: world.random,
+    connectString: ensemble.connectString,
+    connect: (client, options, makeTap) => world.connect(client, options, makeTap),
+    sleep: (ms) => world.sleep(ms),
+    fail: (error) => world.fail(error),
+  };
+}

@@ -1,12 +1,18 @@
-import type { MemoryDisk } from '@meerkat/core';
 import { getInt } from '@meerkat/protocol';
 import type { FoundState, LoggedTxn } from './checkers/live-checker.ts';
+
+/** Files as somebody sees them who is not their server. */
+export interface FileSource {
+  names(directory: string): readonly string[];
+  /** null: there is no such file. */
+  peek(path: string): Uint8Array | null;
+}
 
 /**
  * Reads a server's directory as an operator would, without the server's own code: `log.<zxid>` and `snapshot.<zxid>` of
  * Apache's formats, and the epoch files.
  */
-export function readServerDisk(disk: MemoryDisk, directory: string): FoundState {
+export function readServerDisk(disk: FileSource, directory: string): FoundState {
   const names = disk.names(directory);
   const base = Math.max(0, ...names.flatMap((name) => zxidBehind('snapshot.', name) ?? []));
   return {
@@ -18,7 +24,7 @@ export function readServerDisk(disk: MemoryDisk, directory: string): FoundState 
 }
 
 /** Every txn of all log files whose bytes have not rotted, oldest first. */
-export function readLogs(disk: MemoryDisk, directory: string): readonly LoggedTxn[] {
+export function readLogs(disk: FileSource, directory: string): readonly LoggedTxn[] {
   const files = disk.names(directory).flatMap((name) => {
     const zxid = zxidBehind('log.', name);
     return zxid === null ? [] : [{ name, zxid }];
@@ -76,7 +82,7 @@ export function zxidBehind(prefix: string, name: string): number | null {
 }
 
 /** 0 when there is none. */
-export function readEpoch(disk: MemoryDisk, path: string): number {
+export function readEpoch(disk: FileSource, path: string): number {
   const bytes = disk.peek(path);
   return bytes === null ? 0 : Number(new TextDecoder().decode(bytes).trim());
 }

@@ -1,9 +1,21 @@
 export {
+  type CheckHistoryOptions,
+  type CommittedBase,
+  checkHistory,
+  type FinalState,
+  type FinalZnode,
+  foldCommitted,
+  type LoggedTxn,
+  type Violation,
+} from './checkers/index.ts';
+export { type FileSource, readLogs } from './disk-reader.ts';
+export {
   FAULT_KINDS,
   type Fault,
   type FaultKind,
   type FaultPlanOptions,
   formatFault,
+  LEADER,
   parseFault,
   planFaults,
 } from './fault.ts';

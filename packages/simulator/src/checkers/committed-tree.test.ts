@@ -1,7 +1,8 @@
 import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { CommittedTree, statOf } from './committed-tree.ts';
+import { type CommittedBase, CommittedTree, statOf } from './committed-tree.ts';
 import type { FinalState, FinalZnode } from './final-rules.ts';
+import { foldCommitted } from './history.ts';
 import { ClientScript, deleteTxn, setTxn } from './testing/client-script.ts';
 
 const SESSION = 0x77n;
@@ -114,6 +115,42 @@ describe('the tree of the committed txns', () => {
     expect(script.tree.stateAt('/a', z2)?.owner).toBe(SESSION);
     expect(script.tree.stateAt('/a', z3)).toBeNull();
     expect(script.tree.sessions.get(SESSION)).toMatchObject({ createdZxid: z1, closedZxid: z3 });
+  });
+});
+
+describe('a tree that follows another one', () => {
+  const script = new ClientScript();
+  for (const txn of [script.create('/a', { data: 'x' }), script.create('/b')]) script.commit(txn);
+  script.commit({ type: OpCode.createSession, timeoutMs: 4000 }, SESSION);
+  script.commit(script.create('/a/e', { isEphemeral: true }), SESSION);
+  script.commit(deleteTxn('/b'));
+  script.commit({ type: OpCode.closeSession, paths: ['/a/e'] }, SESSION);
+  script.commit(setTxn('/a', 'y', 1));
+  const { committed } = script;
+
+  function follow(base: CommittedBase, at: number): string[] {
+    const faults: string[] = [];
+    new CommittedTree(committed.slice(at), (invariant, message) => faults.push(`${invariant} ${message}`), base);
+    return faults;
+  }
+
+  it('goes on as if it knew everything that was before', () => {
+    for (let at = 0; at <= committed.length; at++) {
+      const base = foldCommitted(committed.slice(0, at));
+      expect(base.zxid).toBe(at === 0 ? 0 : makeZxid(1, at));
+      expect(follow(base, at)).toEqual([]);
+      expect(foldCommitted(committed.slice(at), base)).toEqual(foldCommitted(committed));
+      const tree = new CommittedTree(committed.slice(at), () => {}, base);
+      expect(tree.stateAt('/a', script.lastZxid)).toEqual(script.tree.stateAt('/a', script.lastZxid));
+      expect(tree.childrenAt('/', script.lastZxid)).toEqual(['a', 'zookeeper']);
+    }
+  });
+
+  it('shows that a txn between the two is missing', () => {
+    expect(follow(foldCommitted(committed.slice(0, 3)), 4)).toEqual([
+      expect.stringMatching(/^S3 0x100000006 ends session 0x77 and deletes \/a\/e/),
+    ]);
+    expect(follow(foldCommitted(committed.slice(0, 1)), 2)).toEqual([expect.stringMatching(/^W6 .* deletes \/b/)]);
   });
 });
 

@@ -57,6 +57,15 @@ export interface SessionLife {
   closedZxid: number | null;
 }
 
+/** A tree at some zxid, as the beginning of what is judged: what was before has been judged, and is forgotten. */
+export interface CommittedBase {
+  readonly zxid: number;
+  /** What is there, by path. */
+  readonly states: ReadonlyMap<string, ZnodeState>;
+  /** The sessions that live. */
+  readonly sessions: ReadonlyMap<bigint, SessionLife>;
+}
+
 type OnFault = (invariant: string, message: string) => void;
 
 export class CommittedTree {
@@ -70,13 +79,19 @@ export class CommittedTree {
   readonly #changesByPath: Map<string, Change[]> = new Map();
   readonly #indexes: Map<number, number> = new Map();
   readonly #onFault: OnFault;
+  /** What `committed` follows; 0 when that is an empty tree. */
+  readonly baseZxid: number;
 
-  constructor(committed: readonly TxnEntry[], onFault: OnFault) {
+  /** @param base what `committed` follows; default: an empty tree */
+  constructor(committed: readonly TxnEntry[], onFault: OnFault, base: CommittedBase = EMPTY_BASE) {
     this.committed = committed;
     this.#onFault = onFault;
-    for (const [path, numChildren] of SYSTEM_ZNODES) {
-      this.#states.set(path, [{ ...NOTHING, exists: true, numChildren }]);
+    this.baseZxid = base.zxid;
+    for (const [id, life] of base.sessions) this.sessions.set(id, { ...life });
+    for (const [path, state] of base.states) {
+      this.#states.set(path, [state]);
       if (path !== '/') this.#nameBelow(path);
+      if (state.owner !== 0n) this.#ephemeralsOf(state.owner).add(path);
     }
     for (let i = 0; i < committed.length; i++) {
       const { header, txn } = committed[i]!;
@@ -85,9 +100,20 @@ export class CommittedTree {
     }
   }
 
-  /** Zxid of the last txn; 0 when nothing was committed. */
+  /** Zxid of the last txn, or that of the base when nothing was committed. */
   get lastZxid(): number {
-    return this.committed[this.committed.length - 1]?.header.zxid ?? 0;
+    return this.committed[this.committed.length - 1]?.header.zxid ?? this.baseZxid;
+  }
+
+  /** The tree as it is at its end, for those who judge what follows. */
+  get base(): CommittedBase {
+    const states = new Map<string, ZnodeState>();
+    for (const path of this.#states.keys()) {
+      const state = this.#now(path);
+      if (state !== null) states.set(path, state);
+    }
+    const sessions = new Map([...this.sessions].filter(([, { closedZxid }]) => closedZxid === null));
+    return { zxid: this.lastZxid, states, sessions };
   }
 
   /** The committed txn of a zxid, or null. */
@@ -96,10 +122,10 @@ export class CommittedTree {
     return index === undefined ? null : this.committed[index]!;
   }
 
-  /** Zxid of the txn before this one; 0 for the first. */
+  /** Zxid of the txn before this one; that of the base for the first. */
   zxidBefore(zxid: number): number {
     const index = this.#indexes.get(zxid) ?? 0;
-    return this.committed[index - 1]?.header.zxid ?? 0;
+    return this.committed[index - 1]?.header.zxid ?? this.baseZxid;
   }
 
   /** What was at a path after everything up to `zxid`; null: nothing. */
@@ -189,12 +215,7 @@ export class CommittedTree {
           `${hex(zxid)} creates ${path}, an ephemeral of session 0x${owner.toString(16)}, which is not alive`,
         );
       }
-      let paths = this.#ephemerals.get(owner);
-      if (paths === undefined) {
-        paths = new Set();
-        this.#ephemerals.set(owner, paths);
-      }
-      paths.add(path);
+      this.#ephemeralsOf(owner).add(path);
     }
     const made = { ...NOTHING, zxid, exists: true, data, czxid: zxid, mzxid: zxid, pzxid: zxid };
     this.#push(path, { ...made, ctime: time, mtime: time, owner });
@@ -273,6 +294,15 @@ export class CommittedTree {
     this.#ephemerals.delete(sessionId);
   }
 
+  #ephemeralsOf(owner: bigint): Set<string> {
+    let paths = this.#ephemerals.get(owner);
+    if (paths === undefined) {
+      paths = new Set();
+      this.#ephemerals.set(owner, paths);
+    }
+    return paths;
+  }
+
   #now(path: string): ZnodeState | null {
     const states = this.#states.get(path);
     const state = states?.[states.length - 1];
@@ -327,6 +357,12 @@ const SYSTEM_ZNODES: readonly (readonly [string, number])[] = [
   ['/zookeeper/quota', 0],
   ['/zookeeper/config', 0],
 ];
+
+const EMPTY_BASE: CommittedBase = {
+  zxid: 0,
+  states: new Map(SYSTEM_ZNODES.map(([path, numChildren]) => [path, { ...NOTHING, exists: true, numChildren }])),
+  sessions: new Map(),
+};
 
 /** How many of the states, or changes, are not behind `zxid`. */
 export function countUpTo(list: readonly { readonly zxid: number }[], zxid: number): number {

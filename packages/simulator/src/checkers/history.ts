@@ -1,7 +1,7 @@
 import type { TxnEntry } from '@meerkat/protocol';
 import type { History } from '../history.ts';
 import { ClientLog } from './client-log.ts';
-import { CommittedTree } from './committed-tree.ts';
+import { type CommittedBase, CommittedTree } from './committed-tree.ts';
 import { checkFinalStates, type FinalState } from './final-rules.ts';
 import { checkOrder } from './order-rules.ts';
 import { ReadRules } from './read-rules.ts';
@@ -12,6 +12,8 @@ import { WriteRules } from './write-rules.ts';
 export interface CheckHistoryOptions {
   /** What the servers hold at the end, after healing, when nothing is under way. Default: not looked at. */
   readonly finalStates?: readonly FinalState[];
+  /** The tree that the first of the committed txns found. Default: an empty one. */
+  readonly base?: CommittedBase;
   /** Milliseconds that a change may take from a connection to the program. Default 5000. */
   readonly watchGraceMs?: number;
   /** Violations that are kept. Default 100. */
@@ -21,7 +23,7 @@ export interface CheckHistoryOptions {
 /**
  * Judges what clients did and saw against what was committed, once a run is over.
  *
- * @param committed everything from the first txn of an empty tree on, in order; `LiveChecker.committed`
+ * @param committed everything behind the base, in order; `LiveChecker.committed`
  */
 export function checkHistory(
   history: History,
@@ -30,7 +32,11 @@ export function checkHistory(
 ): Violation[] {
   const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
   const violations = new Violations(() => endMs, options.violationsMax);
-  const tree = new CommittedTree(committed, (invariant, message) => violations.report(invariant, [], message));
+  const tree = new CommittedTree(
+    committed,
+    (invariant, message) => violations.report(invariant, [], message),
+    options.base,
+  );
   const log = new ClientLog(history);
   checkOrder(log, violations);
   new WriteRules(log, tree, violations).check();
@@ -38,4 +44,9 @@ export function checkHistory(
   new WatchRules(log, tree, violations, options.watchGraceMs ?? 5000).check();
   checkFinalStates(options.finalStates ?? [], tree, violations);
   return violations.list;
+}
+
+/** The tree behind these txns, as the base of those that follow. */
+export function foldCommitted(committed: readonly TxnEntry[], base?: CommittedBase): CommittedBase {
+  return new CommittedTree(committed, () => {}, base).base;
 }

@@ -63,7 +63,7 @@ export class ReadRules {
 
   /** A sync, and a read that has one in it, are behind everything that anybody was told before they began. */
   #checkFreshness(): void {
-    let told = 0;
+    let told = this.#tree.baseZxid;
     const before: Map<Operation, number> = new Map();
     for (const entry of this.#log.history.entries) {
       if (entry.kind !== 'invoked' && entry.kind !== 'completed') continue;

@@ -162,7 +162,7 @@ export class WriteRules {
 
   /** Whoever begins after somebody was told of a write comes behind it in C. */
   #checkRealTime(): void {
-    let acknowledged = 0;
+    let acknowledged = this.#tree.baseZxid;
     const before: Map<Operation, number> = new Map();
     for (const entry of this.#log.history.entries) {
       if (entry.kind === 'invoked') {

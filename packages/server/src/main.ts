@@ -15,7 +15,7 @@ import { type RunningServer, type StartOptions, startServer } from './server.ts'
 export async function runServer(
   configuration: ReadConfiguration,
   onStarted: (server: RunningServer) => void,
-  options: Pick<StartOptions, 'decorateNetwork' | 'trace'> = {},
+  options: Pick<StartOptions, 'decorateDisk' | 'decorateNetwork' | 'trace'> = {},
 ): Promise<ExitCode> {
   const logger = await makeLogger(readLoggerOptions(process.env));
   for (const warning of configuration.warnings) logger.log('warn', warning);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CoreOptions, TraceEvent } from '@meerkat/core';
+import { type CoreOptions, type Disk, DiskError, type TraceEvent } from '@meerkat/core';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeConfiguration } from './config/options.ts';
 import { ServerError } from './exit-codes.ts';
@@ -165,4 +165,25 @@ test('stop does not wait for clients that stay connected', async () => {
   await expect.poll(() => server.view.connections().length).toBe(1);
   await server.stop();
   socket.destroy();
+});
+
+test('a disk that is put before the files is the one that the core sees', async () => {
+  const asked: string[] = [];
+  const configuration = makeConfiguration(directory, { server: { clientHost: '127.0.0.1', clientPort: 0 } });
+  const starting = startServer(configuration, {
+    logger,
+    decorateDisk: (disk, deliver) =>
+      new Proxy(disk, {
+        get(files, name: keyof Disk) {
+          if (name !== 'makeDirectory') return files[name].bind(files);
+          const makeDirectory: Disk['makeDirectory'] = (path, done) => {
+            asked.push(path);
+            setImmediate(() => deliver(() => done(new DiskError('create directory', path, 'ENOSPC'), undefined)));
+          };
+          return makeDirectory;
+        },
+      }),
+  });
+  await expect(starting).rejects.toThrow(/ENOSPC.*the disk is full: make room/);
+  expect(asked).toEqual([expect.stringContaining(directory)]);
 });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { DiskError, type Network, type Ports, ServerCore, type ServerView, type Trace } from '@meerkat/core';
+import { type Disk, DiskError, type Network, type Ports, ServerCore, type ServerView, type Trace } from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import type { Configuration } from './config/options.ts';
@@ -58,6 +58,11 @@ export interface StartOptions {
   /** In place of the files of this machine. The directories of the configuration are names on it then. */
   readonly disk?: HostedDisk;
   /**
+   * Puts something between the core and its files: a slow disk, one that hangs, one that fails. `deliver` as below. What takes
+   * place besides the effects that reach the files is over when the process ends, not before.
+   */
+  readonly decorateDisk?: (disk: Disk, deliver: (event: () => void) => void) => Disk;
+  /**
    * Puts something between the core and its streams to other servers. `deliver` gives the core an event as the host of a
    * port does: in a turn of its own, after `resume` while the server is paused, never once it has ended. It may run the
    * event at once, so it is not called from within an effect.
@@ -106,7 +111,8 @@ class Server implements RunningServer {
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
 
-  constructor(configuration: Configuration, { logger = SILENT_LOGGER, trace, disk, decorateNetwork }: StartOptions) {
+  constructor(configuration: Configuration, options: StartOptions) {
+    const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
     this.failed = this.#failure.promise;
@@ -126,11 +132,12 @@ class Server implements RunningServer {
       { emit: ({ kind }) => (kind === 'role-changed' ? this.#started.resolve() : undefined) },
       ...(trace === undefined ? [] : [trace]),
     ];
+    const deliver = (event: () => void): void => this.#turn.run(event);
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
-      network: decorateNetwork?.(this.#peerNetwork, (event) => this.#turn.run(event)) ?? this.#peerNetwork,
-      disk: this.#disk,
+      network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
+      disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       authenticator: makeAuthenticator(configuration.server.auth),
       trace: {
         emit(event) {

@@ -1,0 +1,185 @@
+import {
+  AbortedError,
+  type About,
+  Budget,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  nameOf,
+  TimeoutError,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { makeMark } from '../layout.ts';
+import type { OwnZnode } from './holding.ts';
+import { blockerOf, contendersOf, type Line } from './line.ts';
+import { removeMarked, removeZnode } from './removal.ts';
+import { waitFor, whenAborted } from './wait-for.ts';
+
+/*
+ * Standing in a line until it is one's turn, the recipe that locks, elections and queues have in common:
+ *
+ *     create   a protected ephemeral sequential znode
+ *     list     the children of the line. Nobody before us: it is our turn
+ *     watch    the one we wait for, and nobody else; then list again
+ *
+ * What makes it safe:
+ *
+ * 1. The list is read by the session that made the znode, so it is not older than the znode. Whoever stands before it was
+ *    created before it, and whoever is missing in the list is gone for good: an old list delays us, and never lets us in.
+ * 2. A znode counts as ours only while the session that made it does, from its creation on without a break. After `lost`
+ *    it is given up, even if the same session comes back with it.
+ * 3. Whatever ends the wait, the znode is removed, as long as it takes (`removal.ts`); also one of which we do not know
+ *    whether it came to be.
+ */
+
+/** A place at the head of a line. */
+export interface Place extends OwnZnode {
+  /** Aborts when the session that made the znode may be over. */
+  readonly lost: AbortSignal;
+}
+
+/**
+ * Waits in a line until it is our turn. Goes through lost connections, and through lost sessions with a new znode at the
+ * end of the line.
+ *
+ * @throws AbortedError, TimeoutError: we do not stand in the line any more
+ */
+export async function contend(client: Client, line: Line, options: CallOptions, about: About): Promise<Place> {
+  const place = await stand(client, line, options, about, false);
+  if (place === null) throw new Error('a contender that waits must get its turn');
+  return place;
+}
+
+/** The same without waiting: null when it is not our turn. */
+export function tryContend(client: Client, line: Line, options: CallOptions, about: About): Promise<Place | null> {
+  return stand(client, line, options, about, true);
+}
+
+async function stand(
+  client: Client,
+  line: Line,
+  options: CallOptions,
+  about: About,
+  isTry: boolean,
+): Promise<Place | null> {
+  const budget = new Budget(options, client.surroundings, about);
+  try {
+    for (;;) {
+      const place = await enter(client, line, budget);
+      let turn: Turn = 'gone';
+      let removed = Promise.resolve();
+      try {
+        turn = await awaitTurn(client, line, place, budget, about, isTry);
+      } catch (error) {
+        if (!isSessionOver(error, place)) throw error;
+      } finally {
+        if (turn !== 'ours') removed = removeZnode(client, place.path, place.stat.ephemeralOwner);
+      }
+      if (turn === 'ours') return place;
+      if (turn === 'not-ours') {
+        await waitFor(client, removed, budget.next(), about);
+        return null;
+      }
+    }
+  } catch (error) {
+    throw asGivenUp(error, about);
+  }
+}
+
+/** Makes the znode, and the one above it where it is missing. */
+async function enter(client: Client, line: Line, budget: Budget): Promise<Place> {
+  for (;;) {
+    const mark = makeMark(line.layout, client.surroundings.random);
+    const sessionId = client.session?.id;
+    try {
+      const shape = { mode: 'ephemeral', sequential: true, acl: line.acl, mark } as const;
+      const path = joinPath(line.path, line.marker);
+      const own = await client.createProtected(path, line.data, { ...shape, ...budget.next() });
+      const lost = client.lostSignal;
+      if (!lost.aborted && client.session?.id === own.stat.ephemeralOwner) return { ...own, lost };
+      void removeZnode(client, own.path, own.stat.ephemeralOwner);
+    } catch (error) {
+      if (!(error instanceof ZooKeeperError)) throw error;
+      if (error.outcome === 'unknown') forget(client, line, mark, sessionId);
+      if (error instanceof NoNodeError) await ensureParent(client, line, budget);
+      else if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED')
+        await client.whenConnected(budget.next());
+      else if (canRepeat(error)) await budget.pause(PAUSE_MS);
+      else throw error;
+    }
+  }
+}
+
+/** Curator makes containers, which go when nobody is in the line any more; kazoo makes persistent znodes. */
+async function ensureParent(client: Client, line: Line, budget: Budget): Promise<void> {
+  const mode = line.layout === 'curator' ? 'container' : 'persistent';
+  await client.ensurePath(line.path, { mode, acl: line.acl, ...budget.next() });
+}
+
+type Turn = 'ours' | 'not-ours' | 'gone';
+
+async function awaitTurn(
+  client: Client,
+  line: Line,
+  place: Place,
+  budget: Budget,
+  about: About,
+  isTry: boolean,
+): Promise<Turn> {
+  const { lost } = place;
+  const name = nameOf(place.path);
+  for (;;) {
+    try {
+      const { children } = await client.children(line.path, budget.next());
+      const names = contendersOf(line, children);
+      const index = names.indexOf(name);
+      if (lost.aborted || index < 0) return 'gone';
+      const ahead = blockerOf(line, names, index);
+      if (ahead === null) return 'ours';
+      if (isTry) return 'not-ours';
+      // Not `exists`, which would leave a watch where nothing is any more.
+      const { changed } = await client.get(joinPath(line.path, ahead), { ...budget.next(), watch: true });
+      const session = whenAborted(lost);
+      await waitFor(client, Promise.race([changed, session.aborted]), budget.next(), about).finally(session.stop);
+      if (lost.aborted) return 'gone';
+    } catch (error) {
+      // The one ahead is gone, or the whole line: the list will tell.
+      if (error instanceof NoNodeError) {
+        if (error.path === line.path) return 'gone';
+        continue;
+      }
+      if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
+      await budget.pause(PAUSE_MS);
+    }
+  }
+}
+
+/** Removes a znode of which nobody knows whether it came to be. */
+function forget(client: Client, line: Line, mark: string, sessionId: bigint | undefined): void {
+  const sessionIds = new Set([sessionId, client.session?.id]);
+  for (const id of sessionIds) if (id !== undefined) void removeMarked(client, line.path, mark, id);
+}
+
+function isSessionOver(error: unknown, { lost }: Place): boolean {
+  if (!(error instanceof ZooKeeperError) || IS_FINAL.has(error.code)) return false;
+  return lost.aborted || error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED';
+}
+
+/** It passes by itself, and the caller has not given up. */
+function canRepeat(error: ZooKeeperError): boolean {
+  return error.isRetryable && !IS_FINAL.has(error.code);
+}
+
+/** Whatever request was under way when the caller gave up: nothing is held, and nobody waits. */
+function asGivenUp(error: unknown, about: About): unknown {
+  if (error instanceof AbortedError) return new AbortedError({ ...about, outcome: 'not-applied', cause: error.cause });
+  if (error instanceof TimeoutError) return new TimeoutError({ ...about, outcome: 'not-applied' });
+  return error;
+}
+
+/** Ends of the caller's patience and of the client. */
+const IS_FINAL: ReadonlySet<string> = new Set(['TIMEOUT', 'ABORTED', 'CLOSED', 'AUTHFAILED']);
+
+/** Milliseconds between two tries of what a busy service refused. */
+const PAUSE_MS = 100;

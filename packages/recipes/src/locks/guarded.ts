@@ -1,0 +1,110 @@
+import {
+  type CallOptions,
+  type Client,
+  type CreatedInTransaction,
+  type CreateOptions,
+  type Data,
+  type Done,
+  NoNodeError,
+  type Stat,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  type VersionOptions,
+} from '@meerkat/client';
+import { NotHeldError } from './not-held-error.ts';
+
+/** What writes can be guarded by. */
+export interface Guard {
+  /** The znode that stands for what is held: as long as it exists, nobody else holds it. */
+  readonly path: string;
+  readonly token: bigint;
+  readonly isHeld: boolean;
+}
+
+/**
+ * Writes that happen only while something is held. Each is a transaction that begins with a check of the znode that stands
+ * for it, so it is the service that decides, at the write's place in the order of all writes: a holder that was paused for
+ * an hour between its last look at `isHeld` and this request is refused.
+ *
+ * @example
+ * await lock.guarded.set('/account/7', balance);
+ */
+export class Guarded {
+  readonly #client: Client;
+  readonly #guards: readonly Guard[];
+
+  constructor(client: Client, guards: readonly Guard[]) {
+    this.#client = client;
+    this.#guards = guards;
+  }
+
+  /** @throws NotHeldError; NoNodeError, BadVersionError as the client's `set` */
+  async set(path: string, data: Data, { version, ...options }: VersionOptions = {}): Promise<Stat> {
+    const [stat] = await this.#single((transaction) => transaction.set(path, data, { version }), options);
+    return stat;
+  }
+
+  /** @throws NotHeldError; NodeExistsError, NoNodeError as the client's `create` */
+  async create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreatedInTransaction> {
+    const { signal, timeoutMs, ...shape } = options;
+    const [created] = await this.#single((transaction) => transaction.create(path, data, shape), { signal, timeoutMs });
+    return created;
+  }
+
+  /** @throws NotHeldError; NoNodeError, BadVersionError, NotEmptyError as the client's `delete` */
+  async delete(path: string, { version, ...options }: VersionOptions = {}): Promise<void> {
+    await this.#single((transaction) => transaction.delete(path, { version }), options);
+  }
+
+  /**
+   * Several writes that all happen, while it is held, or none.
+   *
+   * @returns the results of what `build` has added
+   * @throws NotHeldError; TransactionError, whose `index` counts what `build` has added
+   * @example
+   * const [stat] = await lock.guarded.commit((transaction) => transaction.set('/a', '1').delete('/b'));
+   */
+  async commit<Results extends readonly TransactionResult[]>(
+    build: (transaction: Transaction<[]>) => Transaction<Results>,
+    options?: CallOptions,
+  ): Promise<Results> {
+    const guards = this.#guards;
+    const lapsed = guards.find(({ isHeld }) => !isHeld);
+    if (lapsed !== undefined) throw new NotHeldError(lapsed.path, lapsed.token, 'it was released, or its session lost');
+    const transaction: Transaction<Done[]> = this.#client.transaction();
+    for (const { path } of guards) transaction.check(path);
+    // The type counts what comes behind the checks.
+    const built = build(transaction as unknown as Transaction<[]>);
+    try {
+      const results: readonly TransactionResult[] = await built.commit(options);
+      return results.slice(guards.length) as readonly TransactionResult[] as Results;
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  /** One write: its own error instead of the transaction's. */
+  async #single<Results extends readonly TransactionResult[]>(
+    build: (transaction: Transaction<[]>) => Transaction<Results>,
+    options: CallOptions,
+  ): Promise<Results> {
+    try {
+      return await this.commit(build, options);
+    } catch (error) {
+      throw error instanceof TransactionError ? error.cause : error;
+    }
+  }
+
+  #told(error: unknown): unknown {
+    if (!(error instanceof TransactionError)) return error;
+    const { index, operations, cause } = error;
+    const guard = this.#guards[index];
+    if (guard === undefined) {
+      const count = this.#guards.length;
+      return new TransactionError(index - count, operations.slice(count), cause);
+    }
+    if (!(cause instanceof NoNodeError)) return cause;
+    return new NotHeldError(guard.path, guard.token, 'its znode does not exist', { cause });
+  }
+}

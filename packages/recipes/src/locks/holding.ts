@@ -1,0 +1,153 @@
+import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError } from '@meerkat/client';
+import { Guarded } from './guarded.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { removeZnode } from './removal.ts';
+import { waitFor, whenAborted } from './wait-for.ts';
+
+/** Something that is held: a lock, a lease, a leadership, several locks at once. */
+export interface Held extends AsyncDisposable {
+  /** Larger than that of every holder before: a store that refuses smaller ones than it has seen is fenced. */
+  readonly token: bigint;
+  /** Whether it is ours for certain, at this moment. */
+  readonly isHeld: boolean;
+  /** Aborts as soon as it is not ours for certain, with a NotHeldError. */
+  readonly signal: AbortSignal;
+  /** Writes that the service refuses once it is not ours. */
+  readonly guarded: Guarded;
+  /** Gives it back. */
+  release(options?: CallOptions): Promise<void>;
+}
+
+/** The znode that stands for what is held. */
+export interface OwnZnode {
+  readonly path: string;
+  /** As its creation told it. */
+  readonly stat: Stat;
+}
+
+export interface HoldingOptions {
+  /** Deletes the znode in a way of its own, before everything else is tried. */
+  readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
+  /** Told of the data of the znode when somebody has changed them. */
+  readonly onData?: ((data: Uint8Array, stat: Stat) => void) | undefined;
+}
+
+/**
+ * What is held, bound to one ephemeral znode: to the session that made it and to the zxid of its creation.
+ *
+ * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by somebody
+ * else; whatever comes first, it never begins again. The certainty ends at `client.lostAtMs`, one session timeout after the
+ * sending of the last request that was answered, and no server may delete the znode for the session's sake before. `isHeld`
+ * reads the clock, so it tells the truth also in a process that stood still and in which no timer has rung yet.
+ */
+export class Holding implements Held {
+  readonly path: string;
+  readonly token: bigint;
+  /** The session that owns it. */
+  readonly sessionId: bigint;
+  readonly guarded: Guarded;
+  readonly #client: Client;
+  readonly #options: HoldingOptions;
+  readonly #end = new AbortController();
+  readonly #stopListening: () => void;
+  #released: Promise<void> | null = null;
+
+  /**
+   * @param lost the client's `lostSignal` of the session that made the znode, taken before anything could be lost since
+   */
+  constructor(client: Client, own: OwnZnode, lost: AbortSignal, options: HoldingOptions = {}) {
+    this.path = own.path;
+    this.token = own.stat.czxid;
+    this.sessionId = own.stat.ephemeralOwner;
+    this.guarded = new Guarded(client, [this]);
+    this.#client = client;
+    this.#options = options;
+    const onLost = (): void => this.#lose('the session may be over', lost.reason);
+    lost.addEventListener('abort', onLost, { once: true });
+    this.#stopListening = () => lost.removeEventListener('abort', onLost);
+    if (lost.aborted) onLost();
+    else void this.#watch();
+  }
+
+  get isHeld(): boolean {
+    return !this.#end.signal.aborted && this.#client.surroundings.clock.monotonicMs() < this.#client.lostAtMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /**
+   * Gives it back: from now on it is not held here, and others get it as soon as the znode is deleted.
+   *
+   * @returns once the znode is gone, or the session lost. When the caller gives up waiting, deletion goes on
+   */
+  release(options: CallOptions = {}): Promise<void> {
+    if (this.#released === null) {
+      this.#finish('it was released');
+      this.#released = this.#remove(options);
+    }
+    return waitFor(this.#client, this.#released, options, { operation: 'release', path: this.path });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  /** It is over without having been given back. */
+  #lose(why: string, cause?: unknown): void {
+    if (this.#end.signal.aborted) return;
+    this.#finish(why, cause);
+    // The same session may come back, and with it the znode, for which others would wait.
+    this.#released = Promise.resolve();
+    void removeZnode(this.#client, this.path, this.sessionId);
+  }
+
+  #finish(why: string, cause?: unknown): void {
+    this.#stopListening();
+    if (this.#end.signal.aborted) return;
+    this.#end.abort(new NotHeldError(this.path, this.token, why, cause === undefined ? undefined : { cause }));
+  }
+
+  async #remove(options: CallOptions): Promise<void> {
+    const { remove } = this.#options;
+    if (remove !== undefined) {
+      try {
+        await remove(options);
+        return;
+      } catch (error) {
+        if (!(error instanceof ZooKeeperError)) throw error;
+        // What is left is done below.
+      }
+    }
+    const lost = this.#client.lostSignal;
+    const removed = removeZnode(this.#client, this.path, this.sessionId);
+    if (lost.aborted) return;
+    const { aborted, stop } = whenAborted(lost);
+    await Promise.race([removed, aborted]);
+    stop();
+  }
+
+  /** Looks at the znode now and after each change, until it is over. */
+  async #watch(): Promise<void> {
+    for (let round = 0; !this.#end.signal.aborted; round++) {
+      try {
+        const { data, stat, changed } = await this.#client.get(this.path, { watch: true });
+        if (this.#end.signal.aborted) return;
+        if (stat.czxid !== this.token || stat.ephemeralOwner !== this.sessionId) {
+          this.#lose('somebody has put another znode in its place');
+          return;
+        }
+        if (round > 0 || stat.version > 0) this.#options.onData?.(data, stat);
+        await changed;
+      } catch (error) {
+        if (error instanceof NoNodeError) this.#lose('its znode was deleted', error);
+        // Of the end of the session the signal tells.
+        if (!(error instanceof ZooKeeperError) || !error.isRetryable) return;
+        await new Promise<void>((resolve) => void this.#client.surroundings.clock.schedule(PAUSE_MS, resolve));
+      }
+    }
+  }
+}
+
+const PAUSE_MS = 200;

@@ -1,0 +1,47 @@
+import { type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+
+/*
+ * A recipe that gives up may not leave its znode behind, even if there is no connection at that moment: somebody would
+ * wait for it as long as the session lives. A session that counted as lost here may come back as the same session, with
+ * all its ephemeral znodes. So removal goes on until the znode is gone, or the session that owns it is over.
+ */
+
+/**
+ * Deletes an ephemeral znode, however often the connection is lost. Never rejects.
+ *
+ * @param sessionId the session that made it: with that the znode ends anyway
+ * @returns once it is gone, or goes with its session
+ */
+export function removeZnode(client: Client, path: string, sessionId: bigint): Promise<void> {
+  return persist(client, sessionId, () => client.delete(path));
+}
+
+/** The same for a znode of which only the beginning of its name is known, or whether it came to be at all. */
+export function removeMarked(client: Client, parent: string, mark: string, sessionId: bigint): Promise<void> {
+  return persist(client, sessionId, async () => {
+    const { children } = await client.children(parent, { read: 'linearizable' });
+    const names = children.filter((name) => name.startsWith(mark));
+    await Promise.all(names.map((name) => client.delete(joinPath(parent, name))));
+  });
+}
+
+/** Tries until it succeeds, the znode is not there, or it cannot be there any more. */
+async function persist(client: Client, sessionId: bigint, attempt: () => Promise<void>): Promise<void> {
+  const { clock } = client.surroundings;
+  for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    try {
+      await client.whenConnected();
+      if (client.session?.id !== sessionId) return;
+      await attempt();
+      return;
+    } catch (error) {
+      if (error instanceof NoNodeError || !(error instanceof ZooKeeperError)) return;
+      if (!error.isRetryable && error.code !== 'SESSIONLOST') return;
+    }
+    await new Promise<void>((resolve) => void clock.schedule(pauseMs, resolve));
+  }
+}
+
+/** Pauses between two tries, milliseconds. */
+const PAUSE_MIN_MS = 50;
+const PAUSE_MAX_MS = 2000;

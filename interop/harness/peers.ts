@@ -35,6 +35,11 @@ const PEERS = {
     packages: 'openssl',
     isInstalled: () => runs('openssl', ['version']),
   },
+  curator: {
+    name: "Curator's recipes (Java)",
+    packages: 'libcurator-recipes-java libcurator-discovery-java default-jdk-headless',
+    isInstalled: () => existsSync('/usr/share/java/curator-recipes.jar') && runs('javac', ['-version']),
+  },
   kazoo: {
     name: 'the Python client kazoo',
     packages: 'python3-kazoo',

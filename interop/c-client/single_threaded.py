@@ -1,10 +1,12 @@
 """A shell over libzookeeper_st, the single-threaded C client library, through ctypes.
 
 Debian ships the library, but not the shell cli_st that upstream builds with it. This one reads the same commands (create,
-get, set, ls, exists, delete, quit) and answers a line for each; the program's own loop drives the library, as the
+get, set, ls, exists, delete, quit; ephemeral and sequential besides) and answers a line for each; the program's own loop drives the library, as the
 single-threaded API wants it.
 
-usage: single_threaded.py host:port
+usage: single_threaded.py host:port[,host:port...] [timeout in milliseconds]
+
+Besides the answers it tells of events, and of the states that the library tells. Hosts are tried in the order in which they stand.
 """
 import ctypes
 import os
@@ -14,6 +16,7 @@ import sys
 library = ctypes.CDLL("libzookeeper_st.so.2")
 READABLE, WRITABLE = 2, 1
 CONNECTED_STATE, SESSION_EVENT = 3, -1
+STATES = {1: "connecting", 2: "associating", 3: "connected", 999: "not connected", -112: "expired", -113: "refused"}
 EVENTS = {1: "created", 2: "deleted", 3: "changed", 4: "children"}
 
 
@@ -61,8 +64,7 @@ def on_event(handle, kind, state, path, context):
     global is_connected
     if kind == SESSION_EVENT:
         is_connected = state == CONNECTED_STATE
-        if is_connected:
-            say("connected")
+        say(STATES.get(state, "state %d" % state))
     else:
         say("event %s %s" % (EVENTS.get(kind, kind), path.decode()))
 
@@ -121,7 +123,9 @@ def run(handle, line):
 
 def main():
     library.zoo_set_debug_level(1)
-    handle = ctypes.c_void_p(library.zookeeper_init(sys.argv[1].encode(), on_event, 30000, None, None, 0))
+    library.zoo_deterministic_conn_order(1)
+    timeout_ms = int(sys.argv[2]) if len(sys.argv) > 2 else 30000
+    handle = ctypes.c_void_p(library.zookeeper_init(sys.argv[1].encode(), on_event, timeout_ms, None, None, 0))
     typed = b""
     while True:
         fd, interest, wait = ctypes.c_int(-1), ctypes.c_int(0), Timeval()

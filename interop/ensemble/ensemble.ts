@@ -109,6 +109,16 @@ export class Ensemble {
     }
   }
 
+  /** The server that a session's client is connected to; null while it is connected to none. */
+  async memberOf(sessionId: bigint): Promise<Member | null> {
+    const field = `sid=0x${BigInt.asUintN(64, sessionId).toString(16)},`;
+    for (const member of this.members) {
+      const answer = await fourLetterWord(member.server.port, 'cons').catch(() => '');
+      if (answer.includes(field)) return member;
+    }
+    return null;
+  }
+
   /** Lets leaders die until the one that leads is of this kind, which must be able to win. */
   async leaderOfKind(kind: ServerKind): Promise<Member> {
     for (;;) {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { type Client, connect } from '@meerkat/client';
+import { connect } from '@meerkat/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
 import { dumpTree, type TreeDump } from '../data-directory/tree-dump.ts';
 import { fill } from '../data-directory/workload.ts';
@@ -7,7 +7,7 @@ import { ConsoleProcess } from '../harness/console-process.ts';
 import { describeWith, isCi, isInstalled } from '../harness/peers.ts';
 import type { ServerKind } from '../harness/server-process.ts';
 import { type Config, Ensemble, hasLogged, type Member, type Place, wipe } from './ensemble.ts';
-import { connectTo, exercise, exerciseEphemerals } from './workload.ts';
+import { connectTo, exercise, exerciseEphemerals, writeUntilDone } from './workload.ts';
 
 const apache: Place = { kind: 'apache' };
 const meerkat: Place = { kind: 'meerkat' };
@@ -67,7 +67,7 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
         await leader.server.kill();
         // Of two voters both are needed; of three the others go on without it.
         if (voters === 2) await leader.server.restart();
-        await writeUntilDone(client, String(death));
+        await writeUntilDone(client, '/deaths', String(death));
         if (voters > 2) await leader.server.restart();
         await using back = await connectTo(leader);
         await back.sync();
@@ -161,19 +161,6 @@ function startKazoo(script: string, servers: string): ConsoleProcess {
 async function writeInstead(member: Member, kind: ServerKind): Promise<void> {
   await using client = await connectTo(member);
   await client.create(`/instead-of-${kind}`, 'x');
-}
-
-/** A write whose connection breaks is asked for again, until it is known to have been done. */
-async function writeUntilDone(client: Client, data: string): Promise<void> {
-  for (;;) {
-    try {
-      await client.set('/deaths', data);
-      return;
-    } catch (error) {
-      const { code } = error as { code?: string };
-      if (code !== 'CONNECTIONLOSS') throw error;
-    }
-  }
 }
 
 async function expectSameTrees(ensemble: Ensemble): Promise<void> {

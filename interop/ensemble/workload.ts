@@ -73,3 +73,16 @@ export async function exerciseEphemerals(owner: Member, reader: Client, path: st
   await client.close();
   expect(await seen.changed).toMatchObject({ type: 'deleted', path });
 }
+
+/** A write whose connection breaks is asked for again, until it is known to have been done. */
+export async function writeUntilDone(client: Client, path: string, data: string): Promise<void> {
+  for (;;) {
+    try {
+      await client.set(path, data);
+      return;
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== 'CONNECTIONLOSS') throw error;
+    }
+  }
+}

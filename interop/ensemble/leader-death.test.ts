@@ -1,0 +1,131 @@
+import { type Client, connect } from '@meerkat/client';
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { Ensemble, type Member } from './ensemble.ts';
+import { FOREIGN_KINDS, ForeignClient, type ForeignKind } from './foreign-client.ts';
+import { writeUntilDone } from './workload.ts';
+
+/** What each client calls a connection, and everything that it may say when one is lost and found again. */
+const STATES: Readonly<Record<ForeignKind, { readonly connected: string; readonly lost: readonly string[] }>> = {
+  kazoo: { connected: 'CONNECTED', lost: ['SUSPENDED'] },
+  zkCli: { connected: 'SyncConnected', lost: ['Disconnected'] },
+  cliMt: { connected: 'CONNECTED', lost: ['CONNECTING', 'ASSOCIATING', 'NOTCONNECTED'] },
+  libzookeeperSt: { connected: 'connected', lost: ['connecting', 'associating', 'not connected'] },
+};
+
+/** Where a client was connected when a leader died. */
+type Position = 'leader' | 'follower';
+
+interface Witness {
+  readonly client: ForeignClient;
+  readonly session: bigint;
+}
+
+/** Leaders die until a client of each kind has been connected to one, and one to a follower: zkCli.sh chooses by chance. */
+const DEATHS_MIN = 2;
+const DEATHS_MAX = 40;
+
+describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
+  let ensemble: Ensemble;
+  let control: Client;
+
+  beforeAll(async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }]);
+    control = await connect(ensemble.connectString, {
+      sessionTimeoutMs: 30_000,
+      backOff: { minMs: 5, maxMs: 50 },
+    });
+  });
+  afterAll(async () => {
+    await control?.close();
+    await ensemble?.dispose();
+  });
+  beforeEach(() => {
+    onTestFailed(() => console.log(ensemble.logs));
+  });
+
+  test('foreign clients of leader and followers keep their session, their ephemerals and their watches', {
+    timeout: 240_000,
+  }, async () => {
+    const witnesses: Witness[] = [];
+    try {
+      await control.create('/watched', 'before');
+      const leader = await ensemble.leader();
+      const follower = ensemble.members.find((member) => member !== leader)!;
+      const starts = FOREIGN_KINDS.flatMap((kind) => [
+        summon(kind, ensemble, leader, `/${kind}-leader`, control),
+        summon(kind, ensemble, follower, `/${kind}-follower`, control),
+      ]);
+      for (const start of await Promise.allSettled(starts)) {
+        if (start.status === 'rejected') throw start.reason;
+        witnesses.push(start.value);
+      }
+      const seen = new Set<`${ForeignKind} of ${Position}`>();
+      let data = 'before';
+      for (let deaths = 1; deaths <= DEATHS_MIN || seen.size < 2 * FOREIGN_KINDS.length; deaths++) {
+        expect(deaths).toBeLessThanOrEqual(DEATHS_MAX);
+        const dying = await ensemble.leader();
+        await Promise.all(witnesses.map(({ client }) => client.watch('/watched', data)));
+        for (const { client, session } of witnesses) {
+          const member = await ensemble.memberOf(session);
+          expect(member).not.toBeNull();
+          seen.add(`${client.kind} of ${member === dying ? 'leader' : 'follower'}`);
+        }
+        await dying.server.kill();
+
+        data = `death-${deaths}`;
+        await writeUntilDone(control, '/watched', data);
+        await Promise.all(witnesses.map((witness) => livesOn(witness, deaths, control)));
+        await dying.server.restart();
+      }
+      for (const { client } of witnesses) {
+        const { connected, lost } = STATES[client.kind];
+        const { states } = client;
+        expect(states[0]).toBe(connected);
+        expect(states.at(-1)).toBe(connected);
+        for (const state of states) expect([connected, ...lost]).toContain(state);
+        if (client.kind === 'kazoo') expect(states.join(' ')).toMatch(/^CONNECTED( SUSPENDED CONNECTED){2,}$/);
+        expect(await client.quit()).toBe(0);
+      }
+      // The sessions that were never lost have ended now, and so their ephemerals.
+      for (const { client } of witnesses) expect(await control.exists(`${client.root}/mine`)).toBeNull();
+    } catch (error) {
+      for (const { client } of witnesses) console.log(`---- ${client.root}\n${client.output}`);
+      throw error;
+    } finally {
+      for (const { client } of witnesses) await client.kill();
+    }
+  });
+});
+
+/** Starts a client that connects to this member, where it lets one choose. */
+async function summon(
+  kind: ForeignKind,
+  ensemble: Ensemble,
+  first: Member,
+  root: string,
+  control: Client,
+): Promise<Witness> {
+  const members = [first, ...ensemble.members.filter((member) => member !== first)];
+  const servers = members.map(({ server }) => `127.0.0.1:${server.port}`);
+  const client = await ForeignClient.start(kind, servers, root);
+  return { client, session: await ownerOf(control, `${root}/mine`) };
+}
+
+/** The client has its session, and everything that belongs to it; the change of what it watched comes first. */
+async function livesOn({ client, session }: Witness, deaths: number, control: Client): Promise<void> {
+  await client.hearsOfChange('/watched');
+  await client.write(`after-${deaths}`);
+  await client.createEphemeral(`after-${deaths}`);
+  expect(await ownerOf(control, `${client.root}/mine`)).toBe(session);
+  expect(await ownerOf(control, `${client.root}/after-${deaths}`)).toBe(session);
+  const written = await control.get(client.written);
+  expect(new TextDecoder().decode(written.data)).toBe(`after-${deaths}`);
+}
+
+async function ownerOf(control: Client, path: string): Promise<bigint> {
+  await control.sync();
+  const stat = await control.exists(path);
+  if (stat === null) throw new Error(`there is no ${path}`);
+  return stat.ephemeralOwner;
+}

@@ -1,0 +1,55 @@
+"""Writes without a pause until a line comes in; what is not answered is asked for again until it is known to be done.
+
+usage: writer.py hosts root timeout-in-seconds
+
+Write number n creates root/n with the data n, and then sets root/register to n. The root and an ephemeral below it are made
+first. Says "acknowledged N" as it goes on, and at the end its session and every state that it was told of.
+"""
+import sys
+import threading
+
+from kazoo.exceptions import ConnectionLoss, NodeExistsError
+
+from session import connect, say
+
+root = sys.argv[2]
+client = connect(timeout=float(sys.argv[3]))
+states = [client.state]
+client.add_listener(states.append)
+asked_to_end = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), asked_to_end.set()), daemon=True).start()
+
+
+def until_answered(write, *args, **options):
+    while True:
+        try:
+            return write(*args, **options)
+        except ConnectionLoss:
+            # It may have happened. The next attempt waits until there is a connection again.
+            client.retry(client.exists, root)
+
+
+def create(path, data, **options):
+    try:
+        until_answered(client.create, path, data, **options)
+    except NodeExistsError:
+        # Nobody else creates it: an attempt whose answer was lost.
+        pass
+
+
+create(root, b"")
+create(root + "/register", b"")
+create(root + "/mine", b"", ephemeral=True)
+session = client.client_id[0]
+say("session 0x%x" % session)
+count = 0
+while not asked_to_end.is_set():
+    create("%s/%06d" % (root, count), b"%d" % count)
+    until_answered(client.set, root + "/register", b"%d" % count)
+    count += 1
+    if count % 10 == 0:
+        say("acknowledged %d" % count)
+say("wrote %d, session 0x%x, states %s" % (count, client.client_id[0], " ".join(states)))
+# Stays a session until the test has looked at what is there.
+sys.stdin.readline()
+client.stop()

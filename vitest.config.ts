@@ -14,7 +14,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sources',
-          include: ['packages/*/src/**/*.test.ts', 'examples/**/*.test.ts', 'docs/check/*.test.ts'],
+          include: ['packages/*/src/**/*.test.ts', 'examples/**/*.test.ts', 'docs/check/*.test.ts', 'bench/*.test.mjs'],
           exclude: ['packages/cli/**', ...NEED_A_BUILD],
         },
       },

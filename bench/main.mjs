@@ -4,12 +4,15 @@
 //
 //   npm run bench -- client [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
 //
+//   npm run bench -- ensemble [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
+//
+//   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
 //   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
 //   --server     the server that the clients talk to: meerkat, or apache
 //   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
-//   --pairs      slices of each engine per workload (4)
+//   --pairs      slices of each engine per workload (4; of ensembles 3)
 //   --meerkat    another program in Meerkat's place, with {cfg} for the path of its zoo.cfg
 //
 // Ratios are medians over pairs of slices of the same run; figures of different runs are not comparable. Progress goes
@@ -22,6 +25,7 @@ import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { measureClients } from './measure/clients.mjs';
 import { measureEmbedded } from './measure/embedded.mjs';
+import { measureEnsemble } from './measure/ensemble.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
 import { measureStart } from './measure/start.mjs';
@@ -80,6 +84,10 @@ async function main() {
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
   const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];
+  if (positionals[0] === 'ensemble') {
+    const pairs = options.pairs === undefined ? undefined : Number(options.pairs);
+    return console.log(await measureEnsemble({ engines, only, isQuick: options.quick, pairs }, directory, progress));
+  }
 
   const rows = [];
   const add = (more) => {

@@ -1,0 +1,72 @@
+// The leader ends under load: the longest time without an acknowledged write, over three clients, one at each server,
+// with one write in flight each, that try the next server at once when theirs is gone. When the leader is back, every
+// acknowledged write is looked for on every server.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { longestGap } from '../../gaps.mjs';
+import { startZkload } from '../../load-generator.mjs';
+import { locked } from '../../measure-lock.mjs';
+
+/** For the clients to get under way before, and for a gap to show itself after, in milliseconds. */
+const LEAD_MS = 1500;
+const WATCHED_MS = 3000;
+/** Longer than any trial; a trial ends the load itself. */
+const LOAD = { conns: 3, secs: 300 };
+
+export async function measureLeaderDeath(ensembles, { kills }, progress) {
+  const figures = await measureGaps(ensembles, kills, (leader) => leader.kill(), progress);
+  return rowsOf(`gap without an acknowledged write, leader killed with -9`, figures, {
+    must: { valueMax: 300 },
+    aim: { valueMax: 150 },
+  });
+}
+
+/** Of our ensembles only: Apache's server has no hand-over. */
+export async function measureHandOver(ensembles, { kills }, progress) {
+  const ours = ensembles.filter(({ engine }) => engine.name === 'meerkat');
+  const figures = await measureGaps(ours, kills, (leader) => leader.stop(), progress);
+  return rowsOf('gap without an acknowledged write, leader told to end with SIGTERM', figures, {
+    must: { valueMax: 100 },
+    aim: { valueMax: 50 },
+  });
+}
+
+/** The servers' own load is what is measured here, so the two engines take turns only trial by trial. */
+async function measureGaps(ensembles, trials, endLeader, progress) {
+  const figures = { apache: [], meerkat: [] };
+  for (let trial = 0; trial < trials; trial++) {
+    for (const ensemble of trial % 2 === 0 ? ensembles : ensembles.toReversed()) {
+      const gapMs = await locked(() => measureGap(ensemble, endLeader));
+      figures[ensemble.engine.name].push(gapMs);
+      progress(`${ensemble.engine.name}: ${gapMs.toFixed(1)} ms without an acknowledged write`);
+    }
+  }
+  return figures;
+}
+
+async function measureGap(ensemble, endLeader) {
+  const leader = await ensemble.leader();
+  const file = join(ensemble.directory, 'acknowledged');
+  const load = startZkload('failover', ensemble, { ...LOAD, acks: file });
+  await sleep(LEAD_MS);
+  const from = Date.now() * 1000;
+  await endLeader(leader);
+  await sleep(WATCHED_MS);
+  const until = Date.now() * 1000;
+  await leader.start();
+  await load.end();
+  const timesUs = readFileSync(file, 'utf8').trim().split('\n').map(Number);
+  return longestGap(timesUs, { from, until }) / 1000;
+}
+
+function rowsOf(title, figures, limits) {
+  const row = (what, summary) => ({
+    title: `${title}: ${what} of ${figures.meerkat.length}`,
+    unit: 'ms',
+    reference: summary(figures.apache),
+    meerkat: summary(figures.meerkat),
+    ...limits,
+  });
+  return [row('median', (gaps) => gaps), row('worst', (gaps) => (gaps.length === 0 ? [] : [Math.max(...gaps)]))];
+}

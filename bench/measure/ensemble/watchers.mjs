@@ -1,0 +1,53 @@
+// A znode with 1,000 watchers, spread over the servers, is set: the time until the last of them has been told.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { BARE_NOTE } from '../../bare-server.mjs';
+import { freePort } from '../../engine.mjs';
+import { zkload } from '../../load-generator.mjs';
+import { locked } from '../../measure-lock.mjs';
+import { start } from '../../processes.mjs';
+
+const BARE = fileURLToPath(new URL('../../bare-fan-server.mjs', import.meta.url));
+const FAN = { watchers: 1000, rounds: 40, 'warm-rounds': 10 };
+
+/** Rows beside Apache's ensemble, and beside one Node.js process that does nothing but write to 1,000 sockets. */
+export async function measureWatchers(ensembles, { pairs }) {
+  const bare = await startBareFan();
+  const figures = { apache: [], meerkat: [], bare: [] };
+  const turns = [
+    ...ensembles.map((ensemble) => ({ name: ensemble.engine.name, measure: () => zkload('watchfan', ensemble, FAN) })),
+    { name: 'bare', measure: () => zkload('fan', bare, FAN) },
+  ];
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const { name, measure } of pair % 2 === 0 ? turns : turns.toReversed()) {
+      const { lat_us } = await locked(measure);
+      figures[name].push(lat_us.send_to_last.p50 / 1000);
+    }
+  }
+  bare.child.kill();
+  const title = '1,000 watchers of one znode: from the write to the last event, p50';
+  return [
+    {
+      title,
+      unit: 'ms',
+      reference: figures.apache,
+      meerkat: figures.meerkat,
+      must: { valueMax: 10 },
+      aim: { valueMax: 7 },
+    },
+    {
+      title: `${title}, beside a bare Node.js process`,
+      unit: 'ms',
+      referenceNote: BARE_NOTE,
+      reference: figures.bare,
+      meerkat: figures.meerkat,
+    },
+  ];
+}
+
+async function startBareFan() {
+  const port = await freePort();
+  const child = start(process.execPath, [BARE, String(port)], { stdio: 'ignore' });
+  await sleep(500);
+  return { port, child };
+}

@@ -1,3 +1,4 @@
+export { PersistentEphemeral, type PersistentEphemeralOptions, type Presence } from './groups/persistent-ephemeral.ts';
 export type { Layout } from './layout.ts';
 export { type Guard, Guarded } from './locks/guarded.ts';
 export type { Held, Holding } from './locks/holding.ts';

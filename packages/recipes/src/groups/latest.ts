@@ -1,0 +1,121 @@
+/** A promise, and what settles it. A rejection that nobody looks at does not end the process. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export function makeDeferred<T>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((fulfil, refuse) => {
+    resolve = fulfil;
+    reject = refuse;
+  });
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}
+
+/** Something is to be done: raised any number of times, waited for by one loop. */
+export class Pulse {
+  #raised: Deferred<void> = makeDeferred();
+
+  raise(): void {
+    this.#raised.resolve();
+  }
+
+  /** Forgets what was raised so far. Whoever looks at the world after this misses nothing. */
+  reset(): void {
+    this.#raised = makeDeferred();
+  }
+
+  wait(): Promise<void> {
+    return this.#raised.promise;
+  }
+}
+
+/**
+ * A value that changes until it ends. Loops get the value as it is now and then each change; one that is slower than the
+ * changes gets the newest value and never the ones between, so that nothing piles up.
+ */
+export class Latest<T> {
+  readonly #onLeave: () => void;
+  #value: { readonly value: T } | null = null;
+  /** Raised with each value, so that a loop knows whether it has had the current one. */
+  #revision = 0;
+  #next: Deferred<T> = makeDeferred();
+  /** undefined as long as it goes on; null after a good end. */
+  #end: Error | null | undefined = undefined;
+
+  /** @param onLeave a loop was left */
+  constructor(onLeave: () => void = () => {}) {
+    this.#onLeave = onLeave;
+  }
+
+  /** null before the first. */
+  get current(): T | null {
+    return this.#value === null ? null : this.#value.value;
+  }
+
+  get isOver(): boolean {
+    return this.#end !== undefined;
+  }
+
+  publish(value: T): void {
+    if (this.isOver) return;
+    this.#value = { value };
+    this.#revision++;
+    const { resolve } = this.#next;
+    this.#next = makeDeferred();
+    resolve(value);
+  }
+
+  /** @param error thrown to loops; null ends them. `changed` rejects with `reason`. */
+  end(error: Error | null, reason: Error): void {
+    if (this.isOver) return;
+    this.#end = error;
+    this.#next.reject(error ?? reason);
+  }
+
+  /** The next value after this moment. Rejects when none comes; nobody has to catch that. */
+  changed(): Promise<T> {
+    return this.#next.promise;
+  }
+
+  /** The first value from now on, the present one included, that fits. */
+  async when<S extends T>(fits: (value: T) => value is S): Promise<S>;
+  async when(fits: (value: T) => boolean): Promise<T>;
+  async when(fits: (value: T) => boolean): Promise<T> {
+    if (this.isOver) return this.#next.promise;
+    for (let at = this.#value; ; ) {
+      if (at !== null && fits(at.value)) return at.value;
+      at = { value: await this.#next.promise };
+    }
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    // What ended long ago has no present value any more.
+    let revision = this.isOver ? this.#revision : 0;
+    let isLeft = false;
+    const done: IteratorResult<T, undefined> = { done: true, value: undefined };
+    return {
+      next: async () => {
+        while (!isLeft) {
+          if (this.#value !== null && revision !== this.#revision) {
+            revision = this.#revision;
+            return { done: false, value: this.#value.value };
+          }
+          if (this.#end === null) return done;
+          if (this.#end !== undefined) throw this.#end;
+          await this.#next.promise.catch(() => undefined);
+        }
+        return done;
+      },
+      return: async () => {
+        isLeft = true;
+        this.#onLeave();
+        return done;
+      },
+    };
+  }
+}

@@ -1,0 +1,79 @@
+import { AbortedError, type About, type CallOptions, type Client, TimeoutError, ZooKeeperError } from '@meerkat/client';
+import { makeDeferred } from './latest.ts';
+
+/** How long to wait after a failure that passes by itself, milliseconds. */
+const PAUSE_MS = 500;
+
+/** The connection or the session is gone; with the next one it makes sense to look again. */
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  'CONNECTIONLOSS',
+  'SESSIONLOST',
+  'SESSIONEXPIRED',
+  'SESSIONMOVED',
+  'UNKNOWNSESSION',
+]);
+
+/**
+ * Does something again and again until it succeeds or cannot: through lost connections, lost sessions and servers that
+ * have too much to do.
+ *
+ * @param attempt harmless when it is repeated although it had an effect
+ * @throws whatever does not pass by itself; AbortedError; ClosedError when the client ends
+ */
+export async function untilDone<T>(client: Client, signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      await afterFailure(client, signal, error);
+    }
+  }
+}
+
+/** Resolves when trying again makes sense; rejects with the failure when it does not. */
+export async function afterFailure(client: Client, signal: AbortSignal, error: unknown): Promise<void> {
+  if (signal.aborted || !(error instanceof ZooKeeperError)) throw error;
+  if (CONNECTION_CODES.has(error.code)) {
+    await client.whenConnected({ signal });
+    // A server that loses every connection at once would be asked without a break.
+    await pause(client, signal, RECONNECTED_PAUSE_MS);
+  } else if (error.isRetryable) await pause(client, signal, PAUSE_MS);
+  else throw error;
+}
+
+const RECONNECTED_PAUSE_MS = 10;
+
+/** Resolves when the time has passed, or the signal is aborted. */
+export function pause(client: Client, signal: AbortSignal, delayMs: number): Promise<void> {
+  const { promise, resolve } = makeDeferred<void>();
+  if (signal.aborted) return Promise.resolve();
+  const wake = (): void => resolve();
+  const cancel = client.surroundings.clock.schedule(delayMs, wake);
+  signal.addEventListener('abort', wake, { once: true });
+  return promise.finally(() => {
+    cancel();
+    signal.removeEventListener('abort', wake);
+  });
+}
+
+/**
+ * Waits for something as long as the caller allows.
+ *
+ * @throws AbortedError, TimeoutError; whatever `waited` rejects with
+ */
+export function withLimits<T>(client: Client, options: CallOptions, about: About, waited: Promise<T>): Promise<T> {
+  const { signal, timeoutMs } = options;
+  if (signal === undefined && timeoutMs === undefined) return waited;
+  const limit = makeDeferred<T>();
+  const onAbort = (): void => limit.reject(new AbortedError({ ...about, cause: signal?.reason }));
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener('abort', onAbort, { once: true });
+  const cancel =
+    timeoutMs === undefined
+      ? null
+      : client.surroundings.clock.schedule(timeoutMs, () => limit.reject(new TimeoutError(about)));
+  return Promise.race([waited, limit.promise]).finally(() => {
+    cancel?.();
+    signal?.removeEventListener('abort', onAbort);
+  });
+}

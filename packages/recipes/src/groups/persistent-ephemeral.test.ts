@@ -1,0 +1,193 @@
+import { NodeExistsError, TimeoutError, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+
+describe('a persistent ephemeral', () => {
+  test('is there with its data and parents until it is closed', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const client = await world.connect('app');
+        const presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080' });
+        expect(presence.isPresent).toBe(false);
+        const token = await presence.whenPresent();
+        expect(presence.isPresent).toBe(true);
+        const { data, stat } = await client.get('/services/search/a', { codec: text });
+        expect(data).toBe('host1:8080');
+        expect(stat.ephemeralOwner).toBe(client.session?.id);
+        expect(token).toBe(stat.czxid);
+        expect(presence.token).toBe(stat.czxid);
+        await presence.close();
+        expect(presence.isPresent).toBe(false);
+        expect(await client.exists('/services/search/a')).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('comes back when somebody deletes it, as another znode', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('app');
+        await using presence = new PersistentEphemeral(client, '/a');
+        const token = await presence.whenPresent();
+        const { signal } = presence.presence as { signal: AbortSignal };
+        const seen: boolean[] = [];
+        const watching = (async () => {
+          for await (const { isPresent } of presence) seen.push(isPresent);
+        })();
+        await client.delete('/a');
+        await world.world.until(() => presence.token !== token && presence.isPresent, 5000);
+        expect(presence.token).toBeGreaterThan(token);
+        expect(signal.aborted).toBe(true);
+        await presence.close();
+        await watching;
+        expect(seen[0]).toBe(true);
+        expect(seen.at(-1)).toBe(false);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('writes new data, also into the znode that is made after a lost session', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        await presence.whenPresent();
+        await presence.set('two');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        const first = client.session?.id;
+        world.world.network.partition(['app'], ['zk1']);
+        await world.world.until(() => client.state === 'lost', 20_000);
+        expect(presence.isPresent).toBe(false);
+        expect(presence.presence).toMatchObject({ isPresent: false, reason: 'session-lost' });
+        const written = presence.set('three');
+        await world.world.sleep(10_000);
+        world.world.network.heal();
+        await written;
+        await presence.whenPresent();
+        expect(client.session?.id).not.toBe(first);
+        const { data, stat } = await other.get('/a', { codec: text, read: 'linearizable' });
+        expect(data).toBe('three');
+        expect(stat.ephemeralOwner).toBe(client.session?.id);
+        await presence.close();
+        await client.close();
+        await other.close();
+      },
+      SOLO,
+    ));
+
+  test('replaces the znode of its previous process at once, by the mark of its owner', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const before = await world.connect('app', { sessionTimeoutMs: 30_000 });
+        const old = new PersistentEphemeral(before, '/a', { data: 'old', owner: 'host:1/ä' });
+        const oldToken = await old.whenPresent();
+        await world.kill(before);
+        const after = await world.connect('app');
+        const startMs = world.world.nowMs;
+        await using presence = new PersistentEphemeral(after, '/a', { data: 'new', owner: 'host:1/ä' });
+        expect(await presence.whenPresent()).toBeGreaterThan(oldToken);
+        expect(world.world.nowMs - startMs).toBeLessThan(1000);
+        const { data, stat } = await after.get('/a', { codec: text });
+        expect(data).toBe('new');
+        expect(stat.ephemeralOwner).toBe(after.session?.id);
+        await presence.close();
+        await after.close();
+      },
+      SOLO,
+    ));
+
+  test('waits for the znode of its previous process where it is told to', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const before = await world.connect('app', { sessionTimeoutMs: 4000 });
+        await new PersistentEphemeral(before, '/a', { owner: 'me' }).whenPresent();
+        await world.kill(before);
+        const after = await world.connect('app');
+        await using presence = new PersistentEphemeral(after, '/a', { owner: 'me', whenStale: 'wait' });
+        await expect(presence.whenPresent({ timeoutMs: 500 })).rejects.toThrow(TimeoutError);
+        expect(presence.presence).toMatchObject({ reason: 'stale' });
+        await presence.whenPresent();
+        await presence.close();
+        await after.close();
+      },
+      SOLO,
+    ));
+
+  test("waits for somebody else's znode, replaces it or gives up, as it is told", () =>
+    inWorld(
+      6,
+      async (world) => {
+        const holder = await world.connect('holder');
+        const client = await world.connect('app');
+        const held = new PersistentEphemeral(holder, '/a', { data: 'theirs', owner: 'them' });
+        await held.whenPresent();
+
+        const failing = new PersistentEphemeral(client, '/a', { owner: 'me', whenTaken: 'fail' });
+        await expect(failing.whenPresent()).rejects.toThrow(NodeExistsError);
+        await failing.close();
+
+        const waiting = new PersistentEphemeral(client, '/a', { data: 'mine', owner: 'me' });
+        await world.world.until(() => !waiting.presence.isPresent && waiting.presence.reason === 'taken', 5000);
+        await held.close();
+        await waiting.whenPresent();
+        await waiting.close();
+
+        await new PersistentEphemeral(holder, '/b', { data: 'theirs' }).whenPresent();
+        const replacing = new PersistentEphemeral(client, '/b', { data: 'mine', whenTaken: 'replace' });
+        await replacing.whenPresent();
+        expect((await client.get('/b', { codec: text })).data).toBe('mine');
+        await replacing.close();
+        await holder.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('does not touch a znode that is not ephemeral', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('app');
+        await client.create('/a', 'kept');
+        const presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
+        await expect(presence.whenPresent()).rejects.toThrow(NodeExistsError);
+        await presence.close();
+        expect((await client.get('/a', { codec: text })).data).toBe('kept');
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('leaves nothing behind when it is closed while its creation is on the way and the connection breaks', () =>
+    inWorld(
+      8,
+      async (world) => {
+        for (const afterMs of [0, 1, 2, 3, 4, 5, 6, 8, 10]) {
+          const client = await world.connect('app');
+          const presence = new PersistentEphemeral(client, '/a');
+          await world.world.sleep(afterMs);
+          world.world.network.block('zk1', 'app');
+          await world.world.sleep(3);
+          for (const end of world.world.network.openEnds) end.breakStream();
+          await presence.close();
+          world.world.network.heal();
+          await client.whenConnected();
+          await world.world.sleep(2000);
+          expect(await client.exists('/a', { read: 'linearizable' }), `closed after ${afterMs} ms`).toBeNull();
+          await client.close();
+        }
+      },
+      SOLO,
+    ));
+});

@@ -1,0 +1,401 @@
+import {
+  AbortedError,
+  type Acl,
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  ClosedError,
+  type Data,
+  NoAuthError,
+  NodeExistsError,
+  NoNodeError,
+  OPEN,
+  type Stat,
+  TransactionError,
+} from '@meerkat/client';
+import { Latest, Pulse } from './latest.ts';
+import { hasOwner, withOwner } from './owner-mark.ts';
+import { untilDone, withLimits } from './persistence.ts';
+
+export interface PersistentEphemeralOptions {
+  /** What the znode holds. Default: empty. */
+  readonly data?: Data | undefined;
+  /** Who may do what with it. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /**
+   * Who we are, the same after a restart and nobody else's: a host name, the name of a pod. By it the znode of our
+   * previous process is known, which lives until that session times out. It stands in the ACL; the data stay as they are.
+   */
+  readonly owner?: string | undefined;
+  /** What to do about a znode of our own previous process or session. Default 'replace'. */
+  readonly whenStale?: 'replace' | 'wait' | undefined;
+  /** What to do about a znode of somebody else: wait until it goes (the default), replace it, or give up. */
+  readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
+  /** What missing parents become. Default 'container', as Curator makes them. */
+  readonly parentMode?: 'persistent' | 'container' | undefined;
+}
+
+/** Whether the znode is there and ours. */
+export type Presence =
+  | {
+      readonly isPresent: true;
+      /** zxid of its creation: larger than that of every znode that stood here before. */
+      readonly token: bigint;
+      /** Aborts as soon as that is no longer certain. */
+      readonly signal: AbortSignal;
+    }
+  | {
+      readonly isPresent: false;
+      /**
+       * - starting: nobody has looked yet.
+       * - session-lost: the service may have taken it away with the session; it comes back with the next one.
+       * - deleted: somebody has deleted it; it is being made again.
+       * - stale: the znode of our previous process is there, and waited for.
+       * - taken: somebody else's znode is there, and waited for.
+       */
+      readonly reason: 'starting' | 'session-lost' | 'deleted' | 'stale' | 'taken';
+    };
+
+/**
+ * An ephemeral znode that comes back: after a lost session, after somebody deleted it, and in the place of the one that
+ * the previous process left behind.
+ *
+ * 1. At most one znode; it goes with `close`, or with the session of a process that dies.
+ * 2. A znode of an earlier session is never taken for ours: `token` is that of a znode of the present session.
+ * 3. `isPresent` is false before the service can give the place to somebody else (under the assumption about clocks that
+ *    the client's `lost` makes).
+ * 4. The znode holds what was given to `set` last, also when it is made again.
+ *
+ * @example
+ * await using presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080', owner: 'host1' });
+ * await presence.whenPresent({ timeoutMs: 30_000 });
+ */
+export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDisposable {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #acl: readonly Acl[];
+  /** The mark of the owner belongs to the znode alone. */
+  readonly #parentAcl: readonly Acl[];
+  readonly #owner: string | null;
+  readonly #whenStale: 'replace' | 'wait';
+  readonly #whenTaken: 'wait' | 'replace' | 'fail';
+  readonly #parentMode: 'persistent' | 'container';
+  readonly #presence: Latest<Presence> = new Latest();
+  readonly #pulse = new Pulse();
+  readonly #closing = new AbortController();
+  /** Sessions in which a znode of ours may have come to be. */
+  readonly #sessions: Set<bigint> = new Set();
+  readonly #finished: Promise<void>;
+  #data: Data;
+  /** Counts what was given to `set`. */
+  #revision = 0;
+  /** Which of these the znode with this czxid holds. */
+  #written: { readonly czxid: bigint; readonly revision: number } | null = null;
+  readonly #writtenRevision: Latest<number> = new Latest();
+  /** The client's signal of the session in which the znode is present, and what else ends its presence. */
+  #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
+
+  constructor(client: Client, path: string, options: PersistentEphemeralOptions = {}) {
+    const {
+      data = '',
+      acl = OPEN,
+      owner,
+      whenStale = 'replace',
+      whenTaken = 'wait',
+      parentMode = 'container',
+    } = options;
+    this.path = path;
+    this.#client = client;
+    this.#data = data;
+    this.#owner = owner ?? null;
+    this.#acl = withOwner(acl, this.#owner);
+    this.#parentAcl = acl;
+    this.#whenStale = whenStale;
+    this.#whenTaken = whenTaken;
+    this.#parentMode = parentMode;
+    this.#presence.publish({ isPresent: false, reason: 'starting' });
+    this.#finished = this.#run();
+  }
+
+  get presence(): Presence {
+    return this.#presence.current ?? { isPresent: false, reason: 'starting' };
+  }
+
+  /** The znode is there and ours, as far as anybody can know. */
+  get isPresent(): boolean {
+    const { presence } = this;
+    const { clock } = this.#client.surroundings;
+    return presence.isPresent && !presence.signal.aborted && this.#client.lostAtMs > clock.monotonicMs();
+  }
+
+  /** The token of the znode that is there; null while there is none. */
+  get token(): bigint | null {
+    const { presence } = this;
+    return presence.isPresent && this.isPresent ? presence.token : null;
+  }
+
+  /** What the znode holds, or will. */
+  get data(): Data {
+    return this.#data;
+  }
+
+  /**
+   * Resolves with the token as soon as the znode is there.
+   *
+   * @throws NodeExistsError when somebody else's is there and `whenTaken` is 'fail'; TimeoutError, AbortedError: it goes on
+   */
+  async whenPresent(options: CallOptions = {}): Promise<bigint> {
+    const about = { operation: 'whenPresent', path: this.path };
+    const { token } = await withLimits(this.#client, options, about, this.#presence.when(isPresence));
+    return token;
+  }
+
+  /** Changes what the znode holds. Resolves when it holds that, or something that was set later. */
+  async set(data: Data, options: CallOptions = {}): Promise<void> {
+    this.#data = data;
+    const revision = ++this.#revision;
+    this.#pulse.raise();
+    const about = { operation: 'set', path: this.path };
+    const written = this.#writtenRevision.when((at) => at >= revision);
+    await withLimits(this.#client, options, about, written);
+  }
+
+  /** How it stands now, and each change. Loops end when it is closed, or the client; they throw what ends it otherwise. */
+  [Symbol.asyncIterator](): AsyncIterator<Presence, undefined> {
+    return this.#presence[Symbol.asyncIterator]();
+  }
+
+  /**
+   * Deletes the znode, for good. Resolves when it is gone, or there is no connection: then it is deleted with the next
+   * one, if the session lives so long. Never rejects.
+   */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#pulse.raise();
+    this.#end(new AbortedError({ operation: 'PersistentEphemeral', path: this.path, detail: 'it was closed' }));
+    await orDisconnected(this.#client, this.#finished);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /* ------------------------------------------------------------------------------------------------ the loop ---- */
+
+  async #run(): Promise<void> {
+    const client = this.#client;
+    const { signal } = this.#closing;
+    const watch = client.watch(this.path, { signal });
+    const states = client.onState(({ state }) => {
+      if (state === 'lost' || state === 'closed' || state === 'auth-failed') this.#absent('session-lost');
+      this.#pulse.raise();
+    });
+    try {
+      await watch.ready;
+      void this.#listen(watch);
+      while (!signal.aborted) {
+        this.#pulse.reset();
+        await untilDone(client, signal, () => this.#repair());
+        await this.#pulse.wait();
+      }
+    } catch (error) {
+      this.#end(error as Error);
+    }
+    states[Symbol.dispose]();
+    await watch.close();
+    // Whoever gave up because somebody else is there has made nothing.
+    await untilDone(client, NEVER, () => this.#withdraw()).catch(() => {});
+  }
+
+  /** Something has happened to the znode, or may have. */
+  async #listen(watch: AsyncIterable<unknown>): Promise<void> {
+    try {
+      for await (const _ of watch) this.#pulse.raise();
+    } catch (error) {
+      this.#end(error as Error);
+      this.#closing.abort();
+      this.#pulse.raise();
+    }
+  }
+
+  /** Looks at the place, and does what is needed until the znode is there or has to be waited for. */
+  async #repair(): Promise<void> {
+    const client = this.#client;
+    const { signal } = this.#closing;
+    for (;;) {
+      const lost = client.lostSignal;
+      const stat = await client.exists(this.path, { read: 'linearizable', signal });
+      if (stat === null) {
+        if (this.presence.isPresent) this.#absent('deleted');
+        if (await this.#create(lost)) return;
+      } else if (stat.ephemeralOwner === client.session?.id) {
+        await this.#keep(stat, lost);
+        return;
+      } else if (!(await this.#meet(stat))) return;
+    }
+  }
+
+  /** @returns false when somebody was quicker */
+  async #create(lost: AbortSignal): Promise<boolean> {
+    const revision = this.#revision;
+    this.#noteSession();
+    try {
+      const { stat } = await this.#client.createParents(this.path, this.#data, {
+        mode: 'ephemeral',
+        acl: this.#acl,
+        parentAcl: this.#parentAcl,
+        parentMode: this.#parentMode,
+        signal: this.#closing.signal,
+      });
+      this.#sessions.add(stat.ephemeralOwner);
+      this.#present(stat, lost, revision);
+      return this.#revision === revision;
+    } catch (error) {
+      this.#noteSession();
+      if (error instanceof NodeExistsError) return false;
+      throw error;
+    }
+  }
+
+  /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
+  async #keep(stat: Stat, lost: AbortSignal): Promise<void> {
+    this.#noteSession();
+    const written = this.#written;
+    if (written?.czxid === stat.czxid && written.revision === this.#revision) {
+      this.#present(stat, lost, written.revision);
+      return;
+    }
+    const revision = this.#revision;
+    try {
+      const changed = await this.#client.set(this.path, this.#data, { signal: this.#closing.signal });
+      if (changed.czxid !== stat.czxid) return this.#pulse.raise();
+      this.#present(changed, lost, revision);
+      if (this.#revision !== revision) this.#pulse.raise();
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      this.#pulse.raise();
+    }
+  }
+
+  /**
+   * Another session's znode is there.
+   *
+   * @returns false when it has to be waited for
+   */
+  async #meet(stat: Stat): Promise<boolean> {
+    const detail = stat.isEphemeral
+      ? 'another session has made it'
+      : 'it is not ephemeral, and so nobody takes it away';
+    const taken = (): Error => new NodeExistsError({ operation: 'PersistentEphemeral', path: this.path, detail });
+    if (!stat.isEphemeral) throw taken();
+    const isStale = await this.#isStale(stat);
+    if (isStale === null) return true;
+    switch (isStale ? this.#whenStale : this.#whenTaken) {
+      case 'wait':
+        this.#absent(isStale ? 'stale' : 'taken');
+        return false;
+      case 'fail':
+        throw taken();
+      default:
+        await this.#replace(stat);
+        return true;
+    }
+  }
+
+  /** Whether an earlier session or process of ours has made it; null when it has gone meanwhile. */
+  async #isStale(stat: Stat): Promise<boolean | null> {
+    if (this.#sessions.has(stat.ephemeralOwner)) return true;
+    if (this.#owner === null) return false;
+    try {
+      const found = await this.#client.getAcl(this.path, { signal: this.#closing.signal });
+      return found.stat.czxid === stat.czxid ? hasOwner(found.acl, this.#owner) : null;
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      if (error instanceof NoAuthError) return false;
+      throw error;
+    }
+  }
+
+  /** In one transaction, so that nobody comes between. Whether it went well, the next look shows. */
+  async #replace(stat: Stat): Promise<void> {
+    this.#noteSession();
+    try {
+      await this.#client
+        .transaction()
+        .delete(this.path, { version: stat.version })
+        .create(this.path, this.#data, { mode: 'ephemeral', acl: this.#acl })
+        .commit({ signal: this.#closing.signal });
+    } catch (error) {
+      if (!(error instanceof TransactionError) || !PASSES.some((kind) => error.cause instanceof kind)) throw error;
+    }
+  }
+
+  async #withdraw(): Promise<void> {
+    if (this.#sessions.size === 0) return;
+    const client = this.#client;
+    for (;;) {
+      const stat = await client.exists(this.path, { read: 'linearizable' });
+      if (stat === null || !this.#sessions.has(stat.ephemeralOwner)) return;
+      try {
+        await client.delete(this.path, { version: stat.version });
+        return;
+      } catch (error) {
+        if (!PASSES.some((kind) => error instanceof kind)) throw error;
+      }
+    }
+  }
+
+  #noteSession(): void {
+    const id = this.#client.session?.id;
+    if (id !== undefined) this.#sessions.add(id);
+  }
+
+  #present(stat: Stat, lost: AbortSignal, revision: number): void {
+    this.#written = { czxid: stat.czxid, revision };
+    this.#writtenRevision.publish(revision);
+    const { presence } = this;
+    if (lost.aborted) return;
+    if (presence.isPresent && presence.token === stat.czxid && this.#held?.lost === lost) return;
+    this.#held?.gone.abort();
+    const gone = new AbortController();
+    this.#held = { lost, gone };
+    this.#presence.publish({ isPresent: true, token: stat.czxid, signal: AbortSignal.any([lost, gone.signal]) });
+  }
+
+  #absent(reason: 'session-lost' | 'deleted' | 'stale' | 'taken'): void {
+    const { presence } = this;
+    this.#held?.gone.abort();
+    this.#held = null;
+    if (presence.isPresent || presence.reason !== reason) this.#presence.publish({ isPresent: false, reason });
+  }
+
+  #end(reason: Error): void {
+    const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
+    if (this.presence.isPresent) this.#absent('deleted');
+    this.#presence.end(isGood ? null : reason, reason);
+    this.#writtenRevision.end(isGood ? null : reason, reason);
+  }
+}
+
+/** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
+const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+function isPresence(presence: Presence): presence is Presence & { isPresent: true } {
+  return presence.isPresent;
+}
+
+/** Resolves with what is waited for, or as soon as there is no connection to wait with. */
+export async function orDisconnected(client: Client, waited: Promise<void>): Promise<void> {
+  if (client.state !== 'connected') return;
+  let leave = (): void => {};
+  const disconnected = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const states = client.onState(({ state }) => {
+    if (state !== 'connected') leave();
+  });
+  await Promise.race([waited, disconnected]);
+  states[Symbol.dispose]();
+}

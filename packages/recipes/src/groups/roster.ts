@@ -1,0 +1,172 @@
+import {
+  AbortedError,
+  type CallOptions,
+  type Client,
+  ClosedError,
+  joinPath,
+  NoNodeError,
+  type Stat,
+} from '@meerkat/client';
+import { Latest, Pulse } from './latest.ts';
+import { untilDone, withLimits } from './persistence.ts';
+
+/** A child of the znode that is followed. */
+export interface RosterEntry {
+  readonly name: string;
+  /** Empty where `withData` is false. */
+  readonly data: Uint8Array;
+  /** null where `withData` is false. */
+  readonly stat: Stat | null;
+}
+
+export interface RosterOptions {
+  /** Which children count. Default: all. */
+  readonly accepts?: ((name: string) => boolean) | undefined;
+  /** Whether the children are read, and not only listed. Default true. */
+  readonly withData?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The children by name, at one moment. A new map for each change. */
+export type RosterEntries = ReadonlyMap<string, RosterEntry>;
+
+/**
+ * The children of a znode and what they hold, kept up to date until it is closed. The znode need not exist.
+ *
+ * One recursive watch tells what changed, and only that is read; after a lost connection the children are listed, and
+ * read where their znode may have changed. Without a connection the entries are the last ones known.
+ */
+export class Roster {
+  readonly path: string;
+  readonly entries: Latest<RosterEntries>;
+  readonly #client: Client;
+  readonly #accepts: (name: string) => boolean;
+  readonly #withData: boolean;
+  readonly #closing = new AbortController();
+  readonly #pulse = new Pulse();
+  /** Children that may have changed since they were read; null: any of them, or the list. */
+  #dirty: Set<string> | null = null;
+
+  constructor(client: Client, path: string, options: RosterOptions = {}) {
+    const { accepts = () => true, withData = true, signal } = options;
+    this.path = path;
+    this.#client = client;
+    this.#accepts = accepts;
+    this.#withData = withData;
+    this.entries = new Latest(() => this.close());
+    if (signal?.aborted === true) this.close();
+    else signal?.addEventListener('abort', () => this.close(), { once: true, signal: this.#closing.signal });
+    void this.#run();
+  }
+
+  /** Resolves with the entries once they are known. */
+  ready(options: CallOptions = {}): Promise<RosterEntries> {
+    const about = { operation: 'ready', path: this.path };
+    return withLimits(
+      this.#client,
+      options,
+      about,
+      this.entries.when(() => true),
+    );
+  }
+
+  close(): void {
+    this.#end(new AbortedError({ operation: 'observe', path: this.path, detail: 'it was closed' }));
+  }
+
+  async #run(): Promise<void> {
+    const client = this.#client;
+    const { signal } = this.#closing;
+    const watch = client.watch(this.path, { recursive: this.#withData, signal });
+    try {
+      await watch.ready;
+      void this.#listen(watch);
+      while (!signal.aborted) {
+        this.#pulse.reset();
+        const dirty = this.#dirty;
+        this.#dirty = new Set();
+        const entries = await untilDone(client, signal, () => (dirty === null ? this.#list() : this.#refresh(dirty)));
+        if (entries !== this.entries.current) this.entries.publish(entries);
+        await this.#pulse.wait();
+      }
+    } catch (error) {
+      this.#end(error as Error);
+    }
+    await watch.close();
+  }
+
+  async #listen(watch: AsyncIterable<{ readonly type: string; readonly path?: string }>): Promise<void> {
+    const prefix = this.path === '/' ? '/' : `${this.path}/`;
+    try {
+      for await (const { type, path } of watch) {
+        if (type === 'gap' || path === undefined || !path.startsWith(prefix)) this.#dirty = null;
+        else if (path.includes('/', prefix.length)) continue;
+        else this.#dirty?.add(path.slice(prefix.length));
+        this.#pulse.raise();
+      }
+    } catch (error) {
+      this.#end(error as Error);
+    }
+  }
+
+  /** Everything anew; what has not changed since is not read again. */
+  async #list(): Promise<RosterEntries> {
+    let names: readonly string[] = [];
+    try {
+      const { children } = await this.#client.children(this.path, { signal: this.#closing.signal });
+      names = children.filter(this.#accepts);
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+    }
+    const read = await Promise.all(names.map((name) => this.#read(name)));
+    return this.#isSame(read) ? (this.entries.current ?? new Map()) : toMap(read);
+  }
+
+  async #refresh(dirty: ReadonlySet<string>): Promise<RosterEntries> {
+    const names = [...dirty].filter(this.#accepts);
+    const read = await Promise.all(names.map((name) => this.#read(name)));
+    const entries = new Map(this.entries.current);
+    let isChanged = false;
+    for (const [i, name] of names.entries()) {
+      const entry = read[i] ?? null;
+      const known = entries.get(name);
+      if (entry === known || (entry === null && known === undefined)) continue;
+      isChanged = true;
+      if (entry === null) entries.delete(name);
+      else entries.set(name, entry);
+    }
+    return isChanged ? entries : (this.entries.current ?? entries);
+  }
+
+  /** null when it is gone; the entry that is known already when nothing has changed. */
+  async #read(name: string): Promise<RosterEntry | null> {
+    const known = this.entries.current?.get(name);
+    if (!this.#withData) return known ?? { name, data: EMPTY, stat: null };
+    try {
+      const { data, stat } = await this.#client.get(joinPath(this.path, name), { signal: this.#closing.signal });
+      return known?.stat?.mzxid === stat.mzxid ? known : { name, data, stat };
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  #isSame(read: readonly (RosterEntry | null)[]): boolean {
+    const known = this.entries.current;
+    if (known === null) return false;
+    const present = read.filter((entry) => entry !== null);
+    return present.length === known.size && present.every((entry) => known.get(entry.name) === entry);
+  }
+
+  #end(reason: Error): void {
+    this.entries.end(reason instanceof AbortedError || reason instanceof ClosedError ? null : reason, reason);
+    this.#closing.abort();
+    this.#pulse.raise();
+  }
+}
+
+const EMPTY = new Uint8Array();
+
+function toMap(entries: readonly (RosterEntry | null)[]): RosterEntries {
+  return new Map(entries.flatMap((entry) => (entry === null ? [] : [[entry.name, entry] as const])));
+}

@@ -1,0 +1,71 @@
+import type { Client, ConnectOptions } from '@meerkat/client';
+import { type FaultKind, Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+
+/** A virtual world with an ensemble of three, and what tests of groups need of it. */
+export class GroupWorld {
+  readonly world: VirtualWorld;
+  readonly ensemble: ReturnType<VirtualWorld['startEnsemble']>;
+  #nemesis: Nemesis | null = null;
+
+  constructor(seed: number, servers: number) {
+    this.world = new VirtualWorld({
+      seed,
+      onLine: process.env['LINES'] === '1' ? (line) => console.log(line) : undefined,
+    });
+    this.ensemble = this.world.startEnsemble({ servers });
+  }
+
+  /** A client on a host of its own. */
+  connect(host: string, options: Partial<ConnectOptions> = {}): Promise<Client> {
+    const servers = this.ensemble.connectString;
+    return this.world.connect(host, { servers, sessionTimeoutMs: 4000, connectTimeoutMs: 600_000, ...options });
+  }
+
+  /** Faults of servers and links for so many virtual milliseconds; the seed decides which. */
+  async storm(clients: readonly string[], durationMs: number): Promise<void> {
+    const nemesis = new Nemesis(this.world, this.ensemble);
+    this.#nemesis = nemesis;
+    const servers = this.ensemble.servers.map(({ host }) => host);
+    const random = this.world.random.fork('faults');
+    nemesis.unleash(planFaults(random, { kinds: KINDS, durationMs, servers, clients }));
+    await this.world.sleep(durationMs);
+  }
+
+  /** From now on nothing goes wrong; resolves when the ensemble is whole. */
+  async heal(): Promise<void> {
+    this.#nemesis?.heal();
+    for (let i = 0; i < 60 && !this.ensemble.isWhole; i++) {
+      this.#nemesis?.tend();
+      await this.world.until(() => this.ensemble.isWhole, 2000);
+    }
+  }
+
+  /** The process behind a client dies: its session lives on until it times out. */
+  async kill(client: Client): Promise<void> {
+    await client.detach().catch(() => {});
+  }
+}
+
+const KINDS: readonly FaultKind[] = [
+  'crash',
+  'power',
+  'stop',
+  'restart-all',
+  'pause',
+  'partition',
+  'isolate',
+  'one-way',
+  'slow',
+  'break',
+  'flap',
+];
+
+/** Runs a program in a world of its own. A failure names the seed. */
+export async function inWorld(seed: number, program: (world: GroupWorld) => Promise<void>, servers = 3): Promise<void> {
+  const made = new GroupWorld(seed, servers);
+  try {
+    await made.world.run(() => program(made));
+  } catch (error) {
+    throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+  }
+}

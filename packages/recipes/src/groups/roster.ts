@@ -104,6 +104,8 @@ export class Roster {
         else this.#dirty?.add(path.slice(prefix.length));
         this.#pulse.raise();
       }
+      // The client is closed.
+      this.close();
     } catch (error) {
       this.#end(error as Error);
     }

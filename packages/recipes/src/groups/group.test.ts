@@ -1,0 +1,134 @@
+import { text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { Group, type GroupLayout, type GroupView } from './group.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+const ids = (members: GroupView['members']): string[] => members.map(({ id }) => id).sort();
+const decoder = new TextDecoder();
+
+describe('a group', () => {
+  test('tells who is there, and each change, with what members say of themselves', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const observer = await world.connect('observer');
+        const [ann, bob] = [await world.connect('ann'), await world.connect('bob')];
+        const told: string[] = [];
+        const observation = new Group(observer, '/groups/shop').observe();
+        const watching = (async () => {
+          for await (const { joined, left, changed, members } of observation) {
+            const data = (list: GroupView['members']): string =>
+              list.map((member) => `${member.id}=${decoder.decode(member.data)}`).join(' ');
+            told.push(`${members.length} joined ${data(joined)}; left ${data(left)}; changed ${data(changed)}`);
+          }
+        })();
+        await observation.ready();
+        await world.world.sleep(100);
+        const first = new Group(ann, '/groups/shop').join('ann', { data: 'a1' });
+        await first.whenJoined();
+        await world.world.sleep(100);
+        const second = new Group(bob, '/groups/shop').join('bob', { data: 'b1' });
+        await second.whenJoined();
+        await world.world.sleep(100);
+        await first.set('a2');
+        await world.world.sleep(100);
+        await second.close();
+        await world.world.sleep(100);
+        expect(ids(await new Group(bob, '/groups/shop').members())).toEqual(['ann']);
+        await observation.close();
+        await watching;
+        expect(told).toEqual([
+          '0 joined ; left ; changed ',
+          '1 joined ann=a1; left ; changed ',
+          '2 joined bob=b1; left ; changed ',
+          '2 joined ; left ; changed ann=a2',
+          '1 joined ; left bob=b1; changed ',
+        ]);
+        await first.close();
+        await Promise.all([observer, ann, bob].map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test.each<[GroupLayout, RegExp, string]>([
+    ['curator', /^ann$/, 'hello'],
+    ['kazoo', /^[0-9a-f]{32}__party__$/, 'ann'],
+    ['kazoo-shallow', /^[0-9a-f]{32}-ann$/, ''],
+  ])('has the znodes of the layout %s', (layout, name, data) =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('app');
+        const group = new Group(client, '/g', { layout });
+        const options = layout === 'curator' ? { data: 'hello' } : {};
+        await using membership = group.join('ann', options);
+        await membership.whenJoined();
+        const { children } = await client.children('/g');
+        expect(children).toEqual([expect.stringMatching(name)]);
+        const znode = await client.get(`/g/${children[0]}`, { codec: text });
+        expect(znode.data).toBe(data);
+        expect(znode.stat.ephemeralOwner).toBe(client.session?.id);
+        expect(ids(await group.members())).toEqual(['ann']);
+        await membership.close();
+        expect(await group.members()).toEqual([]);
+        await client.close();
+      },
+      SOLO,
+    ),
+  );
+
+  test.each<GroupLayout>(['curator', 'kazoo', 'kazoo-shallow'])(
+    'lists a member that was restarted quickly once, and not its stale znode (%s)',
+    (layout) =>
+      inWorld(
+        3,
+        async (world) => {
+          const before = await world.connect('ann', { sessionTimeoutMs: 30_000 });
+          await new Group(before, '/g', { layout }).join('ann', { owner: 'host1' }).whenJoined();
+          await world.kill(before);
+          const after = await world.connect('ann');
+          const group = new Group(after, '/g', { layout });
+          await using membership = group.join('ann', { owner: 'host1' });
+          await membership.whenJoined();
+          expect(ids(await group.members())).toEqual(['ann']);
+          const { children } = await after.children('/g');
+          const stat = await after.exists(`/g/${children[0]}`);
+          expect(stat?.ephemeralOwner).toBe(after.session?.id);
+          await membership.close();
+          await after.close();
+        },
+        SOLO,
+      ),
+  );
+
+  test('a member whose session is lost is gone, and comes back with the next one as somebody who joins', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const observer = await world.connect('observer');
+        const ann = await world.connect('ann');
+        const membership = new Group(ann, '/g').join('ann');
+        await membership.whenJoined();
+        const told: string[] = [];
+        const observation = new Group(observer, '/g').observe();
+        const watching = (async () => {
+          for await (const { joined, left } of observation) told.push(`+${ids(joined)} -${ids(left)}`);
+        })();
+        await observation.ready();
+        world.world.network.partition(['ann'], ['zk1']);
+        await world.world.until(() => observation.current?.length === 0, 20_000);
+        expect(membership.isMember).toBe(false);
+        world.world.network.heal();
+        await membership.whenJoined();
+        await world.world.until(() => observation.current?.length === 1, 20_000);
+        await world.world.sleep(100);
+        await observation.close();
+        await watching;
+        expect(told).toEqual(['+ann -', '+ -ann', '+ann -']);
+        await membership.close();
+        await Promise.all([observer, ann].map((client) => client.close()));
+      },
+      SOLO,
+    ));
+});

@@ -1,0 +1,294 @@
+import { type Acl, type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
+import { type Layout, makeUuidHex } from '../layout.ts';
+import { PersistentEphemeral, type Presence } from './persistent-ephemeral.ts';
+import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
+
+/** How members stand in the tree. The two of kazoo are those of its Party and its ShallowParty. */
+export type GroupLayout = Layout | 'kazoo-shallow';
+
+export interface GroupOptions {
+  /**
+   * Whose znodes the members are, for groups that other libraries share:
+   *
+   *     curator         <path>/<id>                            data
+   *     kazoo           <path>/<32 hex digits>__party__        the id, and no data
+   *     kazoo-shallow   <path>/<32 hex digits>-<id>            empty
+   *
+   * Default 'curator'.
+   */
+  readonly layout?: GroupLayout | undefined;
+  /** Who may do what with the znodes of members that join here. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+export interface JoinOptions {
+  /** What the member tells of itself. Only in the layout of Curator. Default: empty. */
+  readonly data?: Data | undefined;
+  /**
+   * Who the member is across restarts of its process; its own stale znode is replaced at once. Nobody else in the group
+   * may have the same. Default: the id in the layout of Curator; in those of kazoo, where several members may have one
+   * id, nobody, so that a stale znode stays until its session times out.
+   */
+  readonly owner?: string | undefined;
+}
+
+/** Somebody who is in the group. */
+export interface Member {
+  readonly id: string;
+  /** Empty in the layouts of kazoo. */
+  readonly data: Uint8Array;
+  /** The name of its znode. */
+  readonly name: string;
+  /** null in the layout 'kazoo-shallow', whose znodes nobody reads. */
+  readonly stat: Stat | null;
+}
+
+/** The members at one moment, and how that differs from the moment before. */
+export interface GroupView {
+  /** By the names of their znodes, oldest first where that is known. */
+  readonly members: readonly Member[];
+  readonly joined: readonly Member[];
+  readonly left: readonly Member[];
+  /** Members whose data have changed. */
+  readonly changed: readonly Member[];
+}
+
+/**
+ * Who is there: processes that join a group, each seen by the others for as long as its session lives.
+ *
+ * @example
+ * const group = new Group(client, '/groups/workers');
+ * await using membership = group.join('worker-1', { data: '10.0.0.1:8080' });
+ * for await (const { members, joined, left } of group.observe()) console.log(members.length, joined, left);
+ */
+export class Group {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #options: GroupOptions;
+  readonly #form: MemberForm;
+
+  constructor(client: Client, path: string, options: GroupOptions = {}) {
+    this.path = path;
+    this.#client = client;
+    this.#options = options;
+    this.#form = FORMS[options.layout ?? 'curator'];
+  }
+
+  /**
+   * Joins, and stays a member through lost sessions until the membership is closed. `whenJoined` tells when the others
+   * can see it.
+   */
+  join(id: string, options: JoinOptions = {}): Membership {
+    const form = this.#form;
+    const owner = options.owner ?? (form.hasUniqueIds ? id : undefined);
+    const { random } = this.#client.surroundings;
+    const name = form.makeName(id, owner === undefined ? makeUuidHex(random) : hashOf(`${owner} ${id}`));
+    const data = form.makeData(id, options.data ?? '');
+    const znode = new PersistentEphemeral(this.#client, joinPath(this.path, name), {
+      data,
+      owner,
+      acl: this.#options.acl,
+    });
+    return new Membership(id, znode);
+  }
+
+  /** The members as they are now. */
+  async members(options: CallOptions = {}): Promise<readonly Member[]> {
+    const observation = this.observe();
+    try {
+      return (await observation.ready(options)).members;
+    } finally {
+      await observation.close();
+    }
+  }
+
+  /** The members as they are now, and then each change. */
+  observe(options: { readonly signal?: AbortSignal | undefined } = {}): GroupObservation {
+    return new GroupObservation(this.#client, this.path, this.#form, options.signal);
+  }
+}
+
+/** That one process is in a group. */
+export class Membership implements AsyncDisposable {
+  readonly id: string;
+  readonly #znode: PersistentEphemeral;
+
+  /** Made by `Group.join`. */
+  constructor(id: string, znode: PersistentEphemeral) {
+    this.id = id;
+    this.#znode = znode;
+  }
+
+  get path(): string {
+    return this.#znode.path;
+  }
+
+  /** Whether the others see it, as far as anybody can know. */
+  get isMember(): boolean {
+    return this.#znode.isPresent;
+  }
+
+  /** How the znode stands now, and each change. */
+  get presence(): AsyncIterable<Presence> {
+    return this.#znode;
+  }
+
+  /** Resolves when the others can see it. @throws TimeoutError, AbortedError: it goes on trying */
+  async whenJoined(options: CallOptions = {}): Promise<void> {
+    await this.#znode.whenPresent(options);
+  }
+
+  /** Changes what the member tells of itself. */
+  set(data: Data, options: CallOptions = {}): Promise<void> {
+    return this.#znode.set(data, options);
+  }
+
+  /** Leaves. Resolves when it is gone, or there is no connection: then it goes with the next one, or with the session. */
+  close(): Promise<void> {
+    return this.#znode.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** A group's members, kept up to date until a loop over it is left, or it is closed. */
+export class GroupObservation implements AsyncIterable<GroupView>, AsyncDisposable {
+  readonly #roster: Roster;
+  readonly #form: MemberForm;
+
+  /** Made by `Group.observe`. */
+  constructor(client: Client, path: string, form: MemberForm, signal: AbortSignal | undefined) {
+    this.#form = form;
+    this.#roster = new Roster(client, path, {
+      accepts: (name) => form.isMember(name),
+      withData: form.hasData,
+      signal,
+    });
+  }
+
+  /** The members, as last known; null before the first time. */
+  get current(): readonly Member[] | null {
+    const entries = this.#roster.entries.current;
+    return entries === null ? null : this.#membersOf(entries);
+  }
+
+  /** Resolves with the first view. */
+  async ready(options: CallOptions = {}): Promise<GroupView> {
+    const members = this.#membersOf(await this.#roster.ready(options));
+    return { members, joined: members, left: [], changed: [] };
+  }
+
+  /**
+   * The view as it is now, everybody having joined, then one for each change. A loop that is slower than the changes gets
+   * what they come to: somebody who came and went meanwhile is not told.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<GroupView, undefined> {
+    let before: ReadonlyMap<string, Member> = new Map();
+    try {
+      for await (const entries of this.#roster.entries) {
+        const members = this.#membersOf(entries);
+        const after = new Map(members.map((member) => [member.name, member]));
+        const view = makeView(before, after, members);
+        before = after;
+        yield view;
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#roster.close();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #membersOf(entries: RosterEntries): readonly Member[] {
+    const members = [...entries.values()].map((entry) => this.#form.read(entry));
+    return members.sort((a, b) => compareAges(a, b) || (a.name < b.name ? -1 : 1));
+  }
+}
+
+function compareAges(a: Member, b: Member): number {
+  const [ageA, ageB] = [a.stat?.czxid ?? 0n, b.stat?.czxid ?? 0n];
+  return ageA < ageB ? -1 : ageA > ageB ? 1 : 0;
+}
+
+function makeView(
+  before: ReadonlyMap<string, Member>,
+  after: ReadonlyMap<string, Member>,
+  members: readonly Member[],
+): GroupView {
+  // A znode that was made anew is another membership of the same id.
+  const isSame = (a: Member | undefined, b: Member): boolean => a !== undefined && a.stat?.czxid === b.stat?.czxid;
+  return {
+    members,
+    joined: members.filter((member) => !isSame(before.get(member.name), member)),
+    left: [...before.values()].filter((member) => !isSame(after.get(member.name), member)),
+    changed: members.filter((member) => {
+      const known = before.get(member.name);
+      return isSame(known, member) && known?.stat?.mzxid !== member.stat?.mzxid;
+    }),
+  };
+}
+
+/**
+ * The same 32 digits for the same text, so that a member in a layout of kazoo finds its znode again after a restart
+ * (FNV-1a with 128 bits).
+ */
+function hashOf(text: string): string {
+  let hash = 0x6c62272e07bb014262b821756295c58dn;
+  for (const byte of new TextEncoder().encode(text)) {
+    hash = BigInt.asUintN(128, (hash ^ BigInt(byte)) * 0x1000000000000000000013bn);
+  }
+  return hash.toString(16).padStart(32, '0');
+}
+
+/** How a layout writes and reads a member. */
+interface MemberForm {
+  /** Whether members have data to be read. */
+  readonly hasData: boolean;
+  /** Whether an id belongs to one member alone. */
+  readonly hasUniqueIds: boolean;
+  /** @param hex 32 hexadecimal digits that are nobody else's */
+  makeName(id: string, hex: string): string;
+  makeData(id: string, data: Data): Data;
+  isMember(name: string): boolean;
+  read(entry: RosterEntry): Member;
+}
+
+const PARTY = '__party__';
+const NO_DATA = new Uint8Array();
+
+const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
+  curator: {
+    hasData: true,
+    hasUniqueIds: true,
+    makeName: (id) => id,
+    makeData: (_, data) => data,
+    isMember: () => true,
+    read: ({ name, data, stat }) => ({ id: name, data, name, stat }),
+  },
+  kazoo: {
+    hasData: true,
+    hasUniqueIds: false,
+    makeName: (_, hex) => `${hex}${PARTY}`,
+    makeData: (id) => id,
+    isMember: (name) => name.includes(PARTY),
+    read: ({ name, data, stat }) => ({ id: new TextDecoder().decode(data), data: NO_DATA, name, stat }),
+  },
+  'kazoo-shallow': {
+    hasData: false,
+    hasUniqueIds: false,
+    makeName: (id, hex) => `${hex}-${id}`,
+    makeData: () => '',
+    // As ShallowParty reads it: everything behind the first hyphen, the whole name where there is none.
+    isMember: () => true,
+    read: ({ name, stat }) => ({ id: name.slice(name.indexOf('-') + 1), data: NO_DATA, name, stat }),
+  },
+};

@@ -11,8 +11,6 @@ interface Exchange {
 /** How one of the foreign clients is started and spoken to. */
 interface Dialect {
   readonly peer: Peer;
-  /** Milliseconds of its session. */
-  readonly timeoutMs: number;
   command(servers: readonly string[], timeoutMs: number): readonly [program: string, args: readonly string[]];
   readonly connected: RegExp;
   create(path: string, data: string): Exchange;
@@ -42,7 +40,6 @@ const TIMEOUT_MS = 10_000;
 const DIALECTS = {
   kazoo: {
     peer: 'kazoo',
-    timeoutMs: TIMEOUT_MS,
     command: (servers, timeoutMs) => python('kazoo', servers.join(','), String(timeoutMs / 1000)),
     connected: /state CONNECTED\n/,
     create: (path, data) => ({ line: `create ${path} ${data}`, answer: new RegExp(`created ${literal(path)}\\n`) }),
@@ -60,7 +57,6 @@ const DIALECTS = {
   },
   zkCli: {
     peer: 'zkCli',
-    timeoutMs: TIMEOUT_MS,
     command: (servers, timeoutMs) => [
       '/usr/share/zookeeper/bin/zkCli.sh',
       ['-timeout', String(timeoutMs), '-server', servers.join(',')],
@@ -79,8 +75,7 @@ const DIALECTS = {
   /** The threaded C library, in its own shell. */
   cliMt: {
     peer: 'cliMt',
-    // The shell has no option for it.
-    timeoutMs: 30_000,
+    // The shell has no option for the timeout, which is 30 seconds.
     command: (servers) => ['/usr/lib/zookeeper/bin/cli_mt', ['-h', servers.join(',')]],
     connected: /state = CONNECTED_STATE\n/,
     // The data are the shell's own.
@@ -103,7 +98,6 @@ const DIALECTS = {
   /** The single-threaded C library. */
   libzookeeperSt: {
     peer: 'libzookeeperSt',
-    timeoutMs: TIMEOUT_MS,
     command: (servers, timeoutMs) => python('c', servers.join(','), String(timeoutMs)),
     connected: /^connected\n/m,
     create: (path, data) => ({ line: `create ${path} ${data}`, answer: new RegExp(`rc 0 ${literal(path)}\\n`) }),
@@ -127,9 +121,17 @@ export class ForeignClient {
   readonly #console: ConsoleProcess;
   #version = 0;
 
-  /** @param servers `host:port`; where the client lets one choose, it connects to the first of them */
-  static async start(kind: ForeignKind, servers: readonly string[], root: string): Promise<ForeignClient> {
-    const client = new ForeignClient(kind, servers, root);
+  /**
+   * @param servers `host:port`; where the client lets one choose, it connects to the first of them
+   * @param timeoutMs of its session, where the client lets one choose
+   */
+  static async start(
+    kind: ForeignKind,
+    servers: readonly string[],
+    root: string,
+    timeoutMs?: number,
+  ): Promise<ForeignClient> {
+    const client = new ForeignClient(kind, servers, root, timeoutMs);
     try {
       await client.#console.waitFor(client.#dialect.connected);
       await client.#exchange(client.#dialect.create(root, 'x'));
@@ -142,11 +144,11 @@ export class ForeignClient {
     return client;
   }
 
-  private constructor(kind: ForeignKind, servers: readonly string[], root: string) {
+  private constructor(kind: ForeignKind, servers: readonly string[], root: string, timeoutMs = TIMEOUT_MS) {
     this.kind = kind;
     this.root = root;
     this.#dialect = DIALECTS[kind];
-    const [program, args] = this.#dialect.command(servers, this.#dialect.timeoutMs);
+    const [program, args] = this.#dialect.command(servers, timeoutMs);
     this.#console = new ConsoleProcess(program, args);
   }
 

@@ -59,6 +59,7 @@ export class ServerProcess {
   readonly directory: string;
   readonly #isOwnDirectory: boolean;
   readonly #options: ServerOptions;
+  readonly #changes: Record<string, string | number | boolean> = {};
   #kind: ServerKind;
   #port = 0;
   #securePort = 0;
@@ -125,6 +126,11 @@ export class ServerProcess {
     if (pid === undefined) throw new Error('a process that is paused must run');
     this.#child?.kill('SIGSTOP');
     while (!isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+
+  /** What the next start finds in its zoo.cfg beyond what this one has found. */
+  reconfigure(changes: NonNullable<ServerOptions['config']>): void {
+    Object.assign(this.#changes, changes);
   }
 
   /** Starts again on the same data and port, with the other program if a kind is given. */
@@ -215,6 +221,7 @@ export class ServerProcess {
       'DigestAuthenticationProvider.superDigest': SUPER_DIGEST,
       ...this.#tlsConfig(),
       ...this.#options.config,
+      ...this.#changes,
     };
     return Object.entries(config)
       .map(([key, value]) => `${key}=${value}\n`)

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
+import { dumpTree, type TreeDump } from '../data-directory/tree-dump.ts';
+import { describeWith } from '../harness/peers.ts';
+import type { ServerKind } from '../harness/server-process.ts';
+import { Ensemble, type Member } from './ensemble.ts';
+import { ForeignClient } from './foreign-client.ts';
+import { expectWritten, goesOn, startKazooWriter, startWriter, type Writer } from './load.ts';
+import { connectTo, writeUntilDone } from './workload.ts';
+
+/** Milliseconds of the sessions that a restart of one server is no matter of. */
+const TIMEOUT_MS = 15_000;
+/** Milliseconds of those that wait while no server runs, which starts of Apache's servers on a busy machine make long. */
+const LONG_TIMEOUT_MS = 60_000;
+
+describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () => {
+  let ensemble: Ensemble;
+
+  beforeAll(async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }]);
+  });
+  afterAll(() => ensemble?.dispose());
+  beforeEach(() => {
+    onTestFailed(() => console.log(ensemble.logs));
+  });
+
+  test.each(['last', 'first'] as const)(
+    'server by server, the leader %s, loses no session and no acknowledged write',
+    { timeout: 240_000 },
+    async (order) => {
+      const writers = await startWriters(ensemble, `/rolling-${order}`, TIMEOUT_MS);
+      await using _ = disposalOf(writers);
+      for (const member of await inOrder(ensemble, order)) {
+        await goesOn(writers);
+        await member.server.stop();
+        await goesOn(writers);
+        await member.server.restart();
+      }
+      await goesOn(writers);
+      await expectEverything(ensemble, writers);
+    },
+  );
+
+  test('as a whole, with another configuration, loses no session and no acknowledged write', {
+    timeout: 240_000,
+  }, async () => {
+    const writers = await startWriters(ensemble, '/whole', LONG_TIMEOUT_MS);
+    await using _ = disposalOf(writers);
+    await goesOn(writers);
+    await restartAll(ensemble, { snapCount: 50, initLimit: 30, commitLogCount: 1000 });
+    await goesOn(writers);
+    await expectEverything(ensemble, writers);
+  });
+});
+
+describeWith(['apache', 'kazoo', 'libzookeeperSt'], "an ensemble that goes from Apache's program to ours", () => {
+  test('and back loses no session, no watch, no ephemeral and no acknowledged write', {
+    timeout: 240_000,
+  }, async () => {
+    const ensemble = await Ensemble.start([{ kind: 'apache' }, { kind: 'apache' }, { kind: 'apache' }]);
+    onTestFailed(() => console.log(ensemble.logs));
+    try {
+      const writers = await startWriters(ensemble, '/upgraded', LONG_TIMEOUT_MS);
+      await using _ = disposalOf(writers);
+      const watcher = await startWatcher(ensemble);
+      try {
+        for (const [i, to] of (['meerkat', 'apache'] as const).entries()) {
+          await watcher.watch('/watched', `under-${i}`);
+          await goesOn(writers);
+          await restartAll(ensemble, {}, to);
+          await goesOn(writers);
+          await using control = await connectTo(ensemble.members[i]!);
+          await writeUntilDone(control, '/watched', `under-${i + 1}`);
+          await watcher.hearsOfChange('/watched');
+        }
+      } finally {
+        await watcher.kill();
+      }
+      await expectEverything(ensemble, writers);
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+});
+
+function startWriters(ensemble: Ensemble, root: string, timeoutMs: number): Promise<readonly Writer[]> {
+  const { connectString } = ensemble;
+  return Promise.all([
+    startWriter(connectString, `${root}-ours-1`, timeoutMs),
+    startWriter(connectString, `${root}-ours-2`, timeoutMs),
+    startKazooWriter(connectString, `${root}-kazoo-1`, timeoutMs),
+    startKazooWriter(connectString, `${root}-kazoo-2`, timeoutMs),
+  ]);
+}
+
+/** A client whose library sets its watches again by itself. */
+async function startWatcher(ensemble: Ensemble): Promise<ForeignClient> {
+  const servers = ensemble.members.map(({ server }) => `127.0.0.1:${server.port}`);
+  await using control = await connectTo(ensemble.members[0]!);
+  await control.create('/watched', 'under-0');
+  return ForeignClient.start('libzookeeperSt', servers, '/watcher', LONG_TIMEOUT_MS);
+}
+
+async function inOrder(ensemble: Ensemble, order: 'first' | 'last'): Promise<readonly Member[]> {
+  const leader = await ensemble.leader();
+  const others = ensemble.members.filter((member) => member !== leader);
+  return order === 'first' ? [leader, ...others] : [...others, leader];
+}
+
+/** Stops all servers, and once the last one is down starts them again, with these lines and this program. */
+async function restartAll(
+  { members }: Ensemble,
+  changes: Readonly<Record<string, number>>,
+  kind?: ServerKind,
+): Promise<void> {
+  await Promise.all(members.map(({ server }) => server.stop()));
+  for (const { server } of members) server.reconfigure(changes);
+  await Promise.all(members.map(({ server }) => server.restart(kind)));
+}
+
+/** Ends the writing and looks at every server: all of them hold what was acknowledged, and the same. */
+async function expectEverything(ensemble: Ensemble, writers: readonly Writer[]): Promise<void> {
+  const written = await Promise.all(writers.map((writer) => writer.finish()));
+  const trees = await Promise.all(ensemble.members.map(treeOf));
+  for (const tree of trees) {
+    for (const each of written) expectWritten(tree, each);
+    expect(tree).toEqual(trees[0]);
+  }
+}
+
+async function treeOf(member: Member): Promise<TreeDump> {
+  await using client = await connectTo(member);
+  await client.sync();
+  const tree = await dumpTree(member.server.port);
+  // Each of Apache's servers writes this znode for itself, with the time of its start.
+  return Object.fromEntries(Object.entries(tree).filter(([path]) => path !== '/zookeeper/config'));
+}
+
+function disposalOf(writers: readonly Writer[]): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(writers.map((writer) => writer[Symbol.asyncDispose]()));
+    },
+  };
+}

@@ -10,10 +10,13 @@ export type Layout = 'curator' | 'kazoo';
  *     kazoo     5b2f9d0e5e3b4f0a9a440c6f3a9f7d21__lock__0000000007
  */
 export function makeMark(layout: Layout, random: Surroundings['random']): string {
+  return layout === 'kazoo' ? makeUuidHex(random) : `_c_${makeUuid(random)}-`;
+}
+
+/** A random UUID in its usual form, with hyphens. */
+export function makeUuid(random: Surroundings['random']): string {
   const hex = makeUuidHex(random);
-  if (layout === 'kazoo') return hex;
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-  return `_c_${parts.join('-')}-`;
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
 /** A random UUID (RFC 9562, version 4) as 32 hexadecimal digits. */

@@ -80,6 +80,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   await world.heal();
   isOver = true;
   await Promise.all([looking, ...living]);
+  for (const process of processes) if (process.client === null) await start(process);
 
   const isHeld = (): boolean => processes.some(({ presence }) => presence?.isPresent === true);
   expect(await world.world.until(isHeld, 60_000), 'one of them has it').toBe(true);

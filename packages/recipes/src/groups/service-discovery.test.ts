@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { ServiceDiscovery } from './service-discovery.ts';
+import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
+import { anyOf, roundRobin, sticky } from './service-strategies.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+
+/** What Curator 5.4.0 (Jackson 2.14) has written for these. */
+const RECORDED = {
+  text: '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":"hello","registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
+  map: '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":{"@class":"java.util.LinkedHashMap","a":1},"registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
+  list: '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":["java.util.ArrayList",["a","b"]],"registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
+  number:
+    '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":7,"registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
+  nothing:
+    '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":null,"registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
+};
+
+const INSTANCE: ServiceInstance = {
+  name: 'n',
+  id: 'id1',
+  address: 'h',
+  port: 80,
+  sslPort: null,
+  payload: null,
+  payloadClass: null,
+  registrationTimeMs: 1234,
+  serviceType: 'DYNAMIC',
+  uriSpec: '{scheme}://x',
+  isEnabled: true,
+};
+
+const PAYLOADS: readonly [keyof typeof RECORDED, unknown, string | null][] = [
+  ['text', 'hello', null],
+  ['map', { a: 1 }, 'java.util.LinkedHashMap'],
+  ['list', ['a', 'b'], 'java.util.ArrayList'],
+  ['number', 7, null],
+  ['nothing', null, null],
+];
+
+describe('the record of an instance', () => {
+  test.each(PAYLOADS)('is written and read as Curator does, with %s as payload', (kind, payload, payloadClass) => {
+    const instance = { ...INSTANCE, payload, payloadClass };
+    expect(formatInstance(instance)).toBe(RECORDED[kind]);
+    expect(parseInstance(new TextEncoder().encode(RECORDED[kind]))).toEqual(instance);
+  });
+
+  test('says that an instance is switched off, and otherwise leaves that out for old readers', () => {
+    expect(formatInstance({ ...INSTANCE, isEnabled: false })).toMatch(/,"enabled":false\}$/);
+    const off = new TextEncoder().encode(formatInstance({ ...INSTANCE, isEnabled: false }));
+    expect(parseInstance(off)?.isEnabled).toBe(false);
+  });
+
+  test.each(['', '{', '[]', 'null', '{"name":"n"}', '{"name":1,"id":"x"}'])('is not %j', (text) => {
+    expect(parseInstance(new TextEncoder().encode(text))).toBeNull();
+  });
+
+  test('has a URI with variables', () => {
+    const instance = { ...INSTANCE, uriSpec: '{scheme}://{address}:{ssl-port}/{ q }?a={[}b{]}{unknown}', sslPort: 443 };
+    expect(buildUri(instance, { q: 'find' })).toBe('https://h:443/find?a={b}');
+    expect(buildUri({ ...INSTANCE, uriSpec: null })).toBe('');
+  });
+});
+
+describe('service discovery', () => {
+  test('finds what is registered, under the paths of Curator, and hears of changes and of the end', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const server = await world.connect('server');
+        const client = await world.connect('client');
+        const theirs = new ServiceDiscovery(server, '/services');
+        const ours = new ServiceDiscovery(client, '/services');
+        expect(await ours.names()).toEqual([]);
+        expect(await ours.instances('search')).toEqual([]);
+        const observation = ours.observe<string>('search');
+        await observation.ready();
+        const registration = theirs.register({ name: 'search', id: 'a1', address: '10.0.0.1', port: 80, payload: 'x' });
+        await registration.whenRegistered();
+        expect((await client.exists('/services/search/a1'))?.ephemeralOwner).toBe(server.session?.id);
+        await world.world.until(() => observation.current?.length === 1, 5000);
+        expect(observation.current).toMatchObject([{ id: 'a1', address: '10.0.0.1', port: 80, payload: 'x' }]);
+        await registration.update({ payload: 'y' });
+        await world.world.until(() => observation.current?.[0]?.payload === 'y', 5000);
+        expect(observation.current).toMatchObject([{ id: 'a1', payload: 'y' }]);
+        expect(await ours.names()).toEqual(['search']);
+        await registration.close();
+        await world.world.until(() => observation.current?.length === 0, 5000);
+        expect(observation.current).toEqual([]);
+        await observation.close();
+        await Promise.all([server, client].map((each) => each.close()));
+      },
+      SOLO,
+    ));
+
+  test('keeps a permanent instance when its process dies', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const server = await world.connect('server');
+        const client = await world.connect('client');
+        const theirs = new ServiceDiscovery(server, '/services');
+        const registration = theirs.register({ name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' });
+        await registration.whenRegistered();
+        await registration.update({ address: 'h2' });
+        await world.kill(server);
+        await world.world.sleep(20_000);
+        const ours = new ServiceDiscovery(client, '/services');
+        expect(await ours.instances('db')).toMatchObject([{ id: 'a', address: 'h2', serviceType: 'PERMANENT' }]);
+        const again = ours.register({ name: 'db', id: 'a', address: 'h3', serviceType: 'PERMANENT' });
+        await again.whenRegistered();
+        expect(await ours.instances('db')).toMatchObject([{ address: 'h3' }]);
+        await again.close();
+        expect(await ours.instances('db')).toEqual([]);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('chooses among what is enabled, accepted and not down', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('client');
+        const discovery = new ServiceDiscovery(client, '/services');
+        const registrations = ['a', 'b', 'c', 'd', 'e'].map((id, i) =>
+          discovery.register({ name: 's', id, port: i, isEnabled: id !== 'e' }),
+        );
+        await Promise.all(registrations.map((registration) => registration.whenRegistered()));
+        const filters = [({ port }: ServiceInstance) => port !== 3];
+        await using provider = discovery.provider('s', { filters, down: { errorsMax: 2, timeoutMs: 5000 } });
+        const choose = async (count: number): Promise<string> => {
+          let chosen = '';
+          for (let i = 0; i < count; i++) chosen += (await provider.choose())?.id ?? '-';
+          return chosen;
+        };
+        await world.world.until(() => false, 200);
+        expect(await choose(6)).toBe('abcabc');
+        provider.noteError({ id: 'b' });
+        expect(await choose(3)).toBe('abc');
+        provider.noteError({ id: 'b' });
+        expect(await choose(4)).toBe('acac');
+        await world.world.sleep(6000);
+        expect(await choose(3)).toBe('abc');
+        await registrations[0]?.close();
+        await world.world.sleep(200);
+        expect(await choose(2)).toBe('bc');
+        await using empty = discovery.provider('nobody');
+        expect(await empty.choose()).toBeNull();
+        await Promise.all(registrations.map((registration) => registration.close()));
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('a sticky choice stays as long as it can, one by chance reaches everybody', () => {
+    const instances = ['a', 'b', 'c'].map((id) => ({ ...INSTANCE, id }));
+    const random = { uint32: () => 0xf0000000 };
+    const stick = sticky(roundRobin());
+    expect([stick(instances, random).id, stick(instances, random).id]).toEqual(['a', 'a']);
+    expect(stick(instances.slice(1), random).id).toBe('b');
+    expect(stick(instances, random).id).toBe('b');
+    let next = 0;
+    const counting = { uint32: () => (next = (next + 0x55555555) % 2 ** 32) };
+    const chosen = new Set(Array.from({ length: 9 }, () => anyOf()(instances, counting).id));
+    expect([...chosen].sort()).toEqual(['a', 'b', 'c']);
+  });
+});

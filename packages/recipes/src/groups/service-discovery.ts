@@ -1,0 +1,321 @@
+import {
+  type Acl,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  OPEN,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { makeUuid } from '../layout.ts';
+import { untilDone, withLimits } from './persistence.ts';
+import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
+import { Roster, type RosterEntries } from './roster.ts';
+import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
+import { DownInstances, type DownPolicy, roundRobin, type ServiceStrategy } from './service-strategies.ts';
+
+export interface ServiceDiscoveryOptions {
+  /** Who may do what with the znodes of instances that are registered here. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** What is known of an instance before it is registered; everything but the name may be left out. */
+export type ServiceDescription<T = unknown> = Pick<ServiceInstance<T>, 'name'> & Partial<ServiceInstance<T>>;
+
+export interface ProviderOptions<T> {
+  /** Default: one behind the other. */
+  readonly strategy?: ServiceStrategy<T> | undefined;
+  /** Only instances that all of these accept. */
+  readonly filters?: readonly ((instance: ServiceInstance<T>) => boolean)[] | undefined;
+  /** What becomes of instances that callers have had errors with. */
+  readonly down?: DownPolicy | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Where services can be found: their instances register, and others follow and choose among them. The znodes are those of
+ * Curator's discovery, `<base>/<service>/<id>`, so that both find each other's instances.
+ *
+ * @example
+ * const discovery = new ServiceDiscovery(client, '/services');
+ * await using registration = discovery.register({ name: 'search', id: 'a1', address: '10.0.0.1', port: 8080 });
+ * await registration.whenRegistered();
+ *
+ * await using provider = discovery.provider('search', { strategy: sticky() });
+ * const instance = await provider.choose();
+ */
+export class ServiceDiscovery {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #acl: readonly Acl[];
+
+  constructor(client: Client, path: string, options: ServiceDiscoveryOptions = {}) {
+    this.path = path;
+    this.#client = client;
+    this.#acl = options.acl ?? OPEN;
+  }
+
+  /**
+   * Registers an instance: for as long as this process's session lives, and again with each new one, if its type is
+   * DYNAMIC (the default); else until the registration is closed.
+   */
+  register<T>(description: ServiceDescription<T>): Registration<T> {
+    const instance: ServiceInstance<T> = {
+      id: makeUuid(this.#client.surroundings.random),
+      address: null,
+      port: null,
+      sslPort: null,
+      payload: null,
+      payloadClass: null,
+      registrationTimeMs: 0,
+      serviceType: 'DYNAMIC',
+      uriSpec: null,
+      isEnabled: true,
+      ...description,
+    };
+    const path = joinPath(joinPath(this.path, instance.name), instance.id);
+    const isLasting = instance.serviceType === 'STATIC' || instance.serviceType === 'PERMANENT';
+    const place = isLasting
+      ? new LastingZnode(this.#client, path, this.#acl, formatInstance(instance))
+      : new PersistentEphemeral(this.#client, path, {
+          data: formatInstance(instance),
+          acl: this.#acl,
+          owner: instance.id,
+        });
+    return new Registration(instance, path, place);
+  }
+
+  /** The names of all services that have, or had, instances. */
+  async names(options: CallOptions = {}): Promise<readonly string[]> {
+    const { children } = await this.#client.children(this.path, options).catch(asEmpty);
+    return children.toSorted();
+  }
+
+  /** The instances of a service, as they are now. */
+  async instances<T>(name: string, options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
+    await using observation = this.observe<T>(name);
+    return await observation.ready(options);
+  }
+
+  /** The instances of a service, as they are now and then after each change. */
+  observe<T>(name: string, options: { readonly signal?: AbortSignal | undefined } = {}): ServiceObservation<T> {
+    return new ServiceObservation(this.#client, joinPath(this.path, name), options.signal);
+  }
+
+  /** Follows a service and chooses among its instances. */
+  provider<T>(name: string, options: ProviderOptions<T> = {}): ServiceProvider<T> {
+    return new ServiceProvider(this.#client, this.observe(name, options), options);
+  }
+}
+
+/** An instance that is registered. */
+export class Registration<T = unknown> implements AsyncDisposable {
+  readonly path: string;
+  readonly #place: PersistentEphemeral | LastingZnode;
+  #instance: ServiceInstance<T>;
+
+  /** Made by `ServiceDiscovery.register`. */
+  constructor(instance: ServiceInstance<T>, path: string, place: PersistentEphemeral | LastingZnode) {
+    this.#instance = instance;
+    this.path = path;
+    this.#place = place;
+  }
+
+  get instance(): ServiceInstance<T> {
+    return this.#instance;
+  }
+
+  /** Whether others find it, as far as anybody can know. */
+  get isRegistered(): boolean {
+    return this.#place.isPresent;
+  }
+
+  /** Resolves when others can find it. @throws TimeoutError, AbortedError: it goes on trying */
+  async whenRegistered(options: CallOptions = {}): Promise<void> {
+    await this.#place.whenPresent(options);
+  }
+
+  /** Changes what it tells of itself. */
+  async update(
+    changes: Partial<Omit<ServiceInstance<T>, 'name' | 'id' | 'serviceType'>>,
+    options: CallOptions = {},
+  ): Promise<void> {
+    this.#instance = { ...this.#instance, ...changes };
+    await this.#place.set(formatInstance(this.#instance), options);
+  }
+
+  /** Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one. */
+  close(): Promise<void> {
+    return this.#place.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** The instances of one service, kept up to date until a loop over it is left, or it is closed. */
+export class ServiceObservation<T = unknown> implements AsyncIterable<readonly ServiceInstance<T>[]>, AsyncDisposable {
+  readonly #roster: Roster;
+  #parsed: { readonly of: RosterEntries; readonly instances: readonly ServiceInstance<T>[] } | null = null;
+
+  /** Made by `ServiceDiscovery.observe`. */
+  constructor(client: Client, path: string, signal: AbortSignal | undefined) {
+    this.#roster = new Roster(client, path, { signal });
+  }
+
+  /** As last known, ordered by id; null before the first time. */
+  get current(): readonly ServiceInstance<T>[] | null {
+    const entries = this.#roster.entries.current;
+    return entries === null ? null : this.#parse(entries);
+  }
+
+  /** Resolves with the instances once they are known. */
+  async ready(options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
+    return this.#parse(await this.#roster.ready(options));
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly ServiceInstance<T>[], undefined> {
+    try {
+      for await (const entries of this.#roster.entries) yield this.#parse(entries);
+    } finally {
+      await this.close();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#roster.close();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #parse(entries: RosterEntries): readonly ServiceInstance<T>[] {
+    if (this.#parsed?.of !== entries) {
+      const instances = [...entries.values()].flatMap(({ data }) => parseInstance<T>(data) ?? []);
+      this.#parsed = { of: entries, instances: instances.sort((a, b) => (a.id < b.id ? -1 : 1)) };
+    }
+    return this.#parsed.instances;
+  }
+}
+
+/** Chooses among the instances of a service. */
+export class ServiceProvider<T = unknown> implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #observation: ServiceObservation<T>;
+  readonly #strategy: ServiceStrategy<T>;
+  readonly #filters: readonly ((instance: ServiceInstance<T>) => boolean)[];
+  readonly #down: DownInstances;
+
+  /** Made by `ServiceDiscovery.provider`. */
+  constructor(client: Client, observation: ServiceObservation<T>, options: ProviderOptions<T>) {
+    const { strategy = roundRobin(), filters = [], down } = options;
+    this.#client = client;
+    this.#observation = observation;
+    this.#strategy = strategy;
+    this.#filters = filters;
+    this.#down = new DownInstances(client.surroundings.clock, down);
+  }
+
+  /** Those that may be chosen now, ordered by id: enabled, not down, accepted by every filter. */
+  async candidates(options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
+    const instances = this.#observation.current ?? (await this.#observation.ready(options));
+    return instances.filter(
+      (instance) =>
+        instance.isEnabled && !this.#down.isDown(instance.id) && this.#filters.every((accepts) => accepts(instance)),
+    );
+  }
+
+  /** The one for the next call; null when there is none. Ask again for each call. */
+  async choose(options: CallOptions = {}): Promise<ServiceInstance<T> | null> {
+    const candidates = await this.candidates(options);
+    return candidates.length === 0 ? null : this.#strategy(candidates, this.#client.surroundings.random);
+  }
+
+  /** A call to it went wrong: after too many of these it is left alone for a while. */
+  noteError({ id }: Pick<ServiceInstance, 'id'>): void {
+    this.#down.note(id);
+  }
+
+  close(): Promise<void> {
+    return this.#observation.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** The znode of an instance that no session holds. */
+class LastingZnode {
+  readonly #client: Client;
+  readonly #path: string;
+  readonly #acl: readonly Acl[];
+  readonly #closing = new AbortController();
+  #written: Promise<void>;
+  #isPresent = false;
+
+  constructor(client: Client, path: string, acl: readonly Acl[], data: string) {
+    this.#client = client;
+    this.#path = path;
+    this.#acl = acl;
+    this.#written = this.#write(data);
+    this.#written.catch(() => {});
+  }
+
+  get isPresent(): boolean {
+    return this.#isPresent;
+  }
+
+  async whenPresent(options: CallOptions): Promise<void> {
+    await within(this.#client, options, this.#path, this.#written);
+  }
+
+  /** In the order of the calls. */
+  async set(data: string, options: CallOptions): Promise<void> {
+    this.#written = this.#written.then(() => this.#write(data));
+    this.#written.catch(() => {});
+    await this.whenPresent(options);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#written.catch(() => {});
+    this.#isPresent = false;
+    const never = new AbortController().signal;
+    const deleted = untilDone(this.#client, never, () => this.#client.delete(this.#path)).catch((error: unknown) => {
+      if (!(error instanceof ZooKeeperError)) throw error;
+    });
+    await orDisconnected(this.#client, deleted);
+  }
+
+  async #write(data: string): Promise<void> {
+    const { signal } = this.#closing;
+    await untilDone(this.#client, signal, async () => {
+      try {
+        await this.#client.set(this.#path, data, { signal });
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        const shape = { acl: this.#acl, parentMode: 'container', signal } as const;
+        await this.#client.createParents(this.#path, data, shape).catch((failure: unknown) => {
+          // Made by an attempt before this one: once more, to write the data.
+          if (failure instanceof NodeExistsError) return this.#client.set(this.#path, data, { signal });
+          throw failure;
+        });
+      }
+    });
+    this.#isPresent = true;
+  }
+}
+
+function within(client: Client, options: CallOptions, path: string, waited: Promise<void>): Promise<void> {
+  return withLimits(client, options, { operation: 'whenRegistered', path }, waited);
+}
+
+function asEmpty(error: unknown): { readonly children: readonly string[] } {
+  if (error instanceof NoNodeError) return { children: [] };
+  throw error;
+}

@@ -1,3 +1,15 @@
+export { Cache, type ChangesOptions } from './caches/cache.ts';
+export type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './caches/cached-znode.ts';
+export { ChildrenCache } from './caches/children-cache.ts';
+export { NodeCache } from './caches/node-cache.ts';
+export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export {
+  type Candidate,
+  Election,
+  type ElectionOptions,
+  type Leadership,
+  type RunOptions,
+} from './election/election.ts';
 export {
   Group,
   type GroupLayout,
@@ -8,13 +20,35 @@ export {
   type Member,
   type Membership,
 } from './groups/group.ts';
+export { type Binding, ClaimedName, NameService, type NameServiceOptions } from './groups/name-service.ts';
 export { PersistentEphemeral, type PersistentEphemeralOptions, type Presence } from './groups/persistent-ephemeral.ts';
+export {
+  type ProviderOptions,
+  type Registration,
+  type ServiceDescription,
+  ServiceDiscovery,
+  type ServiceDiscoveryOptions,
+  type ServiceObservation,
+  type ServiceProvider,
+} from './groups/service-discovery.ts';
+export { buildUri, type ServiceInstance, type ServiceType } from './groups/service-instance.ts';
+export { anyOf, type DownPolicy, roundRobin, type ServiceStrategy, sticky } from './groups/service-strategies.ts';
 export type { Layout } from './layout.ts';
 export { type Guard, Guarded } from './locks/guarded.ts';
 export type { Held, Holding } from './locks/holding.ts';
 export type { Contending } from './locks/line.ts';
 export { Lock } from './locks/lock.ts';
+export { type Lockable, MultiLock } from './locks/multi-lock.ts';
 export { Mutex, type MutexOptions } from './locks/mutex.ts';
 export { NotHeldError } from './locks/not-held-error.ts';
 export { SequenceExhaustedError } from './locks/overflow.ts';
+export { type ReadWriteContending, ReadWriteLock, type ReadWriteLockOptions } from './locks/read-write-lock.ts';
+export { type LeaseHolder, Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
+export { type DelayedPutOptions, DelayQueue, type DelayQueueOptions } from './queues/delay-queue.ts';
+export { IdQueue, type IdQueueOptions } from './queues/id-queue.ts';
+export type { ItemQueue, QueueOptions } from './queues/item-queue.ts';
+export type { QueueLayout } from './queues/layout.ts';
+export { PriorityQueue, type PutOptions } from './queues/priority-queue.ts';
+export { Queue } from './queues/queue.ts';
+export type { QueueItem } from './queues/queue-item.ts';
 export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './sequence.ts';

@@ -1,0 +1,345 @@
+import {
+  type CallOptions,
+  type Client,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  nullableBytes,
+  SessionLostError,
+  type Stat,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+} from '@meerkat/client';
+import { makeUuidHex } from '../layout.ts';
+import type { Guarded } from '../locks/guarded.ts';
+import { Holding } from '../locks/holding.ts';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import { removeZnode } from '../locks/removal.ts';
+import { waitFor } from '../locks/wait-for.ts';
+import { withoutSequence } from '../sequence.ts';
+import { isPassing, isSessionEnd, Wait } from '../wait.ts';
+import type { QueuePaths } from './layout.ts';
+import type { Tally } from './tally.ts';
+
+/** An item that is ours, before anybody has looked at its data. */
+export interface Claim {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly token: bigint;
+  readonly isHeld: boolean;
+  readonly signal: AbortSignal;
+  readonly guarded: Guarded | null;
+  done(options: CallOptions): Promise<void>;
+  giveBack(options: CallOptions): Promise<void>;
+}
+
+/** How items are claimed. */
+export interface Claimer {
+  /** Whether a claim leaves the place in the line of consumers in the same transaction. */
+  readonly leavesPlace: boolean;
+  /**
+   * Goes on until the outcome is known: it has no limit, so that nothing is claimed that nobody knows of.
+   *
+   * @param placePath our place in the line of consumers; null for none
+   * @returns null when somebody else was faster, or the session ended on the way
+   */
+  claim(name: string, placePath: string | null): Promise<Claim | null>;
+}
+
+/**
+ * Claims items by an ephemeral znode of the same name, as Curator's lock path and kazoo's LockingQueue do.
+ *
+ *     check   <items>/<name>     it is still there: kazoo and Curator find out later
+ *     create  <leases>/<name>    ephemeral; it holds a uuid by which we know it again when the reply was lost
+ *     delete  our place in the line of consumers, so that the next one goes on at once
+ */
+export class LeaseClaimer implements Claimer {
+  readonly leavesPlace = true;
+  readonly #client: Client;
+  readonly #paths: QueuePaths;
+
+  constructor(client: Client, paths: QueuePaths) {
+    this.#client = client;
+    this.#paths = paths;
+  }
+
+  async claim(name: string, placePath: string | null): Promise<Claim | null> {
+    const client = this.#client;
+    const uuid = makeUuidHex(client.surroundings.random);
+    const lost = client.lostSignal;
+    const sessionId = client.session?.id;
+    const leasePath = joinPath(this.#paths.leases, name);
+    if (sessionId === undefined) return null;
+    const lease = { name, path: joinPath(this.#paths.items, name), leasePath, uuid, sessionId, lost };
+    const claim = await this.#create(lease, placePath);
+    // The same session may come back with a lease that is given up here.
+    if (claim === null && lost.aborted) void this.#forget(lease);
+    return claim;
+  }
+
+  async #create(lease: LeaseOrder, placePath: string | null): Promise<Claim | null> {
+    const client = this.#client;
+    const { lost } = lease;
+    let place = placePath;
+    let isDoubtful = false;
+    for (;;) {
+      // A request of this claim in a later session would make a lease that nobody here knows of.
+      if (lost.aborted || client.session?.id !== lease.sessionId) return null;
+      const transaction: Transaction<TransactionResult[]> = client.transaction();
+      transaction.check(lease.path).create(lease.leasePath, lease.uuid, { mode: 'ephemeral' });
+      if (place !== null) transaction.delete(place);
+      try {
+        await transaction.commit();
+        return await this.#open(lease);
+      } catch (error) {
+        if (error instanceof TransactionError) {
+          const { cause, index } = error;
+          if (index === 1 && cause instanceof NodeExistsError) return isDoubtful ? await this.#open(lease) : null;
+          if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
+          if (index === 1) await client.ensurePath(this.#paths.leases);
+          else place = null;
+        } else if (isSessionEnd(error)) return null;
+        else if (!isPassing(error)) throw error;
+        else {
+          isDoubtful ||= error.outcome === 'unknown';
+          await client.whenConnected();
+        }
+      }
+    }
+  }
+
+  /** Takes over the lease if it is the one that we have made, and reads the item. */
+  async #open(lease: LeaseOrder): Promise<Claim | null> {
+    const client = this.#client;
+    try {
+      const [znode, item] = await Promise.all([
+        client.get(lease.leasePath, { codec: nullableBytes }),
+        client.get(lease.path, { codec: nullableBytes }).catch((error: unknown) => {
+          if (error instanceof NoNodeError) return null;
+          throw error;
+        }),
+      ]);
+      if (!isOf(znode.data, lease.uuid) || lease.lost.aborted) return null;
+      const claim = new LeasedClaim(client, lease, znode.stat, item?.data ?? null);
+      if (item !== null) return claim;
+      // A consumer that knows nothing of leases has taken it.
+      await claim.giveBack({});
+      return null;
+    } catch (error) {
+      if (error instanceof NoNodeError || isSessionEnd(error)) return null;
+      throw error;
+    }
+  }
+
+  async #forget({ leasePath, uuid, sessionId }: LeaseOrder): Promise<void> {
+    const client = this.#client;
+    const wait = new Wait(client, {}, { operation: 'forget', path: leasePath });
+    try {
+      const options = { read: 'linearizable', codec: nullableBytes } as const;
+      const { data } = await wait.through((call) => client.get(leasePath, { ...call, ...options }));
+      if (isOf(data, uuid)) await removeZnode(client, leasePath, sessionId);
+    } catch {
+      // It is not there, or the client has ended.
+    }
+  }
+}
+
+/** A lease that is to be, or is. */
+interface LeaseOrder {
+  readonly name: string;
+  /** Of the item. */
+  readonly path: string;
+  readonly leasePath: string;
+  readonly uuid: string;
+  readonly sessionId: bigint;
+  /** The client's signal of the loss of that session. */
+  readonly lost: AbortSignal;
+}
+
+function isOf(data: Uint8Array | null, uuid: string): boolean {
+  return data !== null && new TextDecoder().decode(data) === uuid;
+}
+
+class LeasedClaim implements Claim {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly #client: Client;
+  readonly #leasePath: string;
+  readonly #holding: Holding;
+  #isDone = false;
+
+  constructor(client: Client, { name, path, leasePath, lost }: LeaseOrder, stat: Stat, data: Uint8Array | null) {
+    this.name = name;
+    this.path = path;
+    this.data = data;
+    this.#client = client;
+    this.#leasePath = leasePath;
+    this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
+      remove: async () => {
+        // `done` has deleted it.
+        if (!this.#isDone) await client.delete(leasePath);
+      },
+    });
+  }
+
+  get token(): bigint {
+    return this.#holding.token;
+  }
+
+  get isHeld(): boolean {
+    return this.#holding.isHeld;
+  }
+
+  get signal(): AbortSignal {
+    return this.#holding.signal;
+  }
+
+  get guarded(): Guarded {
+    return this.#holding.guarded;
+  }
+
+  async done(options: CallOptions): Promise<void> {
+    if (this.#isDone) return;
+    const about = { operation: 'QueueItem.done', path: this.path };
+    // Once begun it goes on in the background, so that it is known at some time what has become of the item.
+    await waitFor(this.#client, this.#finish(), options, about);
+  }
+
+  async #finish(): Promise<void> {
+    let isDoubtful = false;
+    for (;;) {
+      try {
+        await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
+        break;
+      } catch (error) {
+        isDoubtful ||= isPassing(error) && error.outcome === 'unknown';
+        if (isPassing(error) && this.#isOwnSession()) {
+          await this.#client.whenConnected();
+          continue;
+        }
+        if (!isDoubtful) throw this.#told(error);
+        const isInQueue = this.#isOwnSession() ? await this.#isInQueue() : null;
+        if (isInQueue === false) break;
+        if (isInQueue === true) throw this.#told(error);
+        const detail = 'the session ended before the answer';
+        throw new SessionLostError({ operation: 'done', path: this.path, outcome: 'unknown', detail, cause: error });
+      }
+    }
+    this.#isDone = true;
+    await this.#holding.release();
+  }
+
+  #isOwnSession(): boolean {
+    return this.#client.session?.id === this.#holding.sessionId && !this.#client.lostSignal.aborted;
+  }
+
+  /**
+   * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. null: it cannot be
+   * told, as the session is over.
+   */
+  async #isInQueue(): Promise<boolean | null> {
+    try {
+      return (await this.#client.exists(this.path, { read: 'linearizable' })) !== null;
+    } catch {
+      return null;
+    }
+  }
+
+  #told(error: unknown): unknown {
+    const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
+    if (!isGone && !isSessionEnd(error)) return error;
+    const why = isGone ? 'the item was deleted by somebody else' : 'the session is over';
+    return new NotHeldError(this.#leasePath, this.token, why, { cause: error });
+  }
+
+  async giveBack(options: CallOptions): Promise<void> {
+    if (!this.#isDone) await this.#holding.release(options);
+  }
+}
+
+/** Claims items by deleting them, for queues whose other consumers do that: what a consumer has when it dies is lost. */
+export class RemovalClaimer implements Claimer {
+  readonly leavesPlace = false;
+  readonly #client: Client;
+  readonly #paths: QueuePaths;
+  readonly #tally: Tally;
+
+  constructor(client: Client, paths: QueuePaths, tally: Tally) {
+    this.#client = client;
+    this.#paths = paths;
+    this.#tally = tally;
+  }
+
+  async claim(name: string): Promise<Claim | null> {
+    const path = joinPath(this.#paths.items, name);
+    try {
+      const { data, stat } = await this.#client.get(path, { codec: nullableBytes });
+      // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
+      await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
+      return new RemovedClaim({ name, path, data, token: stat.czxid }, this.#tally);
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      if (error instanceof TransactionError) return refused(error);
+      throw error;
+    }
+  }
+}
+
+interface Removed {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly token: bigint;
+}
+
+class RemovedClaim implements Claim {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly token: bigint;
+  readonly guarded: null = null;
+  readonly #tally: Tally;
+  readonly #end = new AbortController();
+
+  constructor({ name, path, data, token }: Removed, tally: Tally) {
+    this.name = name;
+    this.path = path;
+    this.data = data;
+    this.token = token;
+    this.#tally = tally;
+  }
+
+  get isHeld(): boolean {
+    return !this.#end.signal.aborted;
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  done(): Promise<void> {
+    this.#finish('it is done');
+    return Promise.resolve();
+  }
+
+  async giveBack(options: CallOptions): Promise<void> {
+    if (!this.isHeld) return;
+    this.#finish('it was given back');
+    const stem = withoutSequence(this.path);
+    await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }), options);
+  }
+
+  #finish(why: string): void {
+    if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, why));
+  }
+}
+
+/** Somebody else has the item: that is an answer. Everything else, missing rights say, is told. */
+function refused(error: TransactionError): null {
+  const { code } = error.cause;
+  if (code === 'NONODE' || code === 'NODEEXISTS' || code === 'BADVERSION') return null;
+  throw error;
+}

@@ -1,0 +1,188 @@
+import { type CallOptions, type Client, joinPath, NoNodeError, type WatchEvent } from '@meerkat/client';
+import { contend } from '../locks/contender.ts';
+import type { Line } from '../locks/line.ts';
+import { removeZnode } from '../locks/removal.ts';
+import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { Wait, type Waiting } from '../wait.ts';
+import type { Claim, Claimer } from './claim.ts';
+import { type ItemNaming, orderedItems, type QueuePaths } from './layout.ts';
+import type { Tally } from './tally.ts';
+
+/*
+ * Taking items, without a herd.
+ *
+ * In the recipe of the manual every consumer watches the children of the queue: with 50 of them each new item makes 50
+ * clients read the whole list, of which one gets the item. Here those who wait stand in a line, and only the first in it
+ * reads and watches the list. The claim of the item and the leaving of the line are one transaction; its znode's deletion
+ * wakes the next, and nobody else.
+ *
+ * Who comes and finds items takes the first without the line, so that a queue which is never empty costs no more than a
+ * list and a transaction for each item. Whoever loses such a race once stands in the line.
+ */
+
+/** The consumers' side of a queue. */
+export class Consumer {
+  readonly #client: Client;
+  readonly #paths: QueuePaths;
+  readonly #naming: ItemNaming;
+  readonly #claimer: Claimer;
+  readonly #tally: Tally;
+  readonly #hasLeases: boolean;
+  readonly #line: Line;
+
+  constructor(client: Client, parts: ConsumerParts) {
+    this.#client = client;
+    this.#paths = parts.paths;
+    this.#naming = parts.naming;
+    this.#claimer = parts.claimer;
+    this.#tally = parts.tally;
+    this.#hasLeases = parts.hasLeases;
+    this.#line = { path: parts.paths.consumers, layout: 'curator', marker: MARKER, markers: [MARKER] };
+  }
+
+  /** The first item that nobody has, as soon as there is one. */
+  async take(options: CallOptions, about: Waiting): Promise<Claim> {
+    const wait = new Wait(this.#client, options, about);
+    const taken = await this.#takeFirst(wait, about, 1);
+    if (taken !== null) return taken;
+    for (;;) {
+      const claim = await this.#takeInLine(wait, about);
+      if (claim !== null) return claim;
+    }
+  }
+
+  /** The first item that nobody has; null when there was none at some moment after the call. */
+  tryTake(options: CallOptions, about: Waiting): Promise<Claim | null> {
+    return this.#takeFirst(new Wait(this.#client, options, about), about, Number.POSITIVE_INFINITY);
+  }
+
+  async #takeFirst(wait: Wait, about: Waiting, attemptsMax: number): Promise<Claim | null> {
+    const { names } = await wait.through((call) => this.#look(call, false));
+    for (const name of names.slice(0, attemptsMax)) {
+      const claim = await this.#claim(name, null, wait, about);
+      if (claim !== null) return claim;
+    }
+    return null;
+  }
+
+  /** @returns null when the session, and with it the place, was lost */
+  async #takeInLine(wait: Wait, about: Waiting): Promise<Claim | null> {
+    const client = this.#client;
+    const place = await contend(client, this.#line, wait.next(), about);
+    let hasLeft = false;
+    const { aborted, stop } = whenAborted(place.lost);
+    try {
+      while (!place.lost.aborted) {
+        const { names, wakes, dueInMs } = await wait.through((call) => this.#look(call, true));
+        for (const name of names) {
+          const claim = await this.#claim(name, place.path, wait, about);
+          if (claim === null) continue;
+          hasLeft = this.#claimer.leavesPlace;
+          return claim;
+        }
+        await wait.any([...wakes, aborted], dueInMs);
+      }
+      return null;
+    } finally {
+      stop();
+      if (!hasLeft) void removeZnode(client, place.path, place.stat.ephemeralOwner);
+    }
+  }
+
+  /** A claim that comes when the caller has given up already is given back. */
+  async #claim(name: string, placePath: string | null, wait: Wait, about: Waiting): Promise<Claim | null> {
+    const limits = wait.next();
+    const claiming = this.#claimer.claim(name, placePath);
+    try {
+      return await waitFor(this.#client, claiming, limits, about);
+    } catch (error) {
+      claiming.then(
+        (claim) => claim?.giveBack({}).catch(() => {}),
+        () => {},
+      );
+      throw error;
+    }
+  }
+
+  /** What may be taken now, and with `isWatching` what tells that it may have become more. */
+  async #look(call: CallOptions, isWatching: boolean): Promise<Sight> {
+    const [items, leases] = await Promise.all([
+      this.#list(this.#paths.items, call, isWatching),
+      this.#hasLeases ? this.#list(this.#paths.leases, call, isWatching) : NOTHING,
+    ]);
+    const taken = new Set(leases.names);
+    const free = orderedItems(this.#naming, items.names).filter((name) => !taken.has(name));
+    const wakes = [...items.wakes, ...leases.wakes];
+    const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);
+    if (lastDueMs === 0) return { names: free, wakes, dueInMs: Number.POSITIVE_INFINITY };
+    const nowMs = await this.#tally.serverTimeMs(call);
+    const names = free.filter((name) => this.#naming.dueMsOf(name) <= nowMs);
+    const next = free.find((name) => this.#naming.dueMsOf(name) > nowMs);
+    const dueInMs = next === undefined ? Number.POSITIVE_INFINITY : this.#naming.dueMsOf(next) - nowMs;
+    return { names, wakes, dueInMs };
+  }
+
+  /** Whoever waits makes what is missing; whoever only looks takes it for empty. */
+  async #list(path: string, call: CallOptions, isWatching: boolean): Promise<Listed> {
+    for (;;) {
+      try {
+        if (!isWatching) {
+          const { children } = await this.#client.children(path, { ...call, read: 'linearizable' });
+          return { names: children, wakes: [] };
+        }
+        const { children, changed } = await this.#client.children(path, { ...call, watch: true });
+        return { names: children, wakes: [changed] };
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        if (!isWatching) return NOTHING;
+        await this.#client.ensurePath(path, call);
+      }
+    }
+  }
+
+  /** The items with these names, none of which anybody holds, deleted: how many there were. */
+  async remove(matches: (name: string) => boolean, options: CallOptions, about: Waiting): Promise<number> {
+    const wait = new Wait(this.#client, options, about);
+    const { names } = await wait.through((call) => this.#look(call, false));
+    let count = 0;
+    for (const name of names.filter(matches)) {
+      const claim = await this.#claim(name, null, wait, about);
+      if (claim === null) continue;
+      await claim.done({});
+      count++;
+    }
+    return count;
+  }
+
+  /** The names of all items, those that somebody holds included, in the order of the queue. */
+  async names(options: CallOptions, about: Waiting): Promise<readonly string[]> {
+    const wait = new Wait(this.#client, options, about);
+    const { names } = await wait.through((call) => this.#list(this.#paths.items, call, false));
+    return orderedItems(this.#naming, names);
+  }
+
+  pathOf(name: string): string {
+    return joinPath(this.#paths.items, name);
+  }
+}
+
+export interface ConsumerParts {
+  readonly paths: QueuePaths;
+  readonly naming: ItemNaming;
+  readonly claimer: Claimer;
+  readonly tally: Tally;
+  readonly hasLeases: boolean;
+}
+
+interface Listed {
+  readonly names: readonly string[];
+  readonly wakes: readonly Promise<WatchEvent>[];
+}
+
+interface Sight extends Listed {
+  /** Milliseconds until the next item is due; infinite when nothing is. */
+  readonly dueInMs: number;
+}
+
+const NOTHING: Listed = { names: [], wakes: [] };
+const MARKER = 'consumer-';

@@ -1,0 +1,43 @@
+import type { CallOptions, Client } from '@meerkat/client';
+import { ItemQueue, type QueueOptions } from './item-queue.ts';
+import { fifoNaming, fixId, idOf, idStem } from './layout.ts';
+
+/** Only Curator has such a queue. */
+export type IdQueueOptions<T> = Omit<QueueOptions<T>, 'layout'>;
+
+/**
+ * A queue, first in first out, whose items have an id by which they can be found and removed as long as nobody has taken
+ * them. Several items may have the same.
+ *
+ * @example
+ * await queue.put('order-7', job);
+ * await queue.remove('order-7'); // the customer has changed her mind
+ */
+export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
+  constructor(client: Client, path: string, options: IdQueueOptions<T> = {}) {
+    super(client, path, fifoNaming('curator'), options);
+  }
+
+  /** @param id slashes and vertical bars in it become underscores, as Curator has it. @throws as `Queue.put` */
+  async put(id: string, value: T, options: CallOptions = {}): Promise<void> {
+    await this.putAt(idStem(id), [value], options);
+  }
+
+  /**
+   * Removes the items with this id that nobody has taken.
+   *
+   * @returns how many there were
+   */
+  remove(id: string, options: CallOptions = {}): Promise<number> {
+    const fixed = fixId(id);
+    const about = { operation: 'remove', path: this.path };
+    return this.consumer.remove((name) => idOf(name) === fixed, options, about);
+  }
+
+  /** Whether there is an item with this id, also one that somebody has taken under a lease. */
+  async has(id: string, options: CallOptions = {}): Promise<boolean> {
+    const fixed = fixId(id);
+    const names = await this.consumer.names(options, { operation: 'has', path: this.path });
+    return names.some((name) => idOf(name) === fixed);
+  }
+}

@@ -1,0 +1,134 @@
+import { bytes, type CallOptions, type Client, type Codec, DecodeError } from '@meerkat/client';
+import { type Claim, LeaseClaimer, RemovalClaimer } from './claim.ts';
+import { Consumer } from './consumer.ts';
+import { readEnvelope, writeEnvelope } from './envelope.ts';
+import { hasEnvelope, type ItemNaming, makePaths, type QueueLayout } from './layout.ts';
+import { Producer } from './producer.ts';
+import { QueueItem } from './queue-item.ts';
+import { Tally } from './tally.ts';
+
+export interface QueueOptions<T> {
+  /** How a value lies in a znode. Default: bytes. */
+  readonly codec?: Codec<T> | undefined;
+  /** Whose queue it is. Default 'curator'. */
+  readonly layout?: QueueLayout | undefined;
+  /**
+   * With leases an item stays in the queue until it is `done`, and comes back when its consumer dies. Without, it is
+   * deleted when it is taken. Has to be the same for all consumers, those in other languages included: Curator's with
+   * a lock path and kazoo's LockingQueue have leases, all others have none. Default true.
+   */
+  readonly leases?: boolean | undefined;
+  /** Where leases are: Curator's lock path. Default `<path>-leases`, in kazoo's layout `<path>/taken`. */
+  readonly leasesPath?: string | undefined;
+  /** Producers wait while there are so many items, those that somebody has taken included. Default: no limit. */
+  readonly itemsMax?: number | undefined;
+}
+
+/** What all queues have: consumers, and the znodes behind them. */
+export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
+  readonly path: string;
+  readonly layout: QueueLayout;
+  protected readonly consumer: Consumer;
+  protected readonly producer: Producer;
+  protected readonly tally: Tally;
+  readonly #codec: Codec<T>;
+
+  protected constructor(client: Client, path: string, naming: ItemNaming, options: QueueOptions<T>) {
+    const { layout = 'curator', leases = true, itemsMax = Number.POSITIVE_INFINITY } = options;
+    if (!(itemsMax >= 1)) throw new RangeError(`itemsMax is at least 1, not ${itemsMax}`);
+    const paths = makePaths(path, layout, options.leasesPath);
+    this.path = path;
+    this.layout = layout;
+    // Without a codec T is Uint8Array.
+    this.#codec = options.codec ?? (bytes as unknown as Codec<T>);
+    this.tally = new Tally(client, paths.tallies);
+    const claimer = leases ? new LeaseClaimer(client, paths) : new RemovalClaimer(client, paths, this.tally);
+    this.consumer = new Consumer(client, { paths, naming, claimer, tally: this.tally, hasLeases: leases });
+    this.producer = new Producer(client, paths, this.tally, itemsMax);
+  }
+
+  /**
+   * The first item that nobody has; waits until there is one.
+   *
+   * @throws AbortedError, TimeoutError: nothing was taken, or it is given back
+   * @example
+   * await using item = await queue.take({ timeoutMs: 60_000 });
+   */
+  async take(options: CallOptions = {}): Promise<QueueItem<T>> {
+    return this.#open(await this.consumer.take(options, this.#about('take')));
+  }
+
+  /** The first item that nobody has; null when there is none. */
+  async tryTake(options: CallOptions = {}): Promise<QueueItem<T> | null> {
+    const claim = await this.consumer.tryTake(options, this.#about('tryTake'));
+    return claim === null ? null : this.#open(claim);
+  }
+
+  /** How many items there are, those that somebody has taken under a lease included. */
+  async size(options: CallOptions = {}): Promise<number> {
+    return (await this.consumer.names(options, this.#about('size'))).length;
+  }
+
+  /**
+   * Item after item, until the loop is left, the signal is aborted or the client is closed. An item that is not `done`
+   * when the loop goes on is given back.
+   *
+   * @example
+   * for await (const item of queue.items({ signal })) {
+   *   await send(item.value);
+   *   await item.done();
+   * }
+   */
+  async *items({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<QueueItem<T>, void> {
+    for (;;) {
+      let item: QueueItem<T>;
+      try {
+        item = await this.take({ signal });
+      } catch (error) {
+        if (isEnd(error)) return;
+        throw error;
+      }
+      try {
+        yield item;
+      } finally {
+        await item.giveBack();
+      }
+    }
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<QueueItem<T>, void> {
+    return this.items();
+  }
+
+  /** Puts items, all of them or none. */
+  protected putAt(stem: string, values: readonly T[], options: CallOptions): Promise<void> {
+    const items = values.map((value) => ({ stem, data: this.#encode(value) }));
+    return this.producer.put(items, options, this.#about('put'));
+  }
+
+  #encode(value: T): Uint8Array | null {
+    const data = this.#codec.encode(value);
+    return hasEnvelope(this.layout) ? writeEnvelope([data ?? new Uint8Array(0)]) : data;
+  }
+
+  async #open(claim: Claim): Promise<QueueItem<T>> {
+    const { data, path } = claim;
+    try {
+      const parts: readonly (Uint8Array | null)[] = hasEnvelope(this.layout) ? readEnvelope(data) : [data];
+      const values = await Promise.all(parts.map((part) => this.#codec.decode(part)));
+      return new QueueItem(claim, values, null);
+    } catch (cause) {
+      return new QueueItem<T>(claim, [], new DecodeError('take', path, data, cause));
+    }
+  }
+
+  #about(operation: string): { readonly operation: string; readonly path: string } {
+    return { operation, path: this.path };
+  }
+}
+
+function isEnd(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { readonly code?: unknown };
+  return code === 'ABORTED' || code === 'CLOSED';
+}

@@ -1,0 +1,250 @@
+import {
+  AbortedError,
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  TimeoutError,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+} from '@meerkat/client';
+import { contend, type Place } from '../locks/contender.ts';
+import type { Line } from '../locks/line.ts';
+import { removeZnode } from '../locks/removal.ts';
+import { waitFor } from '../locks/wait-for.ts';
+import { Wait, type Waiting } from '../wait.ts';
+import type { QueuePaths } from './layout.ts';
+import type { Tally } from './tally.ts';
+
+/*
+ * Putting items, each exactly once (`tally.ts`), and in the order of the calls.
+ *
+ * What is put while a transaction is under way waits and then goes out together, in one transaction. So the order is kept
+ * whatever connections do, and many puts at one time cost little more than one.
+ *
+ * A queue with `itemsMax` is never longer than that by what is put here: every put also sets the znode of the lines at a
+ * version that was read before the items were counted. Whoever puts in between makes it fail, and it counts again. (Whoever
+ * puts with Curator or kazoo knows nothing of that; Curator's own limit is not exact either.) Producers that find the
+ * queue full stand in a line, of which the first alone watches the items.
+ */
+
+/** The producers' side of a queue. */
+export class Producer {
+  readonly #client: Client;
+  readonly #paths: QueuePaths;
+  readonly #tally: Tally;
+  readonly #itemsMax: number;
+  readonly #line: Line;
+  #pending: Pending[] = [];
+  #isRunning = false;
+  /** Aborted when nobody waits for room any more. */
+  #withdrawal = new AbortController();
+  /** At the head of the producers that wait for room. */
+  #place: Place | null = null;
+
+  constructor(client: Client, paths: QueuePaths, tally: Tally, itemsMax: number) {
+    this.#client = client;
+    this.#paths = paths;
+    this.#tally = tally;
+    this.#itemsMax = itemsMax;
+    this.#line = { path: paths.producers, layout: 'curator', marker: MARKER, markers: [MARKER] };
+  }
+
+  /**
+   * @param items all of them are put, next to each other, or none
+   * @throws AbortedError, TimeoutError: of outcome 'unknown' when they were under way already
+   */
+  async put(items: readonly NewItem[], options: CallOptions, about: Waiting): Promise<void> {
+    if (items.length === 0) return;
+    if (items.length > this.#itemsMax) throw new RangeError(`the queue never has room for ${items.length} items`);
+    const pending = new Pending(items);
+    this.#pending.push(pending);
+    if (!this.#isRunning) void this.#run();
+    try {
+      await waitFor(this.#client, pending.settled, options, about);
+    } catch (error) {
+      const outcome = pending.isSent ? 'unknown' : 'not-applied';
+      if (error instanceof AbortedError || error instanceof TimeoutError) this.#withdraw(pending);
+      if (error instanceof AbortedError) throw new AbortedError({ ...about, outcome, cause: error.cause });
+      if (error instanceof TimeoutError) throw new TimeoutError({ ...about, outcome });
+      throw error;
+    }
+  }
+
+  #withdraw(pending: Pending): void {
+    if (pending.isSent) return;
+    this.#pending = this.#pending.filter((other) => other !== pending);
+    if (this.#pending.length === 0) this.#withdrawal.abort();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#pending.length > 0) {
+      try {
+        if (this.#itemsMax === Number.POSITIVE_INFINITY) await this.#send(this.#nextBatch(ITEMS_PER_BATCH), null);
+        else await this.#sendBounded();
+      } catch (error) {
+        // Nothing of what waits now was sent: it is refused for the same reason that the next attempt would have.
+        if (!this.#withdrawal.signal.aborted) for (const pending of this.#pending.splice(0)) pending.reject(error);
+      }
+      if (this.#withdrawal.signal.aborted) this.#withdrawal = new AbortController();
+    }
+    this.#leaveLine();
+    this.#isRunning = false;
+  }
+
+  /** As many as fit, from the first on. */
+  #nextBatch(itemsMax: number): Pending[] {
+    const batch: Pending[] = [];
+    let count = 0;
+    let length = 0;
+    for (const pending of this.#pending) {
+      count += pending.items.length;
+      for (const { data } of pending.items) length += data?.length ?? 0;
+      const isFirst = batch.length === 0;
+      if (count > itemsMax || (!isFirst && (count > ITEMS_PER_BATCH || length > BYTES_PER_BATCH))) break;
+      batch.push(pending);
+    }
+    return batch;
+  }
+
+  async #sendBounded(): Promise<void> {
+    const wait = this.#wait('put');
+    const [lines, items] = await wait.through((call) => {
+      const { lines: linesPath, items: itemsPath } = this.#paths;
+      return Promise.all([this.#client.exists(linesPath, call), this.#client.exists(itemsPath, call)]);
+    });
+    if (lines === null || items === null) {
+      await this.#ensurePaths();
+      return;
+    }
+    const batch = this.#nextBatch(this.#itemsMax - items.numChildren);
+    if (batch.length === 0) await this.#awaitChange(items.cversion);
+    else await this.#send(batch, lines.version);
+  }
+
+  /** Waits in the line, and then until the children of the queue are not those of this version any more. */
+  async #awaitChange(cversion: number): Promise<void> {
+    const { signal } = this.#withdrawal;
+    const about = { operation: 'put', path: this.#paths.items };
+    if (this.#place?.lost.aborted === true) this.#place = null;
+    if (this.#place === null) {
+      this.#place = await contend(this.#client, this.#line, { signal }, about);
+      return;
+    }
+    const wait = this.#wait('put');
+    const { stat, changed } = await wait.through((call) =>
+      this.#client.children(this.#paths.items, { ...call, watch: true }),
+    );
+    if (stat.cversion === cversion) await wait.any([changed]);
+  }
+
+  /** @param linesVersion what the znode of the lines must still have; null where the queue has no limit */
+  async #send(batch: readonly Pending[], linesVersion: number | null): Promise<void> {
+    const sent = new Set(batch);
+    this.#pending = this.#pending.filter((pending) => !sent.has(pending));
+    for (const pending of batch) pending.isSent = true;
+    const { lines, items: itemsPath } = this.#paths;
+    try {
+      await this.#tally.commit((transaction) => {
+        const growing: Transaction<TransactionResult[]> = transaction as Transaction<TransactionResult[]>;
+        if (linesVersion !== null) growing.set(lines, '', { version: linesVersion });
+        for (const { items } of batch) {
+          for (const { stem, data } of items) growing.create(joinPath(itemsPath, stem), data, { sequential: true });
+        }
+        return growing;
+      });
+      for (const pending of batch) pending.resolve();
+      this.#leaveLine();
+    } catch (error) {
+      await this.#onRefused(batch, linesVersion, error);
+    }
+  }
+
+  async #onRefused(batch: readonly Pending[], linesVersion: number | null, error: unknown): Promise<void> {
+    if (!(error instanceof TransactionError)) {
+      for (const pending of batch) pending.reject(error);
+      return;
+    }
+    // Nothing of it has happened.
+    const { cause } = error;
+    let again = batch;
+    const isBound = linesVersion !== null && error.index === 0;
+    if (cause instanceof NoNodeError) await this.#ensurePaths();
+    else if (!(isBound && cause instanceof BadVersionError)) {
+      const guilty = isBound ? batch[0] : pendingAt(batch, error.index - (linesVersion === null ? 0 : 1));
+      again = batch.filter((pending) => pending !== guilty);
+      guilty?.reject(cause);
+    }
+    for (const pending of again) pending.isSent = false;
+    this.#pending = [...again, ...this.#pending];
+  }
+
+  async #ensurePaths(): Promise<void> {
+    const wait = this.#wait('put');
+    const paths =
+      this.#itemsMax === Number.POSITIVE_INFINITY ? [this.#paths.items] : [this.#paths.items, this.#paths.lines];
+    for (const path of paths) await wait.through((call) => this.#client.ensurePath(path, call));
+  }
+
+  #wait(operation: string): Wait {
+    return new Wait(this.#client, { signal: this.#withdrawal.signal }, { operation, path: this.#paths.items });
+  }
+
+  #leaveLine(): void {
+    const place = this.#place;
+    this.#place = null;
+    if (place !== null) void removeZnode(this.#client, place.path, place.stat.ephemeralOwner);
+  }
+}
+
+/** An item that is to be. */
+export interface NewItem {
+  /** Its name without the number. */
+  readonly stem: string;
+  readonly data: Uint8Array | null;
+}
+
+/** One call of `put`. */
+class Pending {
+  readonly items: readonly NewItem[];
+  readonly settled: Promise<void>;
+  /** It is part of a transaction that was sent. */
+  isSent = false;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(items: readonly NewItem[]) {
+    this.items = items;
+    this.settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Whoever has given up waiting does not hear of it.
+    this.settled.catch(() => {});
+  }
+
+  resolve(): void {
+    this.#resolve();
+  }
+
+  reject(error: unknown): void {
+    this.#reject(error);
+  }
+}
+
+/** Whose item stands at this place of a transaction. */
+function pendingAt(batch: readonly Pending[], index: number): Pending | undefined {
+  let left = index;
+  return batch.find(({ items }) => {
+    left -= items.length;
+    return left < 0;
+  });
+}
+
+const MARKER = 'producer-';
+const ITEMS_PER_BATCH = 100;
+/** Servers refuse requests of more than 1 MiB. */
+const BYTES_PER_BATCH = 512 * 1024;

@@ -1,0 +1,302 @@
+import { type Client, json, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
+import { DelayQueue } from './delay-queue.ts';
+import { IdQueue } from './id-queue.ts';
+import type { ItemQueue } from './item-queue.ts';
+import { PriorityQueue } from './priority-queue.ts';
+import { Queue } from './queue.ts';
+
+/** Takes everything that is there, in its order. */
+async function drain<T>(queue: ItemQueue<T>): Promise<T[]> {
+  const values: T[] = [];
+  for (;;) {
+    await using item = await queue.tryTake();
+    if (item === null) return values;
+    values.push(item.value);
+    await item.done();
+  }
+}
+
+function inWorld(program: (fleet: Fleet, client: Client) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => program(fleet, await fleet.connect()));
+  };
+}
+
+describe('a queue', () => {
+  test(
+    'gives items in the order in which they were put, in every layout',
+    inWorld(async (_, client) => {
+      for (const layout of ['curator', 'curator-simple', 'kazoo', 'kazoo-locking'] as const) {
+        for (const leases of [true, false]) {
+          const queue = new Queue(client, `/${layout}-${leases}`, { codec: text, layout, leases });
+          const values = Array.from({ length: 25 }, (_unused, i) => `item ${i}`);
+          await Promise.all(values.slice(0, 20).map((value) => queue.put(value)));
+          await queue.putAll(values.slice(20));
+          expect(await queue.size()).toBe(25);
+          expect(await drain(queue), layout).toEqual(values);
+          expect(await queue.size()).toBe(0);
+        }
+      }
+    }),
+  );
+
+  test(
+    'gives an item to nobody else while somebody has it, and at its old place when it is given back',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.putAll(['a', 'b', 'c']);
+      const a = await queue.take();
+      const b = await queue.take();
+      expect([a.value, b.value, a.isHeld, b.isHeld]).toEqual(['a', 'b', true, true]);
+      await a.giveBack();
+      expect(a.isHeld).toBe(false);
+      expect(a.signal.aborted).toBe(true);
+      const again = await queue.take();
+      expect(again.value).toBe('a');
+      expect(again.token).toBeGreaterThan(a.token);
+      await again.done();
+      await b.done();
+      expect(await drain(queue)).toEqual(['c']);
+    }),
+  );
+
+  test(
+    'gives back what the scope is left with, and what the session ends with',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      {
+        await using item = await queue.take();
+        expect(item.value).toBe('a');
+      }
+      const other = await fleet.connect();
+      const taken = await new Queue(other, '/jobs', { codec: text }).take();
+      expect(await queue.tryTake()).toBeNull();
+      const waiting = queue.take();
+      await other.close();
+      const item = await waiting;
+      expect(item.value).toBe('a');
+      expect(taken.isHeld).toBe(false);
+      await expect(taken.done()).rejects.toThrow('not held any more');
+      expect(await queue.size()).toBe(1);
+      await item.done();
+    }),
+  );
+
+  test(
+    'refuses writes of a consumer that has lost its lease',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      await client.create('/result');
+      const item = await queue.take();
+      await item.guarded!.set('/result', 'mine');
+      const [lease] = (await client.children('/jobs-leases')).children;
+      const other = await fleet.connect();
+      await other.delete(`/jobs-leases/${lease}`);
+      await expect(item.guarded!.set('/result', 'too late')).rejects.toThrow('not held any more');
+      await expect(item.done()).rejects.toThrow('not held any more');
+      expect(await queue.size()).toBe(1);
+    }),
+  );
+
+  test(
+    'is a loop, which gives back what is not done',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.putAll(['a', 'b']);
+      const seen: string[] = [];
+      for await (const item of queue) {
+        seen.push(item.value);
+        if (seen.length > 1) await item.done();
+        if (seen.length === 3) break;
+      }
+      expect(seen).toEqual(['a', 'a', 'b']);
+      expect(await queue.size()).toBe(0);
+      const signal = AbortSignal.abort();
+      for await (const item of queue.items({ signal })) expect(item).toBe('never');
+    }),
+  );
+
+  test(
+    'leaves nothing behind when a wait is given up',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await expect(queue.take({ timeoutMs: 200 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      const controller = new AbortController();
+      const aborted = queue.take({ signal: controller.signal });
+      await fleet.world.sleep(100);
+      controller.abort();
+      await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+      await fleet.world.sleep(1000);
+      expect((await client.children('/jobs-lines/consumers')).children).toEqual([]);
+      await queue.put('a');
+      // However early it is given up, whatever was taken comes back.
+      for (let ms = 0; ms < 10; ms++) await queue.take({ timeoutMs: ms / 2 }).catch(() => {});
+      await fleet.world.sleep(1000);
+      for (let ms = 0; ms < 10; ms++) {
+        const late = queue.take({ timeoutMs: ms });
+        await late.then(
+          (item) => item.giveBack(),
+          () => {},
+        );
+      }
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
+
+  test(
+    'tells of data that are no item, and lets them be removed',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: json<number>() });
+      await queue.put(1);
+      await client.create('/jobs/queue-', 'no envelope', { sequential: true });
+      // An envelope of two items, as Curator's putMulti writes it, built by hand.
+      const two = Uint8Array.of(0, 1, 0, 1, 1, 0, 0, 0, 1, 0x31, 1, 0, 0, 0, 2, 0x32, 0x33, 2);
+      await client.create('/jobs/queue-', two, { sequential: true });
+      await (await queue.take()).done();
+      const bad = await queue.take();
+      expect(bad.error?.message).toContain('version is not 1.1');
+      expect(() => bad.value).toThrow();
+      await bad.done();
+      const multiple = await queue.take();
+      expect(multiple.values).toEqual([1, 23]);
+      expect(() => multiple.value).toThrow('holds 2 items');
+      await multiple.done();
+    }),
+  );
+
+  test(
+    'lets producers wait while it is full, in their order',
+    inWorld(async (fleet, client) => {
+      const options = { codec: text, itemsMax: 3 };
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', options);
+      const puts: Promise<void>[] = [];
+      for (let i = 0; i < 6; i++) {
+        puts.push(queue.put(`a${i}`), new Queue(other, '/jobs', options).put(`b${i}`));
+      }
+      let largest = 0;
+      const taken: string[] = [];
+      while (taken.length < 12) {
+        await fleet.world.sleep(50);
+        largest = Math.max(largest, await queue.size());
+        const item = await queue.take();
+        taken.push(item.value);
+        await item.done();
+      }
+      await Promise.all(puts);
+      expect(largest).toBe(3);
+      expect(taken.filter((value) => value.startsWith('a'))).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5']);
+      await queue.putAll(['x', 'y', 'z']);
+      await expect(queue.put('more', { timeoutMs: 500 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        outcome: 'not-applied',
+      });
+      await expect(queue.putAll(['1', '2', '3', '4'])).rejects.toThrow(RangeError);
+      expect(await drain(queue)).toEqual(['x', 'y', 'z']);
+    }),
+  );
+
+  test('makes no herd: of 50 consumers that wait, one reads the list for each item', async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const clients = await fleet.connectAll(50);
+      const producer = await fleet.connect();
+      const queue = new Queue(producer, '/jobs', { codec: text });
+      let lists = 0;
+      const taken: string[] = [];
+      for (const client of clients) {
+        const children = client.children.bind(client);
+        client.children = ((path: string, options: object) => {
+          if (path === '/jobs') lists++;
+          return children(path, options as never);
+        }) as typeof client.children;
+        void new Queue(client, '/jobs', { codec: text }).take().then(async (item) => {
+          taken.push(item.value);
+          await item.done();
+        });
+      }
+      await fleet.world.sleep(5000);
+      expect(lists).toBeLessThanOrEqual(50 + 2);
+      lists = 0;
+      for (let i = 0; i < 20; i++) {
+        await queue.put(`${i}`);
+        await fleet.world.sleep(200);
+      }
+      expect(taken).toHaveLength(20);
+      // The one who takes it, the next one that comes to the head, and that one again when the item is done.
+      expect(lists / 20).toBeLessThanOrEqual(4);
+    });
+  });
+});
+
+describe('a priority queue', () => {
+  test(
+    'gives the smallest priority first, in both layouts',
+    inWorld(async (_, client) => {
+      const curator = new PriorityQueue(client, '/curator', { codec: text });
+      for (const priority of [5, -1, 0, 2 ** 31 - 1, -(2 ** 31), 5]) await curator.put(`${priority}`, { priority });
+      expect(await drain(curator)).toEqual(['-2147483648', '-1', '0', '5', '5', '2147483647']);
+      for (const layout of ['kazoo', 'kazoo-locking'] as const) {
+        const kazoo = new PriorityQueue(client, `/${layout}`, { codec: text, layout });
+        for (const priority of [999, 0, 7, undefined]) await kazoo.put(`${priority}`, { priority });
+        expect(await drain(kazoo)).toEqual(['0', '7', 'undefined', '999']);
+        await expect(kazoo.put('x', { priority: 1000 })).rejects.toThrow(RangeError);
+      }
+    }),
+  );
+});
+
+describe('a delay queue', () => {
+  test(
+    'gives nothing before its time by the clock of the servers, and then the earliest first',
+    inWorld(async (fleet, client) => {
+      const queue = new DelayQueue(client, '/later', { codec: text });
+      await queue.put('c', { delayMs: 3000 });
+      await queue.put('a');
+      await queue.put('b', { delayMs: 1500 });
+      expect(await drain(queue)).toEqual(['a']);
+      expect(await queue.tryTake()).toBeNull();
+      const startedMs = fleet.world.nowMs;
+      for (const [value, afterMs] of [
+        ['b', 1500],
+        ['c', 3000],
+      ] as const) {
+        const item = await queue.take();
+        expect(item.value).toBe(value);
+        const passedMs = fleet.world.nowMs - startedMs;
+        expect(passedMs).toBeGreaterThan(afterMs - 200);
+        expect(passedMs).toBeLessThan(afterMs + 200);
+        await item.done();
+      }
+      await queue.put('past', { at: new Date(1000) });
+      expect(await drain(queue)).toEqual(['past']);
+      await expect(queue.put('x', { at: 5, delayMs: 3 })).rejects.toThrow(RangeError);
+    }),
+  );
+});
+
+describe('an id queue', () => {
+  test(
+    'finds and removes what nobody has taken',
+    inWorld(async (_, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      await queue.put('7', 'first');
+      await queue.put('8/x', 'second');
+      await queue.put('7', 'third');
+      expect(await queue.has('8/x')).toBe(true);
+      expect(await queue.has('9')).toBe(false);
+      const first = await queue.take();
+      expect(first.value).toBe('first');
+      expect(await queue.remove('7')).toBe(1);
+      expect(await queue.has('7')).toBe(true);
+      await first.done();
+      expect(await queue.has('7')).toBe(false);
+      expect(await drain(queue)).toEqual(['second']);
+    }),
+  );
+});

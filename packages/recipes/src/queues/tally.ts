@@ -1,0 +1,194 @@
+import {
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  SessionLostError,
+  type Stat,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
+
+/*
+ * Doing something exactly once where the reply may be lost, and where what was done cannot be recognized afterwards.
+ *
+ * A protected create is of no use for an item of a queue: when its creator looks for it, a consumer may have taken it
+ * already, and a missing item looks like one that was never made. Nor may the names that Curator and kazoo read have a
+ * mark. So each client that puts and takes has an ephemeral znode of its own, its tally, whose version counts what it has
+ * done: every transaction begins with a set of the tally at the version that it has.
+ *
+ *     set    /jobs-lines/tallies/_c_5b2f…-tally   expects version 7, makes it 8
+ *     create /jobs/queue-                         happens with it, or not at all
+ *
+ * When the reply is lost the same transaction is sent again. If the first was applied, the tally has moved on and the second
+ * is refused with BADVERSION: that is the answer "done, once". If not, the second does it. Nobody else writes the tally,
+ * and the service applies transactions whole and in one order, so there is no third case, also when the first one is
+ * still under way.
+ *
+ * Only when the session ends with the tally in the doubt, nobody can tell any more; the caller is told that (`unknown`).
+ */
+
+/** Does transactions exactly once, one after the other. */
+export class Tally {
+  readonly #client: Client;
+  readonly #parent: string;
+  /** The one before has ended, in whatever way. */
+  #previous: Promise<unknown> = Promise.resolve();
+  #own: OwnTally | null = null;
+  /** The clock of the service when it was last heard of, and ours then. */
+  #heard: { readonly serverMs: number; readonly monotonicMs: number } | null = null;
+
+  /** @param parent the znode below which the tally is made; a container that is made with it */
+  constructor(client: Client, parent: string) {
+    this.#client = client;
+    this.#parent = parent;
+  }
+
+  /**
+   * Applies what `build` adds, exactly once, however often the connection is lost.
+   *
+   * @returns null when it was applied and the results were lost
+   * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
+   *   of outcome 'unknown' when the session ended before the answer
+   */
+  commit<Results extends readonly TransactionResult[]>(
+    build: (transaction: Transaction<[]>) => Transaction<Results>,
+    options: CallOptions = {},
+  ): Promise<Results | null> {
+    const committed = this.#previous.then(() => this.#commit(build, options));
+    this.#previous = committed.catch(() => {});
+    return committed;
+  }
+
+  /**
+   * The clock of the service now, milliseconds since 1970: never ahead of what it shows, behind by the way of one reply.
+   * One clock for all clients, whatever theirs show.
+   */
+  async serverTimeMs(options: CallOptions = {}): Promise<number> {
+    const heardMs = this.#heard?.monotonicMs;
+    if (heardMs === undefined || this.#monotonicMs() - heardMs > SERVER_TIME_AGE_MS_MAX) {
+      const stamped = this.#previous.then(() => this.#stamp(options));
+      this.#previous = stamped.catch(() => {});
+      await stamped;
+    }
+    const { serverMs, monotonicMs } = this.#heard!;
+    return Math.floor(serverMs + this.#monotonicMs() - monotonicMs);
+  }
+
+  async #stamp(options: CallOptions): Promise<void> {
+    const wait = new Wait(this.#client, options, { operation: 'serverTimeMs', path: this.#parent });
+    for (;;) {
+      const own = await this.#open(wait);
+      try {
+        const stat = await wait.through((call) => this.#client.set(own.path, '', call));
+        own.version = stat.version;
+        this.#hear(stat.mtime);
+        return;
+      } catch (error) {
+        // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
+        this.#own = null;
+        if (!(error instanceof NoNodeError)) throw error;
+      }
+    }
+  }
+
+  #hear(serverMs: number): void {
+    this.#heard = { serverMs, monotonicMs: this.#monotonicMs() };
+  }
+
+  #monotonicMs(): number {
+    return this.#client.surroundings.clock.monotonicMs();
+  }
+
+  async #commit<Results extends readonly TransactionResult[]>(
+    build: (transaction: Transaction<[]>) => Transaction<Results>,
+    options: CallOptions,
+  ): Promise<Results | null> {
+    const wait = new Wait(this.#client, options, { operation: 'commit', path: this.#parent });
+    let isDoubtful = false;
+    for (;;) {
+      const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(wait);
+      const transaction = this.#client.transaction().set(own.path, '', { version: own.version });
+      try {
+        const built = build(transaction as unknown as Transaction<[]>);
+        const results: readonly TransactionResult[] = await built.commit(isDoubtful ? {} : wait.next());
+        const stat = results[0] as Stat;
+        own.version = stat.version;
+        this.#hear(stat.mtime);
+        return results.slice(1) as readonly TransactionResult[] as Results;
+      } catch (error) {
+        if (error instanceof TransactionError) {
+          if (error.index > 0) throw new TransactionError(error.index - 1, error.operations.slice(1), error.cause);
+          if (isDoubtful && error.cause instanceof BadVersionError) {
+            own.version = nextVersion(own.version);
+            return null;
+          }
+          this.#own = null;
+          if (isDoubtful) throw this.#unknown(error);
+          if (error.cause instanceof NoNodeError || error.cause instanceof BadVersionError) continue;
+          throw error;
+        }
+        if (!(error instanceof ZooKeeperError)) throw error;
+        const isUnknown = error.outcome === 'unknown';
+        isDoubtful ||= isUnknown;
+        if (!isPassing(error)) {
+          // The caller has given up, or the client ended.
+          if (isDoubtful) this.#own = null;
+          throw error;
+        }
+        if (isSessionEnd(error) && isDoubtful) {
+          this.#own = null;
+          throw this.#unknown(error);
+        }
+        if (isLoss(error) || isSessionEnd(error)) await this.#recover(wait, isDoubtful);
+      }
+    }
+  }
+
+  /** In doubt the caller's patience does not count: what was begun is brought to its end. */
+  async #recover(wait: Wait, isDoubtful: boolean): Promise<void> {
+    if (isDoubtful) await this.#client.whenConnected();
+    else await wait.recover();
+  }
+
+  async #open(wait: Wait): Promise<OwnTally> {
+    const client = this.#client;
+    for (;;) {
+      const sessionId = client.session?.id;
+      if (this.#own !== null && this.#own.sessionId === sessionId) return this.#own;
+      try {
+        const { path, stat } = await wait.through((call) =>
+          client.createProtected(joinPath(this.#parent, 'tally'), '', { ...call, mode: 'ephemeral' }),
+        );
+        this.#own = { path, version: stat.version, sessionId: stat.ephemeralOwner };
+        this.#hear(stat.ctime);
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        await wait.through((call) => client.ensurePath(this.#parent, { ...call, mode: 'container' }));
+      }
+    }
+  }
+
+  #unknown(cause: ZooKeeperError): SessionLostError {
+    const detail = 'the session ended before the answer';
+    return new SessionLostError({ operation: 'commit', path: this.#parent, outcome: 'unknown', detail, cause });
+  }
+}
+
+interface OwnTally {
+  readonly path: string;
+  readonly sessionId: bigint;
+  version: number;
+}
+
+/** After that the clock of the service is asked for again: clocks drift, and leaders change. */
+const SERVER_TIME_AGE_MS_MAX = 10_000;
+
+/** Versions are 32 bits wide, and servers skip −1, which means "any". */
+function nextVersion(version: number): number {
+  return version === -2 ? 0 : (version + 1) | 0;
+}

@@ -1,0 +1,51 @@
+import type { Client, ConnectOptions } from '@meerkat/client';
+import { type FaultKind, Nemesis, planFaults, type VirtualEnsemble, VirtualWorld } from '@meerkat/simulator';
+
+/** What goes wrong by default: servers that die, links that break, sessions that end. */
+export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
+
+/** An ensemble of three servers and clients upon it, in a world of its own. */
+export class Fleet {
+  readonly world: VirtualWorld;
+  readonly ensemble: VirtualEnsemble;
+  readonly #nemesis: Nemesis;
+  #clientCount = 0;
+
+  constructor(seed: number, servers = 3) {
+    this.world = new VirtualWorld({ seed });
+    this.ensemble = this.world.startEnsemble({ servers });
+    this.#nemesis = new Nemesis(this.world, this.ensemble);
+  }
+
+  /** Runs a program in virtual time; whatever it has left connected does not matter any more. */
+  run<T>(program: () => Promise<T>, limitMs?: number): Promise<T> {
+    return this.world.run(program, limitMs);
+  }
+
+  connect(options: Partial<ConnectOptions> = {}): Promise<Client> {
+    const name = `client${++this.#clientCount}`;
+    return this.connectAs(name, options);
+  }
+
+  connectAs(name: string, options: Partial<ConnectOptions> = {}): Promise<Client> {
+    const servers = this.ensemble.connectString;
+    return this.world.connect(name, { servers, sessionTimeoutMs: 4000, connectTimeoutMs: 120_000, ...options });
+  }
+
+  connectAll(count: number, options: Partial<ConnectOptions> = {}): Promise<Client[]> {
+    return Promise.all(Array.from({ length: count }, () => this.connect(options)));
+  }
+
+  /** Faults by chance for so long, among the servers and these clients (hosts `client1` …). */
+  unleash(durationMs: number, clientCount: number, kinds: readonly FaultKind[] = FAULTS): void {
+    const servers = this.ensemble.servers.map(({ host }) => host);
+    const clients = Array.from({ length: clientCount }, (_, i) => `client${i + 1}`);
+    const plan = { kinds, durationMs, servers, clients, pauseMs: 1500 };
+    this.#nemesis.unleash(planFaults(this.world.random.fork('faults'), plan));
+  }
+
+  /** Ends all faults. */
+  heal(): void {
+    this.#nemesis.heal();
+  }
+}

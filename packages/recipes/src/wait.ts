@@ -1,0 +1,127 @@
+import { AbortedError, Budget, type CallOptions, type Client, TimeoutError, ZooKeeperError } from '@meerkat/client';
+
+/** What a waiting call of a recipe is about, for its errors. */
+export interface Waiting {
+  readonly operation: string;
+  readonly path: string;
+}
+
+/**
+ * One call that waits: its signal and its time limit, dealt out to requests and pauses, on through lost connections and
+ * lost sessions.
+ *
+ * @example
+ * const wait = new Wait(client, options, { operation: 'Barrier.wait', path });
+ * const { stat, changed } = await wait.through((call) => client.exists(path, { ...call, watch: true }));
+ * if (stat !== null) await wait.any([changed]);
+ */
+export class Wait {
+  readonly #client: Client;
+  readonly #options: CallOptions;
+  readonly #about: Waiting;
+  readonly #budget: Budget;
+  /** By the client's monotonic clock; null for no limit. */
+  readonly #endMs: number | null;
+
+  constructor(client: Client, options: CallOptions, about: Waiting) {
+    const { timeoutMs } = options;
+    this.#client = client;
+    this.#options = options;
+    this.#about = about;
+    this.#budget = new Budget(options, client.surroundings, about);
+    this.#endMs = timeoutMs === undefined ? null : client.surroundings.clock.monotonicMs() + timeoutMs;
+  }
+
+  /** Signal and remaining time for the next request. @throws AbortedError or TimeoutError when there is no time left */
+  next(): CallOptions {
+    return this.#budget.next();
+  }
+
+  /**
+   * Does what may be repeated without harm, a read say, until it is answered: on the next connection, and in the next
+   * session if this one is lost.
+   *
+   * @throws what the service answers, what ends the client, AbortedError and TimeoutError
+   */
+  async through<T>(attempt: (call: CallOptions) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await attempt(this.next());
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        await this.recover();
+      }
+    }
+  }
+
+  /** Resolves when there is a connection again, and not at once: what has failed for another reason is not hammered on. */
+  async recover(): Promise<void> {
+    await this.#budget.pause(RECOVERY_PAUSE_MS);
+    await this.#client.whenConnected(this.next());
+  }
+
+  /**
+   * Resolves when one of the promises has settled, either way, or `delayMs` have passed.
+   *
+   * @throws AbortedError or TimeoutError when the caller gives up first
+   */
+  any(wakes: readonly Promise<unknown>[], delayMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const { clock } = this.#client.surroundings;
+    const { signal } = this.#options;
+    return new Promise((resolve, reject) => {
+      let cancelTimer: (() => void) | null = null;
+      let isOver = false;
+      const settle = (error: Error | null): void => {
+        if (isOver) return;
+        isOver = true;
+        cancelTimer?.();
+        signal?.removeEventListener('abort', abort);
+        if (error === null) resolve();
+        else reject(error);
+      };
+      const abort = (): void => settle(new AbortedError({ ...this.#about, cause: signal?.reason }));
+      if (signal?.aborted === true) {
+        abort();
+        return;
+      }
+      signal?.addEventListener('abort', abort, { once: true });
+      for (const wake of wakes) {
+        const woken = (): void => settle(null);
+        wake.then(woken, woken);
+      }
+      const leftMs = this.#endMs === null ? Number.POSITIVE_INFINITY : Math.max(0, this.#endMs - clock.monotonicMs());
+      const isTheEnd = leftMs <= delayMs;
+      const timerMs = Math.min(leftMs, Math.max(0, delayMs));
+      if (timerMs === Number.POSITIVE_INFINITY) return;
+      cancelTimer = clock.schedule(timerMs, () => {
+        settle(isTheEnd ? new TimeoutError(this.#about) : null);
+      });
+    });
+  }
+}
+
+/** The connection was lost on the way, or the session: on the next connection the truth can be found out. */
+export function isPassing(error: unknown): error is ZooKeeperError {
+  return isLoss(error) || isSessionEnd(error);
+}
+
+/** The connection was lost, and perhaps not the session. */
+export function isLoss(error: unknown): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && LOSSES.has(error.code);
+}
+
+/** The session is over, or was given up for lost. */
+export function isSessionEnd(error: unknown): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && SESSION_ENDS.has(error.code);
+}
+
+/** Milliseconds. */
+const RECOVERY_PAUSE_MS = 20;
+const LOSSES: ReadonlySet<string> = new Set([
+  'CONNECTIONLOSS',
+  'SESSIONMOVED',
+  'OPERATIONTIMEOUT',
+  'REQUESTTIMEOUT',
+  'THROTTLEDOP',
+]);
+const SESSION_ENDS: ReadonlySet<string> = new Set(['SESSIONLOST', 'SESSIONEXPIRED', 'UNKNOWNSESSION']);

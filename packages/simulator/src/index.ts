@@ -1,3 +1,4 @@
+export type { CommittedTree, ZnodeState } from './checkers/committed-tree.ts';
 export {
   type CheckHistoryOptions,
   type CommittedBase,
@@ -8,6 +9,7 @@ export {
   type LoggedTxn,
   type Violation,
 } from './checkers/index.ts';
+export { committedTree } from './committed-of.ts';
 export { type FileSource, readLogs } from './disk-reader.ts';
 export {
   FAULT_KINDS,
@@ -19,7 +21,7 @@ export {
   parseFault,
   planFaults,
 } from './fault.ts';
-export { History, type HistoryEntry, type Operation } from './history.ts';
+export { History, type HistoryEntry, type Operation, type OperationRequest } from './history.ts';
 export { Nemesis } from './nemesis.ts';
 export { SeededRandom } from './seeded-random.ts';
 export { shrinkFailure } from './shrink-failure.ts';

@@ -77,7 +77,6 @@ export class WorkloadClient {
     const client = await this.#world.connect(
       this.host,
       {
-        servers: this.#world.connectString,
         sessionTimeoutMs: random.between(sessionTimeoutMinMs, sessionTimeoutMaxMs),
         attemptTimeoutMs: 500,
         backOff: { minMs: 20, maxMs: 500 },

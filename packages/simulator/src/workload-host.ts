@@ -7,10 +7,16 @@ import type { VirtualWorld } from './virtual-world.ts';
 /** The world that a workload lives in: a virtual one, or a real one with processes and sockets. */
 export interface WorkloadHost {
   readonly random: SeededRandom;
-  /** Names all servers. */
-  readonly connectString: string;
-  /** @param makeTap sees the bytes of each connection to a server, by its name */
-  connect(client: string, options: ConnectOptions, makeTap: (server: string) => WireTap): Promise<Client>;
+  /**
+   * Connects to all servers.
+   *
+   * @param makeTap sees the bytes of each connection to a server, by its name
+   */
+  connect(
+    client: string,
+    options: Omit<ConnectOptions, 'servers'>,
+    makeTap: (server: string) => WireTap,
+  ): Promise<Client>;
   /** Resolves when so many milliseconds have passed. */
   sleep(ms: number): Promise<void>;
   /** A part that nobody waits for has thrown. */
@@ -21,8 +27,8 @@ export interface WorkloadHost {
 export function hostWorkload(world: VirtualWorld, ensemble: VirtualEnsemble): WorkloadHost {
   return {
     random: world.random,
-    connectString: ensemble.connectString,
-    connect: (client, options, makeTap) => world.connect(client, options, makeTap),
+    connect: (client, options, makeTap) =>
+      world.connect(client, { ...options, servers: ensemble.connectString }, makeTap),
     sleep: (ms) => world.sleep(ms),
     fail: (error) => world.fail(error),
   };

@@ -1,0 +1,106 @@
+/** `npm run torture`: see docs/torture.md. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { NamespaceNetwork, OWN_NAMESPACE } from './namespace-network.ts';
+import { Namespaces, removeLeftNamespaces, whyNoNamespaces } from './namespaces.ts';
+import type { TortureNetwork } from './network.ts';
+import { HELP, parseOptions, type TortureOptions } from './options.ts';
+import { ProxyNetwork } from './proxy-network.ts';
+import { endLeftServers, makeRunDirectory } from './run-directory.ts';
+import { Screen } from './screen.ts';
+import { tableOf } from './tally.ts';
+import { Torture } from './torture.ts';
+
+/** Of the process that runs in the namespace of the clients: the namespaces that another one has made for it. */
+const WITHIN = 'MEERKAT_TORTURE_NAMESPACES';
+/** And the seed that chance has given. */
+const SEED = 'MEERKAT_TORTURE_SEED';
+
+const OK = 0;
+const BROKEN = 1;
+const INVOCATION = 2;
+
+async function main(): Promise<number> {
+  const chance = Number(process.env[SEED] ?? Math.floor(Math.random() * 2 ** 32));
+  const options = parseOptions(process.argv.slice(2), chance);
+  if (options === null) {
+    console.log(HELP);
+    return OK;
+  }
+  if (typeof options === 'string') {
+    console.error(`${options}\n\n${HELP}`);
+    return INVOCATION;
+  }
+  const within = process.env[WITHIN];
+  if (within !== undefined) return runIn(options, new NamespaceNetwork(new Namespaces(within), options.servers));
+  removeLeftNamespaces();
+  endLeftServers();
+  const namespaces = options.usesProxies ? 'you have asked for proxies' : makeNamespaces(options);
+  if (typeof namespaces !== 'string') return runWithin(options, namespaces);
+  console.log(`proxies instead of network namespaces: ${namespaces}`);
+  return runIn(options, await ProxyNetwork.start(options.servers, options.clients));
+}
+
+/** @returns why there are none, in words, where they cannot be had */
+function makeNamespaces({ servers, clients }: TortureOptions): Namespaces | string {
+  const reason = whyNoNamespaces();
+  if (reason !== null) return reason;
+  try {
+    return Namespaces.make(servers, clients);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Runs this program once more, in the namespace of the clients, and removes all of them when that has ended. */
+async function runWithin({ seed }: TortureOptions, namespaces: Namespaces): Promise<number> {
+  const [program = '', ...args] = namespaces.commandOf(OWN_NAMESPACE);
+  const child = spawn(program, [...args, process.execPath, ...process.execArgv, ...process.argv.slice(1)], {
+    env: { ...process.env, [WITHIN]: namespaces.prefix, [SEED]: String(seed) },
+    // The channel tells the other process when this one is gone.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  // A terminal sends Ctrl-C to both; the other one ends, and then this one does.
+  process.on('SIGINT', () => {});
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
+  try {
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code ?? BROKEN;
+  } finally {
+    namespaces.remove();
+  }
+}
+
+async function runIn(options: TortureOptions, network: TortureNetwork): Promise<number> {
+  const isTerminal = process.stdout.isTTY === true;
+  const screen = new Screen((text) => void process.stdout.write(text), isTerminal);
+  const torture = new Torture(options, network, makeRunDirectory(), screen);
+  const { servers, clients, seed, minutes } = options;
+  screen.tell(`${servers} servers, ${clients} clients, ${minutes} minutes, ${network.name}, seed ${seed}`);
+  const interrupt = (): void => {
+    screen.tell('interrupted: heals, judges what there is, and ends');
+    torture.interrupt();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  process.on('disconnect', interrupt);
+  await torture.run();
+  await network.close();
+  screen.tell(torture.report());
+  if (options.summary !== null) writeFileSync(options.summary, formatSummary(options, network, torture));
+  torture.cleanUp();
+  return torture.violations.length > 0 ? BROKEN : OK;
+}
+
+function formatSummary({ servers, clients }: TortureOptions, network: TortureNetwork, torture: Torture): string {
+  const lines = [
+    ['servers, clients', `${servers}, ${clients}`],
+    ['network', network.name],
+    ...tableOf(torture.tally, torture.violations.length),
+  ];
+  return ['| | |', '| --- | ---: |', ...lines.map(([label, figure]) => `| ${label} | ${figure} |`), ''].join('\n');
+}
+
+process.exitCode = await main();
+// A server's log that is still written to, or a timer of a client, is no reason to stay.
+process.exit();

@@ -1,0 +1,159 @@
+/**
+ * Hosts of their own on one machine: network namespaces of Linux, joined by a router that is one too.
+ *
+ *     zk1 198.18.1.1 ──┐
+ *     zk2 198.18.2.1 ──┼── router (198.18.N.254)       the clients, and the process that torments: 198.18.0.1
+ *     zk3 198.18.3.1 ──┘       │
+ *                           clients
+ *
+ * Nothing of it reaches the network of the machine: no namespace has a way out, and the addresses (RFC 2544) are of nobody.
+ * Each client has an address of its own at every server, 198.18.<server>.<100 + client>, so that it can be cut off alone. The
+ * router drops what is cut without telling anybody, by rules of its routing.
+ */
+import { execFileSync } from 'node:child_process';
+
+const PREFIX = 'meerkat-torture';
+const ROUTER = 'router';
+export const CLIENTS = 'clients';
+
+/** The namespaces of one run, named after the process that has made them. */
+export class Namespaces {
+  readonly prefix: string;
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+
+  /**
+   * Makes everything.
+   *
+   * @throws Error when that cannot be had here; nothing is left behind
+   */
+  static make(servers: number, clients: number): Namespaces {
+    const namespaces = new Namespaces(`${PREFIX}-${process.pid}`);
+    try {
+      namespaces.#make(servers, clients);
+    } catch (error) {
+      namespaces.remove();
+      throw error;
+    }
+    return namespaces;
+  }
+
+  nameOf(host: string): string {
+    return `${this.prefix}-${host}`;
+  }
+
+  /** Runs something on a host. */
+  commandOf(host: string): readonly string[] {
+    return ['ip', 'netns', 'exec', this.nameOf(host)];
+  }
+
+  /** Adds and removes rules of the router, each in the words of `ip rule`. */
+  route(removed: readonly string[], added: readonly string[]): void {
+    const lines = [...removed.map((rule) => `rule del ${rule}`), ...added.map((rule) => `rule add ${rule}`)];
+    if (lines.length > 0) ip(['-n', this.nameOf(ROUTER), '-batch', '-'], `${lines.join('\n')}\n`);
+  }
+
+  /** Ends whatever still runs there, and removes all of it. */
+  remove(): void {
+    for (const name of listNamespaces()) {
+      if (!name.startsWith(`${this.prefix}-`)) continue;
+      for (const pid of ip(['netns', 'pids', name]).split('\n').filter(Boolean)) {
+        if (Number(pid) === process.pid) continue;
+        try {
+          process.kill(Number(pid), 'SIGKILL');
+        } catch {
+          // It has ended by itself.
+        }
+      }
+      ip(['netns', 'delete', name]);
+    }
+  }
+
+  #make(servers: number, clients: number): void {
+    ip(['netns', 'add', this.nameOf(ROUTER)]);
+    this.#join(CLIENTS, 0, []);
+    const others = Array.from({ length: clients }, (_, i) => 101 + i);
+    for (let id = 1; id <= servers; id++) this.#join(`zk${id}`, id, others);
+    // What comes back by a way that is cut in the other direction is no reason to drop it.
+    const settings = 'echo 1 > ip_forward; for file in conf/*/rp_filter; do echo 0 > $file; done';
+    const shell = ['sh', '-ec', `cd /proc/sys/net/ipv4; ${settings}`];
+    execFileSync('ip', ['netns', 'exec', this.nameOf(ROUTER), ...shell], { stdio: ['ignore', 'ignore', 'pipe'] });
+    // A kernel that knows no rules by ports says so here.
+    const probe = ruleOf('198.18.0.1', '198.18.1.1', 'dport 1');
+    this.route([], [probe]);
+    this.route([probe], []);
+  }
+
+  #join(host: string, net: number, others: readonly number[]): void {
+    const name = this.nameOf(host);
+    ip(['netns', 'add', name]);
+    const peer = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', name];
+    ip(['link', 'add', 'name', host, 'netns', this.nameOf(ROUTER), ...peer]);
+    ip(['-n', this.nameOf(ROUTER), 'address', 'add', `198.18.${net}.254/24`, 'dev', host]);
+    ip(['-n', this.nameOf(ROUTER), 'link', 'set', 'dev', host, 'up']);
+    const addresses = [1, ...others].map((last) => `address add 198.18.${net}.${last}/24 dev eth0`);
+    const lines = [
+      ...addresses,
+      'link set dev lo up',
+      'link set dev eth0 up',
+      `route add default via 198.18.${net}.254`,
+    ];
+    ip(['-n', name, '-batch', '-'], `${lines.join('\n')}\n`);
+  }
+}
+
+/** What `ip rule` is told of packets that are dropped. */
+export function ruleOf(from: string, to: string, port: string | null): string {
+  return `pref 100 from ${from} to ${to} ${port === null ? '' : `ipproto tcp ${port} `}blackhole`;
+}
+
+/** Removes the namespaces of runs that were killed. */
+export function removeLeftNamespaces(): void {
+  if (whyNoNamespaces() !== null) return;
+  const prefixes = new Set<string>();
+  for (const name of listNamespaces()) {
+    const found = new RegExp(`^(${PREFIX}-(\\d+))-`).exec(name);
+    if (found !== null && !isAlive(Number(found[2]))) prefixes.add(found[1]!);
+  }
+  for (const prefix of prefixes) new Namespaces(prefix).remove();
+}
+
+/** Why this process cannot make any, as far as that can be told before it is tried; null when it may. */
+export function whyNoNamespaces(): string | null {
+  if (process.platform !== 'linux') return `${process.platform} has none`;
+  if (process.getuid?.() !== 0) return 'only root may make them';
+  try {
+    ip(['-V']);
+  } catch {
+    return 'there is no command "ip" (Debian: iproute2)';
+  }
+  return null;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function listNamespaces(): readonly string[] {
+  // "name (id: 3)", one a line.
+  return ip(['netns', 'list'])
+    .split('\n')
+    .flatMap((line) => /^\S+/.exec(line) ?? []);
+}
+
+/** @throws Error with what the command said */
+function ip(args: readonly string[], input = ''): string {
+  try {
+    return execFileSync('ip', [...args], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'] });
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { readonly stderr?: string };
+    throw new Error(`ip ${args.join(' ')}: ${stderr.trim() || message}`);
+  }
+}

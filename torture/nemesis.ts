@@ -1,0 +1,231 @@
+import { type Fault, type FaultKind, formatFault, LEADER, SeededRandom } from '@meerkat/simulator';
+import type { DiskTrouble } from './messages.ts';
+import { type Cut, formatCut, isServer, PORT_KINDS, type TortureNetwork } from './network.ts';
+import type { RealEnsemble } from './real-ensemble.ts';
+import type { ServerProcess } from './server-process.ts';
+
+/** Brings the faults of a plan upon processes, sockets and files, and heals what it has done. */
+export class Nemesis {
+  readonly #ensemble: RealEnsemble;
+  readonly #network: TortureNetwork;
+  readonly #clients: readonly string[];
+  readonly #say: (what: string) => void;
+  /** Of what is to begin or to end. */
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** What is cut, and how many faults want it so. */
+  readonly #cuts = new Map<string, { readonly cut: Cut; count: number }>();
+  /** Faults that keep a server from being started; by id. */
+  readonly #down = new Map<number, number>();
+  /** Servers whose disk has been made to fail in this life: they are free to end by themselves. */
+  readonly #hurt = new Set<ServerProcess>();
+  readonly counts = new Map<FaultKind, number>();
+  #isOver = true;
+
+  constructor(
+    ensemble: RealEnsemble,
+    network: TortureNetwork,
+    clients: readonly string[],
+    say: (what: string) => void,
+  ) {
+    this.#ensemble = ensemble;
+    this.#network = network;
+    this.#clients = clients;
+    this.#say = say;
+  }
+
+  /** From now on, faults happen at their moments. */
+  unleash(faults: readonly Fault[]): void {
+    this.#isOver = false;
+    for (const fault of faults) this.#after(fault.atMs, () => this.#inflict(fault));
+  }
+
+  /** Ends all faults: links and disks work, every server runs. */
+  heal(): void {
+    this.#isOver = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.#cuts.clear();
+    this.#down.clear();
+    this.#network.setCuts([]);
+    this.#network.delay?.(this.#everybody, 0);
+    for (const server of this.#ensemble.servers) {
+      server.tell({ kind: 'disk', trouble: { kind: 'none' } });
+      server.resume();
+    }
+    this.#say('everything is healed');
+    this.tend();
+  }
+
+  /** Called again and again after `heal`: whoever has ended is started. */
+  tend(): void {
+    for (const server of this.#ensemble.servers) server.start();
+  }
+
+  onStarted(server: ServerProcess): void {
+    this.#hurt.delete(server);
+  }
+
+  /** A server has ended by itself. @returns whether it was free to: its disk had failed */
+  onDied(server: ServerProcess): boolean {
+    const wasHurt = this.#hurt.has(server);
+    if (wasHurt && !this.#isOver) this.#after(REVIVE_MS, () => this.#revive(server));
+    return wasHurt;
+  }
+
+  get #everybody(): readonly string[] {
+    return [...this.#ensemble.servers.map(({ host }) => host), ...this.#clients];
+  }
+
+  #inflict(fault: Fault): void {
+    const random = new SeededRandom(fault.chance, fault.kind);
+    const hosts = fault.hosts.flatMap((host) => this.#resolve(host));
+    const others = fault.others.filter((host) => !hosts.includes(host));
+    const servers = hosts.flatMap((host) => this.#ensemble.server(host) ?? []);
+    this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
+    this.#say(formatFault({ ...fault, hosts, others }));
+    switch (fault.kind) {
+      case 'crash':
+        for (const server of servers) this.#takeDown(server, fault.durationMs);
+        return;
+      case 'restart-all':
+        for (const server of servers) this.#takeDown(server, random.between(0, fault.durationMs));
+        return;
+      case 'stop':
+        for (const server of servers) this.#stop(server, fault.durationMs);
+        return;
+      case 'pause':
+        for (const server of servers) {
+          server.pause();
+          this.#after(fault.durationMs, () => server.resume());
+        }
+        return;
+      case 'partition':
+      case 'isolate':
+      case 'bridge':
+        this.#cut(fault.durationMs, [...pairsOf(hosts, others), ...pairsOf(others, hosts)]);
+        return;
+      case 'one-way':
+        this.#cut(fault.durationMs, pairsOf(hosts, others));
+        return;
+      case 'port':
+        for (const { host } of servers) this.#cut(fault.durationMs, this.#cutsOfPort(host, random));
+        return;
+      case 'slow': {
+        this.#network.delay?.(hosts, random.between(1, 100));
+        this.#after(fault.durationMs, () => this.#network.delay?.(hosts, 0));
+        return;
+      }
+      case 'break':
+        this.#network.breakStreams?.(hosts, () => random.chance(0.5));
+        return;
+      default:
+        for (const server of servers) this.#troubleDisk(server, fault, random);
+    }
+  }
+
+  /** Kill -9, and a start later on. */
+  #takeDown(server: ServerProcess, durationMs: number): void {
+    this.#down.set(server.id, (this.#down.get(server.id) ?? 0) + 1);
+    const killed = server.kill();
+    this.#after(durationMs, async () => {
+      await killed;
+      this.#down.set(server.id, (this.#down.get(server.id) ?? 1) - 1);
+      this.#revive(server);
+    });
+  }
+
+  /** SIGTERM: a planned end. One that is still busy with it after the time, behind a disk that hangs for instance, is killed. */
+  #stop(server: ServerProcess, durationMs: number): void {
+    server.terminate();
+    this.#after(durationMs + STOP_MS, async () => {
+      await server.kill();
+      this.#revive(server);
+    });
+  }
+
+  #revive(server: ServerProcess): void {
+    if (!this.#isOver && (this.#down.get(server.id) ?? 0) === 0) server.start();
+  }
+
+  #troubleDisk(server: ServerProcess, fault: Fault, random: SeededRandom): void {
+    const trouble = drawTrouble(fault.kind, random);
+    if (trouble === null) return;
+    if (trouble.kind === 'error' || trouble.kind === 'full') this.#hurt.add(server);
+    server.tell({ kind: 'disk', trouble });
+    // An error is over once it has happened, whenever that is.
+    if (trouble.kind !== 'error') {
+      this.#after(fault.durationMs, () => server.tell({ kind: 'disk', trouble: { kind: 'none' } }));
+    }
+  }
+
+  #cutsOfPort(host: string, random: SeededRandom): readonly Cut[] {
+    const kind = random.pick(PORT_KINDS);
+    const port = { host, kind };
+    const others = this.#everybody.filter((other) => other !== host && isServer(other) === (kind !== 'client'));
+    return others.flatMap((other) => [
+      { from: other, to: host, port },
+      { from: host, to: other, port },
+    ]);
+  }
+
+  #cut(durationMs: number, cuts: readonly Cut[]): void {
+    for (const cut of cuts) {
+      const known = this.#cuts.get(formatCut(cut));
+      if (known === undefined) this.#cuts.set(formatCut(cut), { cut, count: 1 });
+      else known.count++;
+    }
+    this.#onCutsChanged();
+    this.#after(durationMs, () => {
+      for (const cut of cuts) {
+        const known = this.#cuts.get(formatCut(cut));
+        if (known !== undefined && --known.count === 0) this.#cuts.delete(formatCut(cut));
+      }
+      this.#onCutsChanged();
+    });
+  }
+
+  #onCutsChanged(): void {
+    this.#network.setCuts([...this.#cuts.values()].map(({ cut }) => cut));
+  }
+
+  #resolve(host: string): readonly string[] {
+    if (host !== LEADER) return [host];
+    const { leader } = this.#ensemble;
+    return leader === null ? [] : [leader.host];
+  }
+
+  #after(ms: number, what: () => void | Promise<void>): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (!this.#isOver) void what();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+/** Milliseconds after which somebody starts a server whose disk has failed. */
+const REVIVE_MS = 500;
+/** Milliseconds that a server may take to finish, besides the length of the fault. */
+const STOP_MS = 2000;
+
+/** Every pair of a server with anybody else; clients have nothing to do with each other. */
+function pairsOf(hosts: readonly string[], others: readonly string[]): readonly Cut[] {
+  return hosts.flatMap((from) =>
+    others.flatMap((to): readonly Cut[] => (isServer(from) || isServer(to) ? [{ from, to, port: null }] : [])),
+  );
+}
+
+function drawTrouble(kind: FaultKind, random: SeededRandom): DiskTrouble | null {
+  switch (kind) {
+    case 'disk-slow':
+      return { kind: 'slow', maxMs: random.between(5, 300) };
+    case 'disk-stall':
+      return { kind: 'stall' };
+    case 'disk-error':
+      return { kind: 'error', skip: random.between(0, 5), takesPlace: random.chance(0.5) };
+    case 'disk-full':
+      return { kind: 'full' };
+    default:
+      return null;
+  }
+}

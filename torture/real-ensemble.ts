@@ -1,0 +1,100 @@
+import type { FromServer } from './messages.ts';
+import type { TortureNetwork } from './network.ts';
+import type { ServerFiles } from './server-files.ts';
+import { ServerProcess } from './server-process.ts';
+
+export interface EnsembleEvents {
+  onMessage(server: ServerProcess, message: FromServer): void;
+  onStarted(server: ServerProcess): void;
+  /** A server has ended without being asked to. */
+  onDied(server: ServerProcess, reason: string): void;
+}
+
+/** The servers, each of them a process. */
+export class RealEnsemble {
+  /** Ordered by id, from 1 on. */
+  readonly servers: readonly ServerProcess[];
+
+  constructor(files: readonly ServerFiles[], network: TortureNetwork, events: EnsembleEvents) {
+    this.servers = files.map((each) => {
+      const server: ServerProcess = new ServerProcess(each, network, {
+        onMessage: (message) => events.onMessage(server, message),
+        onStarted: () => events.onStarted(server),
+        onDied: (reason) => events.onDied(server, reason),
+      });
+      return server;
+    });
+  }
+
+  get ids(): readonly number[] {
+    return this.servers.map(({ id }) => id);
+  }
+
+  server(host: string): ServerProcess | null {
+    return this.servers.find((server) => server.host === host) ?? null;
+  }
+
+  /** Whoever says that it leads, serves, and is awake; of several the one of the last epoch. */
+  get leader(): ServerProcess | null {
+    let leader: ServerProcess | null = null;
+    for (const server of this.servers) {
+      const { status, isPaused } = server;
+      if (isPaused || status === null || status.role !== 'leading' || !status.isServing) continue;
+      if (leader === null || status.epoch > (leader.status?.epoch ?? 0)) leader = server;
+    }
+    return leader;
+  }
+
+  /** Every server serves clients in one epoch. */
+  get isWhole(): boolean {
+    const { leader } = this;
+    return (
+      leader !== null &&
+      this.servers.every(
+        ({ status }) =>
+          status?.isServing === true && status.leader === leader.id && status.epoch === leader.status?.epoch,
+      )
+    );
+  }
+
+  /** Nothing is going to happen any more by itself: all are at one zxid, and there is no session that could end. */
+  get isAtRest(): boolean {
+    const lastZxid = this.leader?.status?.lastZxid;
+    return (
+      this.isWhole && this.servers.every(({ status }) => status?.lastZxid === lastZxid && status?.sessionCount === 0)
+    );
+  }
+
+  /** In words, for those who wait in vain. */
+  describe(): string {
+    return this.servers
+      .map(({ id, isRunning, isPaused, status }) => {
+        if (!isRunning) return `server ${id} is dead`;
+        if (isPaused) return `server ${id} is paused`;
+        if (status === null) return `server ${id} starts`;
+        const { role, isServing, epoch, lastZxid, sessionCount } = status;
+        const serving = isServing ? '' : ', not serving';
+        return `server ${id} ${role}${serving}, epoch ${epoch}, zxid 0x${lastZxid.toString(16)}, ${sessionCount} sessions`;
+      })
+      .join('; ');
+  }
+
+  start(): void {
+    for (const server of this.servers) server.start();
+  }
+
+  /** Lets all of them finish; those that do not within the time are killed. */
+  async stop(limitMs: number): Promise<void> {
+    for (const server of this.servers) {
+      server.terminate();
+      server.resume();
+    }
+    const timer = setTimeout(() => void this.kill(), limitMs);
+    await Promise.all(this.servers.map(({ ended }) => ended));
+    clearTimeout(timer);
+  }
+
+  async kill(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.kill()));
+  }
+}

@@ -1,0 +1,87 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ServerPlace } from './network.ts';
+
+/** Where one server keeps what is its own. */
+export interface ServerFiles {
+  readonly id: number;
+  readonly directory: string;
+  readonly configuration: string;
+  /** What it prints, over all its lives. */
+  readonly log: string;
+  /** Its process, while it has one. */
+  readonly pid: string;
+  /** `version-2`, with transaction logs and snapshots. */
+  readonly data: string;
+  /** Logs that it has removed. */
+  readonly attic: string;
+  /** Epochs that it has led, and behind which zxid each began. */
+  readonly established: string;
+}
+
+/** Milliseconds: so short that elections take tenths of a second, and sessions end while things are wrong. */
+const TICK_MS = 200;
+
+/**
+ * Makes a directory for each server, with its zoo.cfg.
+ *
+ * Logs and snapshots are short, and the leader remembers few txns: whatever happens once a day elsewhere happens here
+ * many times an hour.
+ */
+export function writeServerFiles(directory: string, places: readonly ServerPlace[]): readonly ServerFiles[] {
+  const members = places.map(({ id, peerHost, ports }) => `server.${id}=${peerHost}:${ports.quorum}:${ports.election}`);
+  return places.map(({ id, clientHost, ports }) => {
+    const own = join(directory, String(id));
+    const files: ServerFiles = {
+      id,
+      directory: own,
+      configuration: join(own, 'zoo.cfg'),
+      log: join(own, 'log'),
+      pid: join(own, 'pid'),
+      data: join(own, 'data', 'version-2'),
+      attic: join(own, 'attic'),
+      established: join(own, 'established'),
+    };
+    mkdirSync(join(own, 'data'), { recursive: true });
+    writeFileSync(join(own, 'data', 'myid'), `${id}\n`);
+    const lines = [
+      `clientPort=${ports.client}`,
+      `clientPortAddress=${clientHost}`,
+      `dataDir=${join(own, 'data')}`,
+      `tickTime=${TICK_MS}`,
+      'initLimit=25',
+      'syncLimit=10',
+      'minSessionTimeout=1000',
+      'maxSessionTimeout=20000',
+      'maxClientCnxns=0',
+      'snapCount=2000',
+      'commitLogCount=500',
+      'preAllocSize=64',
+      ...members,
+    ];
+    writeFileSync(files.configuration, `${lines.join('\n')}\n`);
+    return files;
+  });
+}
+
+/** By epoch: the zxid behind which it began; of all servers together. */
+export function readEstablished(all: readonly ServerFiles[]): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  for (const { established } of all) {
+    for (const line of readIfThere(established).split('\n')) {
+      const [epoch, zxid] = line.split(' ');
+      if (zxid !== undefined) found.set(Number(epoch), Number(zxid));
+    }
+  }
+  return found;
+}
+
+/** '' when there is no such file. */
+export function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}

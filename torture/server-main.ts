@@ -1,0 +1,100 @@
+/**
+ * The process of one server: a server as `meerkat server zoo.cfg` runs it, whose disk and connections to other servers do
+ * what the process that torments it says, and which ends when that one is gone.
+ *
+ *     node server-main.js <zoo.cfg> <ports to dial instead of those of the other servers, as JSON pairs>
+ */
+import { appendFileSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type RunningServer, readZooCfg, runServer } from '@meerkat/server';
+import { type FromServer, isToServer } from './messages.ts';
+import { RedirectedNetwork } from './redirected-network.ts';
+import { atticOf, TroubledDisk } from './troubled-disk.ts';
+
+/** Milliseconds between two looks at what is to be told. */
+const STATUS_MS = 50;
+
+const [file = '', redirections = '[]'] = process.argv.slice(2);
+const configuration = readZooCfg({ text: readFileSync(file, 'utf8'), file, workingDirectory: process.cwd() });
+const ports = new Map(JSON.parse(redirections) as [number, number][]);
+const directory = dirname(file);
+
+let disk: TroubledDisk | null = null;
+let server: RunningServer | null = null;
+let epoch = 0;
+let isLeading = false;
+
+function tell(message: FromServer): void {
+  if (process.connected) process.send?.(message);
+}
+
+process.on('message', (message) => {
+  if (!isToServer(message)) return;
+  if (message.kind === 'disk') {
+    if (disk !== null) disk.trouble = message.trouble;
+    return;
+  }
+  const view = server?.view ?? null;
+  const database = view?.database() ?? null;
+  if (view === null || database === null) return;
+  const { lastZxid, treeDigest, sessions } = database;
+  tell({
+    kind: 'inspection',
+    lastZxid,
+    treeDigest: treeDigest.toString(16),
+    sessions: [...sessions].map(([id, timeoutMs]) => [id.toString(16), timeoutMs]),
+    digests: view.digests().map(({ zxid, digest }) => [zxid, digest.toString(16)]),
+  });
+});
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+
+function tellStatus({ view }: RunningServer, last: string): string {
+  const status: FromServer = {
+    kind: 'status',
+    role: view.ensemble?.role ?? 'looking',
+    isServing: view.isServing,
+    leader: view.ensemble?.leader ?? null,
+    epoch,
+    lastZxid: view.lastZxid,
+    sessionCount: view.sessionCount,
+  };
+  const text = JSON.stringify(status);
+  if (text !== last) tell(status);
+  return text;
+}
+
+process.exitCode = await runServer(
+  configuration,
+  (running) => {
+    server = running;
+    let last = '';
+    setInterval(() => {
+      last = tellStatus(running, last);
+    }, STATUS_MS);
+  },
+  {
+    decorateDisk: (files, deliver) => {
+      disk = new TroubledDisk(files, atticOf(configuration.server.dataLogDirectory), {
+        deliver,
+        fraction: Math.random,
+      });
+      return disk;
+    },
+    decorateNetwork: (sockets) => new RedirectedNetwork(sockets, ports),
+    trace: {
+      emit(event) {
+        if (event.kind === 'role-changed') isLeading = event.role === 'leading';
+        else if (event.kind === 'digest-mismatch') tell({ kind: 'digest-mismatch', zxid: event.zxid });
+        else if (event.kind === 'epoch-established') {
+          epoch = event.epoch;
+          if (!isLeading) return;
+          // Known before anything of the epoch is committed, whatever happens to this process.
+          appendFileSync(join(directory, 'established'), `${event.epoch} ${event.zxid}\n`);
+          tell({ kind: 'established', epoch });
+        }
+      },
+    },
+  },
+);
+// A file operation that hangs must not keep the process.
+process.exit();

@@ -1,0 +1,85 @@
+import type { FaultKind, History, OperationRequest } from '@meerkat/simulator';
+
+/** Figures of a run, round after round. */
+export class Tally {
+  operations = 0;
+  succeeded = 0;
+  inDoubt = 0;
+  writes = 0;
+  watchEvents = 0;
+  connections = 0;
+  sessions = 0;
+  serverStarts = 0;
+  readonly epochs: Set<number> = new Set();
+  faults: ReadonlyMap<FaultKind, number> = new Map();
+  /** Milliseconds between two acknowledged writes, whoever asked for them. */
+  longestGapMs = 0;
+  /** Milliseconds from the end of the faults of a round until everything works and is equal. */
+  longestRecoveryMs = 0;
+  longestJudgementMs = 0;
+  txns = 0;
+  rounds = 0;
+  /** Of faults. */
+  elapsedMs = 0;
+
+  addRound(history: History): void {
+    this.rounds++;
+    let lastMs: number | null = null;
+    for (const entry of history.entries) {
+      if (entry.kind === 'told') this.watchEvents++;
+      else if (entry.kind === 'connected') {
+        this.connections++;
+        if (entry.isNewSession) this.sessions++;
+      }
+      if (entry.kind !== 'completed') continue;
+      const { request, result, error } = entry.operation;
+      if (error?.outcome === 'unknown') this.inDoubt++;
+      if (result === null) continue;
+      this.succeeded++;
+      if (!isWrite(request)) continue;
+      this.writes++;
+      if (lastMs !== null) this.longestGapMs = Math.max(this.longestGapMs, entry.atMs - lastMs);
+      lastMs = entry.atMs;
+    }
+    this.operations += history.operations.length;
+  }
+}
+
+function isWrite({ op }: OperationRequest): boolean {
+  return op === 'create' || op === 'set' || op === 'delete' || op === 'multi';
+}
+
+/** Label and figure of each line of the table at the end. */
+export function tableOf(tally: Tally, violations: number): readonly (readonly [string, string])[] {
+  const kinds = [...tally.faults].sort(([a], [b]) => (a < b ? -1 : 1));
+  const faults = kinds.reduce((sum, [, count]) => sum + count, 0);
+  const { operations, succeeded, inDoubt } = tally;
+  return [
+    ['time under faults', formatTime(tally.elapsedMs)],
+    ['rounds', count(tally.rounds)],
+    ['operations', count(operations)],
+    ['… succeeded', `${count(succeeded)} (${count(tally.writes)} writes)`],
+    ['… refused, nothing done', count(operations - succeeded - inDoubt)],
+    ['… in doubt', count(inDoubt)],
+    ['watch events told', count(tally.watchEvents)],
+    ['sessions, connections', `${count(tally.sessions)}, ${count(tally.connections)}`],
+    ['faults', count(faults)],
+    ...kinds.map(([kind, many]): readonly [string, string] => [`… ${kind}`, count(many)]),
+    ['server starts', count(tally.serverStarts)],
+    ['epochs', count(tally.epochs.size)],
+    ['txns committed', count(tally.txns)],
+    ['longest gap between acknowledged writes', `${(tally.longestGapMs / 1000).toFixed(1)} s`],
+    ['longest time from healing to rest', `${(tally.longestRecoveryMs / 1000).toFixed(1)} s`],
+    ['longest judgement of a round', `${(tally.longestJudgementMs / 1000).toFixed(1)} s`],
+    ['violations', count(violations)],
+  ];
+}
+
+export function formatTime(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -1,0 +1,331 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Client, connect } from '@meerkat/client';
+import {
+  type FaultKind,
+  History,
+  planFaults,
+  SeededRandom,
+  type Violation,
+  Workload,
+  type WorkloadHost,
+} from '@meerkat/simulator';
+import { makeFinalState, readTree } from './final-state.ts';
+import { formatEntry, linesAbout } from './history-text.ts';
+import { type Evidence, Judge } from './judge.ts';
+import { emptyAttic, readLogsOfServer } from './log-files.ts';
+import type { Inspection } from './messages.ts';
+import { Nemesis } from './nemesis.ts';
+import type { TortureNetwork } from './network.ts';
+import { PROXY_FAULTS, REAL_FAULTS, type TortureOptions } from './options.ts';
+import { RealEnsemble } from './real-ensemble.ts';
+import type { Screen } from './screen.ts';
+import { readEstablished, type ServerFiles, writeServerFiles } from './server-files.ts';
+import type { ServerProcess } from './server-process.ts';
+import { formatTime, Tally, tableOf } from './tally.ts';
+import { TappedTransport } from './tapped-transport.ts';
+
+/** Milliseconds of faults after which everything is healed and judged, so that nothing grows with the length of a run. */
+const ROUND_MS = 120_000;
+/**
+ * Milliseconds within which everything works after it was healed. Seconds are enough; a machine that is busy with other
+ * things is no broken promise.
+ */
+const PROGRESS_MS = 120_000;
+const STOP_MS = 20_000;
+const LOOK_MS = 50;
+const LINES_MAX = 60;
+
+/**
+ * An ensemble of processes and clients that live through rounds of faults. At the end of each, everything is healed, must
+ * work again, and is judged.
+ */
+export class Torture {
+  readonly tally: Tally = new Tally();
+  readonly violations: Violation[] = [];
+  readonly #options: TortureOptions;
+  readonly #network: TortureNetwork;
+  readonly #directory: string;
+  readonly #screen: Screen;
+  readonly #files: readonly ServerFiles[];
+  readonly #ensemble: RealEnsemble;
+  readonly #nemesis: Nemesis;
+  readonly #judge = new Judge();
+  readonly #clients: readonly string[];
+  readonly #startMs = performance.now();
+  #history: History;
+  #isInterrupted = false;
+  #isStopping = false;
+  #operationsBefore = 0;
+  #last = 'nothing has happened yet';
+
+  constructor(options: TortureOptions, network: TortureNetwork, directory: string, screen: Screen) {
+    this.#options = options;
+    this.#network = network;
+    this.#directory = directory;
+    this.#screen = screen;
+    this.#clients = Array.from({ length: options.clients }, (_, i) => `c${i + 1}`);
+    this.#history = this.#makeHistory();
+    this.#files = writeServerFiles(directory, network.places);
+    this.#ensemble = new RealEnsemble(this.#files, network, {
+      onMessage: (server, message) => {
+        if (message.kind === 'digest-mismatch') {
+          this.#report('Z17', `at 0x${message.zxid.toString(16)} the tree is not the leader's`, [server.id]);
+        } else if (message.kind === 'established') {
+          this.tally.epochs.add(message.epoch);
+          this.#say(`${server.host} leads epoch ${message.epoch}`);
+        }
+      },
+      onStarted: (server) => {
+        this.tally.serverStarts++;
+        this.#nemesis.onStarted(server);
+        this.#say(`${server.host} starts`);
+      },
+      onDied: (server, reason) => this.#onDied(server, reason),
+    });
+    this.#nemesis = new Nemesis(this.#ensemble, network, this.#clients, (what) => this.#say(what));
+    this.tally.faults = this.#nemesis.counts;
+  }
+
+  /** Asks it to heal, judge what there is, and end. */
+  interrupt(): void {
+    this.#isInterrupted = true;
+  }
+
+  async run(): Promise<void> {
+    try {
+      this.#ensemble.start();
+      await this.#until('all servers serve under one leader', 'L1', () => this.#ensemble.isWhole);
+      await this.#within('the first write goes through', 'L1', this.#write('/w', ''));
+      const wholeMs = this.#options.minutes * 60_000;
+      for (let round = 1; !this.#isOver && wholeMs - this.tally.elapsedMs >= 1; round++) {
+        await this.#runRound(round, Math.min(ROUND_MS, wholeMs - this.tally.elapsedMs));
+      }
+    } finally {
+      this.#isStopping = true;
+      await this.#ensemble.stop(STOP_MS);
+    }
+  }
+
+  /** What there is to say at the end, and to be kept for whoever looks for the cause. */
+  report(): string {
+    const { violations } = this;
+    const table = tableOf(this.tally, violations.length);
+    const width = Math.max(...table.map(([label]) => label.length));
+    const lines = table.map(([label, figure]) => `${label.padEnd(width)}  ${figure}`);
+    const [first] = violations;
+    if (first !== undefined) {
+      const path = join(this.#directory, 'history.txt');
+      writeFileSync(path, this.#history.entries.map((entry) => `${formatEntry(entry)}\n`).join(''));
+      lines.push('', `the last lines of the history, up to the broken promise (all of it: ${path}):`);
+      lines.push(...linesAbout(first, this.#history.entries, LINES_MAX), '');
+      lines.push(...violations.map(({ invariant, message }) => `${invariant}: ${message}`));
+      lines.push('', `seed ${this.#options.seed}; data and logs of the servers: ${this.#directory}`);
+    } else if (this.#options.keeps) lines.push('', `data and logs of the servers: ${this.#directory}`);
+    return lines.join('\n');
+  }
+
+  /** Removes what nobody will look at. */
+  cleanUp(): void {
+    if (this.violations.length === 0 && !this.#options.keeps) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  get #isOver(): boolean {
+    return this.#isInterrupted || this.violations.length > 0;
+  }
+
+  async #runRound(round: number, durationMs: number): Promise<void> {
+    const { seed, clients } = this.#options;
+    this.#history = this.#makeHistory();
+    const workload = new Workload(this.#makeHost(`workload ${round}`), this.#history, {
+      clients,
+      operationsPerSecond: OPERATIONS_PER_SECOND / clients,
+      sessionTimeoutMinMs: 1500,
+      sessionTimeoutMaxMs: 10_000,
+      keys: KEYS,
+    });
+    const random = new SeededRandom(seed, `nemesis ${round}`);
+    const plan = planFaults(random, {
+      pauseMs: PAUSE_MIN_MS * (PAUSE_MAX_MS / PAUSE_MIN_MS) ** random.fraction(),
+      kinds: this.#kinds,
+      durationMs,
+      servers: this.#ensemble.servers.map(({ host }) => host),
+      clients: this.#clients,
+    });
+    const beganMs = performance.now();
+    const elapsedMs = (): number => performance.now() - beganMs;
+    workload.start();
+    this.#nemesis.unleash(plan);
+    while (elapsedMs() < durationMs && !this.#isOver) {
+      await sleep(Math.min(LOOK_MS, durationMs - elapsedMs()));
+      this.#showProgress(round, elapsedMs());
+    }
+    this.tally.elapsedMs += elapsedMs();
+    await this.#conclude(round, workload);
+    this.tally.addRound(this.#history);
+    this.#operationsBefore = this.tally.operations;
+    this.tally.txns = this.#judge.txns;
+  }
+
+  /** Heals everything, demands that everything works, and judges. */
+  async #conclude(round: number, workload: Workload): Promise<void> {
+    const healedMs = performance.now();
+    this.#nemesis.heal();
+    const holds = (what: string, invariant: string, check: () => boolean): Promise<boolean> =>
+      this.#until(what, invariant, () => {
+        this.#nemesis.tend();
+        return check();
+      });
+    if (!(await holds('somebody leads', 'L1', () => this.#ensemble.leader !== null))) return;
+    if (!(await holds('every client has a connection', 'L3', () => workload.isConnected))) return;
+    if (!(await this.#within('every request of a client is answered', 'L3', workload.stop()))) return;
+    if (
+      !(await this.#within('a write goes through', 'L1', this.#write(`/probe-${round}`, `the end of round ${round}`)))
+    )
+      return;
+    if (!(await holds('all servers are at rest', 'L2', () => this.#ensemble.isAtRest))) return;
+    this.tally.longestRecoveryMs = Math.max(this.tally.longestRecoveryMs, performance.now() - healedMs);
+    const gathering = this.#gather();
+    if (!(await this.#within('every server shows what it has', 'L2', gathering))) return;
+    const evidence = await gathering;
+    const judgedMs = performance.now();
+    this.violations.push(...this.#judge.judge(evidence));
+    this.tally.longestJudgementMs = Math.max(this.tally.longestJudgementMs, performance.now() - judgedMs);
+    if (this.violations.length === 0) for (const files of this.#files) emptyAttic(files);
+  }
+
+  async #write(path: string, data: string): Promise<void> {
+    const client = await this.#connectTo(this.#ensemble.ids);
+    await client.create(path, data, { timeoutMs: PROGRESS_MS });
+    await client.close();
+  }
+
+  /** What all servers hold, as clients read it and as they tell it themselves, and their logs. */
+  async #gather(): Promise<Evidence> {
+    const trees = new Map<number, Awaited<ReturnType<typeof readTree>>>();
+    for (const { id } of this.#ensemble.servers) trees.set(id, await readTree(this.#network, id, PROGRESS_MS));
+    // Reading took sessions, which have ended.
+    while (!this.#ensemble.isAtRest) await sleep(LOOK_MS);
+    const inspections: { readonly server: number; readonly inspection: Inspection }[] = [];
+    for (const server of this.#ensemble.servers) {
+      const inspection = await server.inspect();
+      if (inspection === null)
+        throw new Error(`server ${server.id} does not say what it holds: ${this.#ensemble.describe()}`);
+      inspections.push({ server: server.id, inspection });
+    }
+    return {
+      history: this.#history,
+      logs: this.#files.map((files) => readLogsOfServer(files, this.#judge.behind)),
+      established: readEstablished(this.#files),
+      finalStates: inspections.map(({ server, inspection }) =>
+        makeFinalState(server, inspection, trees.get(server) ?? []),
+      ),
+      digests: inspections.map(({ server, inspection }) => ({ server, digests: new Map(inspection.digests) })),
+    };
+  }
+
+  get #kinds(): readonly FaultKind[] {
+    const kinds: readonly FaultKind[] = this.#options.faults ?? REAL_FAULTS;
+    return this.#network.delay === null ? kinds.filter((kind) => !PROXY_FAULTS.includes(kind)) : kinds;
+  }
+
+  #makeHistory(): History {
+    return new History(() => performance.now() - this.#startMs);
+  }
+
+  #makeHost(label: string): WorkloadHost {
+    return {
+      random: new SeededRandom(this.#options.seed, label),
+      connect: (client, options, makeTap) =>
+        connect({
+          ...options,
+          servers: this.#network.connectString(Number(client.slice(1)), this.#ensemble.ids),
+          transport: new TappedTransport((host, port) => this.#network.serverAt(host, port), makeTap),
+        }),
+      sleep,
+      fail: (error) => this.#reportThrown(error),
+    };
+  }
+
+  #connectTo(ids: readonly number[]): Promise<Client> {
+    const servers = this.#network.connectString(1, ids);
+    return connect({ servers, sessionTimeoutMs: 10_000, connectTimeoutMs: PROGRESS_MS });
+  }
+
+  #onDied(server: ServerProcess, reason: string): void {
+    const isFree = this.#nemesis.onDied(server);
+    this.#say(`${server.host} ${reason}`);
+    if (isFree || this.#isStopping) return;
+    this.#report('A2', `server ${server.id} ${reason} (${server.files.log})`, [server.id]);
+  }
+
+  /** @returns whether it came true; if not, that is a violation */
+  async #until(what: string, invariant: string, check: () => boolean): Promise<boolean> {
+    const endMs = performance.now() + PROGRESS_MS;
+    while (!check()) {
+      if (this.violations.length > 0) return false;
+      if (performance.now() >= endMs) {
+        this.#report(invariant, `${what}: not within ${PROGRESS_MS / 1000} s; ${this.#ensemble.describe()}`, []);
+        return false;
+      }
+      await sleep(LOOK_MS);
+    }
+    return true;
+  }
+
+  /** @returns whether it was done; if not, that is a violation */
+  async #within(what: string, invariant: string, work: Promise<unknown>): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`not within ${PROGRESS_MS / 1000} s`)), PROGRESS_MS);
+    });
+    try {
+      await Promise.race([work, late]);
+      return true;
+    } catch (error) {
+      this.#report(invariant, `${what}: ${(error as Error).message}; ${this.#ensemble.describe()}`, []);
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #reportThrown(error: unknown): void {
+    this.#report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error), []);
+  }
+
+  #report(invariant: string, message: string, servers: readonly number[]): void {
+    this.violations.push({ invariant, message, servers, atMs: performance.now() - this.#startMs });
+    this.#screen.tell(`${invariant}: ${message}`);
+  }
+
+  #say(what: string): void {
+    this.#last = what;
+    this.#history.note({ kind: 'fault', what });
+  }
+
+  #showProgress(round: number, elapsedMs: number): void {
+    this.#screen.update(() => {
+      const { minutes } = this.#options;
+      const operations = this.#operationsBefore + this.#history.operations.length;
+      const faults = [...this.#nemesis.counts.values()].reduce((sum, count) => sum + count, 0);
+      const leader = this.#ensemble.leader?.host ?? 'nobody';
+      const time = `${formatTime(this.tally.elapsedMs + elapsedMs)} of ${formatTime(minutes * 60_000)}`;
+      return `${time}, round ${round}: ${operations} operations, ${faults} faults, epoch ${Math.max(0, ...this.tally.epochs)}, ${leader} leads; ${this.#last}`;
+    });
+  }
+}
+
+/** Between two faults, on average; of each round by chance, so that some are storms. */
+const PAUSE_MIN_MS = 800;
+const PAUSE_MAX_MS = 8000;
+/** Of all clients together, while they are answered. */
+const OPERATIONS_PER_SECOND = 160;
+/** Znodes that the clients quarrel about. */
+const KEYS = 8;
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

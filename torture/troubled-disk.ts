@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
+import type { DiskTrouble } from './messages.ts';
+
+export interface TroubledDiskHost {
+  /** Gives the core an event; never called from within an effect. */
+  deliver(event: () => void): void;
+  /** From 0 up to, and without, 1. */
+  fraction(): number;
+}
+
+/**
+ * A disk that does what it is told to besides its work: it is slow, hangs or fails.
+ *
+ *     core ──effect──► TroubledDisk ──► files of this machine
+ *     core ◄──done──── waiting ◄─done──┘
+ *
+ * Effects take place as they are asked for; what is late or fails is the news of it. So nothing overtakes anything, and a
+ * process that is killed leaves what nobody has heard of: the worst case for whoever reads the files next.
+ *
+ * Logs that are removed keep a second name in `attic`, so that what was committed can be read when all is over.
+ */
+export class TroubledDisk implements Disk {
+  readonly #files: Disk;
+  readonly #attic: string;
+  readonly #host: TroubledDiskHost;
+  #trouble: DiskTrouble = { kind: 'none' };
+  /** Of an error that is still to come. */
+  #skip = 0;
+  /** News that has not been told yet, oldest first. */
+  readonly #waiting: { readonly dueMs: number; readonly tell: () => void }[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(files: Disk, attic: string, host: TroubledDiskHost) {
+    this.#files = files;
+    this.#attic = attic;
+    this.#host = host;
+  }
+
+  set trouble(trouble: DiskTrouble) {
+    this.#trouble = trouble;
+    this.#skip = trouble.kind === 'error' ? trouble.skip : 0;
+    this.#tellWaiting();
+  }
+
+  makeDirectory(path: string, done: DiskDone): void {
+    this.#files.makeDirectory(path, this.#late('create directory', path, done));
+  }
+
+  list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
+    this.#files.list(path, this.#late('list', path, done));
+  }
+
+  open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
+    this.#files.open(path, options, this.#lateFile('open', path, done));
+  }
+
+  create(path: string, done: DiskDone<DiskFile>): void {
+    this.#files.create(path, this.#lateFile('create', path, done));
+  }
+
+  rename(source: string, target: string, done: DiskDone): void {
+    this.#files.rename(source, target, this.#late('rename', source, done));
+  }
+
+  remove(path: string, done: DiskDone): void {
+    const name = basename(path);
+    if (name.startsWith('log.')) {
+      mkdirSync(this.#attic, { recursive: true });
+      try {
+        linkSync(path, join(this.#attic, `${name}-${randomUUID()}`));
+      } catch (error) {
+        // The core finds out for itself that there is nothing to remove.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      }
+    }
+    this.#files.remove(path, this.#late('remove', path, done));
+  }
+
+  syncDirectory(path: string, done: DiskDone): void {
+    this.#files.syncDirectory(path, this.#late('sync directory', path, done));
+  }
+
+  hold(path: string, done: DiskDone): void {
+    this.#files.hold(path, done);
+  }
+
+  release(path: string): void {
+    this.#files.release(path);
+  }
+
+  /** An effect is asked for: what becomes of the news of it. */
+  #late<T>(attempted: string, path: string, done: DiskDone<T>): DiskDone<T> {
+    const code = this.#nextFailure(attempted);
+    const delayMs = this.#trouble.kind === 'slow' ? this.#host.fraction() ** 2 * this.#trouble.maxMs : 0;
+    return (error, value) => {
+      const failure = code === null ? error : new DiskError(attempted, path, code);
+      if (delayMs === 0 && this.#waiting.length === 0 && this.#trouble.kind !== 'stall') {
+        done(failure, value);
+        return;
+      }
+      this.#waiting.push({ dueMs: performance.now() + delayMs, tell: () => done(failure, value) });
+      this.#arm();
+    };
+  }
+
+  /** @returns the system's code when this effect is to fail */
+  #nextFailure(attempted: string): string | null {
+    const trouble = this.#trouble;
+    if (trouble.kind === 'full') return NEEDS_ROOM.includes(attempted) ? 'ENOSPC' : null;
+    if (trouble.kind !== 'error' || !MAY_FAIL.includes(attempted)) return null;
+    if (this.#skip > 0) {
+      this.#skip--;
+      return null;
+    }
+    this.#trouble = { kind: 'none' };
+    return 'EIO';
+  }
+
+  /** Whether an effect that is said to fail is left out. */
+  get #leavesOut(): boolean {
+    const trouble = this.#trouble;
+    if (trouble.kind === 'full') return true;
+    return trouble.kind === 'error' && !trouble.takesPlace && this.#skip === 0;
+  }
+
+  #lateFile(attempted: string, path: string, done: DiskDone<DiskFile>): DiskDone<DiskFile> {
+    return this.#late(attempted, path, (error, file) => {
+      // Without a file its receiver looks at the error first.
+      if (error !== null) file?.close();
+      done(error, error === null ? new TroubledFile(file, this.#effects) : file);
+    });
+  }
+
+  readonly #effects: FileEffects = {
+    late: (attempted, path, done) => this.#late(attempted, path, done),
+    isLeftOut: (attempted) =>
+      this.#leavesOut && (this.#trouble.kind === 'full' ? NEEDS_ROOM : MAY_FAIL).includes(attempted),
+  };
+
+  #arm(): void {
+    const [first] = this.#waiting;
+    if (this.#timer !== null || first === undefined || this.#trouble.kind === 'stall') return;
+    this.#timer = setTimeout(() => this.#tellWaiting(), Math.max(0, first.dueMs - performance.now()));
+    this.#timer.unref();
+  }
+
+  #tellWaiting(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    while (this.#trouble.kind !== 'stall') {
+      const [first] = this.#waiting;
+      if (first === undefined || first.dueMs > performance.now()) break;
+      this.#host.deliver(() => first.tell());
+      this.#waiting.shift();
+    }
+    this.#arm();
+  }
+}
+
+/** As an operator's `attic` beside a data directory. */
+export function atticOf(dataDirectory: string): string {
+  return join(dirname(dataDirectory), 'attic');
+}
+
+const NEEDS_ROOM = ['create', 'write', 'grow'];
+const MAY_FAIL = ['write', 'sync', 'create', 'rename', 'sync directory', 'truncate', 'grow'];
+
+interface FileEffects {
+  late<T>(attempted: string, path: string, done: DiskDone<T>): DiskDone<T>;
+  /** Asked before `late`. */
+  isLeftOut(attempted: string): boolean;
+}
+
+class TroubledFile implements DiskFile {
+  readonly #file: DiskFile;
+  readonly #effects: FileEffects;
+
+  constructor(file: DiskFile, effects: FileEffects) {
+    this.#file = file;
+    this.#effects = effects;
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  get size(): number {
+    return this.#file.size;
+  }
+
+  read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void {
+    this.#file.read(position, length, this.#effects.late('read', this.path, done), room);
+  }
+
+  write(position: number, bytes: Uint8Array, done: DiskDone): void {
+    this.#effect('write', done, (told) => this.#file.write(position, bytes, told));
+  }
+
+  sync(done: DiskDone): void {
+    this.#effect('sync', done, (told) => this.#file.sync(told));
+  }
+
+  preallocate(size: number, done: DiskDone): void {
+    this.#effect('grow', done, (told) => this.#file.preallocate(size, told));
+  }
+
+  truncate(size: number, done: DiskDone): void {
+    this.#effect('truncate', done, (told) => this.#file.truncate(size, told));
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #effect(attempted: string, done: DiskDone, run: (told: DiskDone) => void): void {
+    const isLeftOut = this.#effects.isLeftOut(attempted);
+    const told = this.#effects.late(attempted, this.path, done);
+    // Reading nothing keeps the place in the order of this file's effects.
+    if (isLeftOut) this.#file.read(0, 0, (error) => told(error, undefined));
+    else run(told);
+  }
+}

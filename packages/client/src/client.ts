@@ -108,6 +108,14 @@ export class Client implements AsyncDisposable {
     return this.#session.session.server;
   }
 
+  /**
+   * The largest zxid of any reply so far: the connected server had applied everything up to it. Whatever a watch of this
+   * client had to tell of changes up to there has arrived.
+   */
+  get lastZxid(): bigint {
+    return BigInt(this.#session.session.lastZxid);
+  }
+
   /** '' for none. */
   get chroot(): string {
     return this.#requester.chroot;

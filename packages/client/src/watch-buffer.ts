@@ -34,6 +34,11 @@ export class WatchBuffer {
     this.#lengthMax = lengthMax;
   }
 
+  /** There is nothing to take. */
+  get isEmpty(): boolean {
+    return this.#events.length === 0 && this.#gap === null && !this.#hasOverflown;
+  }
+
   push(event: WatchEvent): void {
     if (this.#gap !== null) this.#append(makeGap(this.#gap));
     this.#gap = null;

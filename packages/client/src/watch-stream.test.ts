@@ -32,6 +32,35 @@ describe('on a scripted session', () => {
     expect(values.map(({ value }) => value?.type)).toEqual(['created', 'changed', 'children', 'deleted']);
   });
 
+  test('what has arrived may be taken without waiting', async () => {
+    const { ports, stream } = await makeArmed('/a');
+    expect(stream.take()).toBeNull();
+    let hasArrived = false;
+    const arrival = stream.arrival().then(() => {
+      hasArrived = true;
+    });
+    await drainMicrotasks();
+    expect(hasArrived).toBe(false);
+
+    for (const type of ['created', 'deleted'] as const) ports.fire(type, '/a');
+    ports.reconnect();
+
+    expect([stream.take(), stream.take(), stream.take(), stream.take()].map((event) => event?.type ?? null)).toEqual([
+      'created',
+      'deleted',
+      'gap',
+      null,
+    ]);
+    await arrival;
+    ports.fire('created', '/a');
+    await stream.arrival();
+    expect(stream.isOver).toBe(false);
+    void stream.close();
+    expect(stream.isOver).toBe(true);
+    await stream.arrival();
+    expect(stream.take()).toBeNull();
+  });
+
   test('paths are below the chroot', async () => {
     const ports = new FakeWatchPorts('/app');
     const stream = new WatchStream(ports, '/', { recursive: true });

@@ -1,5 +1,5 @@
 import { onAbort } from './abort.ts';
-import { type Deferred, makeQuietDeferred } from './deferred.ts';
+import { type Deferred, makeDeferred, makeQuietDeferred } from './deferred.ts';
 import { BadArgumentsError, ClosedError, NoWatcherError } from './errors.ts';
 import { WatchBuffer, type WatchStreamEvent } from './watch-buffer.ts';
 import type { WatchPorts } from './watch-ports.ts';
@@ -47,6 +47,8 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   /** Whoever waits for an event, oldest first; the buffer is empty then. */
   #waiting: Deferred<IteratorResult<WatchStreamEvent, undefined>>[] = [];
   #hasConsumer = false;
+  /** Resolved with the next arrival or the end; null while nobody asked. */
+  #arrival: Deferred<void> | null = null;
   /** Nothing comes any more. */
   #isOver = false;
   /** Thrown once, after what is still in the buffer. */
@@ -105,6 +107,27 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     };
   }
 
+  /**
+   * What has arrived, oldest first, without waiting; null when nothing is there. For whoever must know that it has had
+   * everything before it believes a reply: a change that a reply could show is here when that reply is. Beside a loop it
+   * would take the loop's events.
+   */
+  take(): WatchStreamEvent | null {
+    return this.#buffer.take();
+  }
+
+  /** Resolves when something has arrived that `take` gives, at once when it has already, or when the stream is over. */
+  arrival(): Promise<void> {
+    if (this.#isOver || !this.#buffer.isEmpty) return Promise.resolve();
+    this.#arrival ??= makeDeferred();
+    return this.#arrival.promise;
+  }
+
+  /** Nothing arrives any more; what has arrived may still be taken. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Ends the stream. Resolves when the server has forgotten the watch, or there is no connection to it. Never rejects. */
   close(): Promise<void> {
     this.#buffer.clear();
@@ -127,6 +150,7 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   }
 
   #deliver(): void {
+    this.#arrive();
     const waiting = this.#waiting.shift();
     if (waiting === undefined) return;
     const event = this.#buffer.take();
@@ -138,10 +162,16 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     if (this.#isOver) return;
     this.#isOver = true;
     this.#error = error;
+    this.#arrive();
     this.#releaseSignal?.();
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { resolve } of waiting) resolve(this.#last());
+  }
+
+  #arrive(): void {
+    this.#arrival?.resolve();
+    this.#arrival = null;
   }
 
   #last(): Promise<IteratorResult<WatchStreamEvent, undefined>> {

@@ -1,0 +1,175 @@
+/**
+ * The safety property of the caches: whatever a cache shows, at any moment and through any faults, is the tree as it was
+ * at the zxid that the cache names; and it comes to the end of the history once the faults are over.
+ */
+import { type Client, isZooKeeperError } from '@meerkat/client';
+import {
+  type CommittedTree,
+  committedTree,
+  Nemesis,
+  planFaults,
+  type SeededRandom,
+  VirtualWorld,
+} from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import type { Cache } from './cache.ts';
+import type { CachedZnode } from './cached-znode.ts';
+import { ChildrenCache } from './children-cache.ts';
+import { NodeCache } from './node-cache.ts';
+import { TreeCache } from './tree-cache.ts';
+
+const SEEDS = seeds(3);
+const WRITERS = ['writer1', 'writer2', 'writer3'];
+
+/** What a cache showed. */
+interface Shown {
+  readonly cache: string;
+  readonly zxid: number;
+  /** `mzxid data` by path. */
+  readonly znodes: ReadonlyMap<string, string>;
+}
+
+test.each(SEEDS)(
+  'every image is the tree at its zxid, seed %i',
+  async (seed) => {
+    const { shown, tree } = await live(seed);
+    for (const image of shown) {
+      const depthMax = image.cache === 'tree' ? 99 : image.cache === 'children' ? 1 : 0;
+      const due = treeAt(tree, image.zxid, depthMax);
+      expect(Object.fromEntries(image.znodes), `${image.cache} at 0x${image.zxid.toString(16)}`).toEqual(due);
+    }
+    expect(new Set(shown.map(({ zxid }) => zxid)).size).toBeGreaterThan(20);
+  },
+  patienceMs(1),
+);
+
+async function live(seed: number): Promise<{ shown: Shown[]; tree: CommittedTree }> {
+  const world = new VirtualWorld({ seed });
+  const ensemble = world.startEnsemble({ servers: 3, core: { snapCount: 200 } });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 6000, connectTimeoutMs: 60_000 };
+    const random = world.random.fork('program');
+    const writers = await Promise.all(WRITERS.map((host) => world.connect(host, options)));
+    const reader = await world.connect('reader', options);
+    const shown: Shown[] = [];
+
+    // Some of the tree is there before the caches, some of it is written while they come up.
+    for (let i = 0; i < 20; i++) await write(writers[0]!, random);
+    const caches: Record<string, Cache & { readonly all: () => Iterable<CachedZnode> }> = openCaches(reader);
+    const replica: Map<string, bigint> = new Map();
+    const following = (async () => {
+      for await (const { path, after } of caches['tree']!.changes({ initial: true })) {
+        if (after === null) replica.delete(path);
+        else replica.set(path, after.stat.mzxid);
+      }
+    })();
+
+    const nemesis = new Nemesis(world, ensemble);
+    const kinds = ['crash', 'power', 'pause', 'partition', 'isolate', 'break', 'slow', 'skew', 'restart-all'] as const;
+    const durationMs = 15_000;
+    const servers = ensemble.servers.map(({ host }) => host);
+    nemesis.unleash(planFaults(world.random.fork('faults'), { kinds, durationMs, servers, clients: ['reader'] }));
+
+    let isOver = false;
+    const writing = writers.map(async (writer) => {
+      const pauseMs = random.pick([1, 20, 200]);
+      while (!isOver) {
+        await write(writer, random).catch(ignoreService);
+        await world.sleep(random.between(0, pauseMs));
+      }
+    });
+    const endMs = world.nowMs + durationMs;
+    while (world.nowMs < endMs) {
+      for (const name of Object.keys(caches)) show(name, caches[name]!, shown);
+      await world.sleep(random.between(1, 40));
+    }
+    isOver = true;
+    await Promise.all(writing);
+    nemesis.heal();
+    const isWhole = (): boolean => {
+      nemesis.tend();
+      return ensemble.isWhole;
+    };
+    expect(await world.until(isWhole, 60_000)).toBe(true);
+    const last = await lastZxid(writers[0]!);
+    for (const name of Object.keys(caches)) {
+      await caches[name]!.waitFor(last, { timeoutMs: 60_000 });
+      expect(caches[name]!.stale).toBe(false);
+      show(name, caches[name]!, shown);
+    }
+    await world.sleep(100);
+    const image = [...caches['tree']!.all()].map(({ path, stat }) => [path, stat.mzxid] as const);
+    expect(new Map([...replica].sort())).toEqual(new Map(image.sort()));
+    for (const name of Object.keys(caches)) await caches[name]!.close();
+    await following;
+    await Promise.all([...writers, reader].map((client) => client.close()));
+    return { shown, tree: committedTree(ensemble) };
+  });
+}
+
+function openCaches(reader: Client): Record<string, Cache & { readonly all: () => Iterable<CachedZnode> }> {
+  const tree = new TreeCache(reader, '/t', { requestsMax: 4 });
+  const children = new ChildrenCache(reader, '/t');
+  const node = new NodeCache(reader, '/t/a');
+  return {
+    tree: Object.assign(tree, { all: () => tree.znodes() }),
+    children: Object.assign(children, {
+      all: () => [children.parent, ...children.names().map((name) => children.get(name))].filter((it) => it !== null),
+    }),
+    node: Object.assign(node, { all: () => [node.get()].filter((it) => it !== null) }),
+  };
+}
+
+function show(name: string, cache: Cache & { readonly all: () => Iterable<CachedZnode> }, shown: Shown[]): void {
+  const { zxid } = cache;
+  if (zxid < 0n) return;
+  const znodes = new Map([...cache.all()].map((znode) => [znode.path, describe(znode.stat.mzxid, znode.data)]));
+  shown.push({ cache: name, zxid: Number(zxid), znodes });
+}
+
+/** Paths of `/t`, three levels, few enough to be written again and again. */
+async function write(client: Client, random: SeededRandom): Promise<void> {
+  const path = random.pick(PATHS);
+  const data = `${random.uint32()}`;
+  const what = random.between(1, 10);
+  if (what <= 4) await client.set(path, data).catch(ignoreService);
+  else if (what <= 7) await client.create(path, data).catch(ignoreService);
+  else if (what === 8) await client.delete(path).catch(ignoreService);
+  else if (what === 9) await client.transaction().set('/t', data).set(path, data).commit().catch(ignoreService);
+  else await client.transaction().delete(path).create(path, data).set(path, `${data}!`).commit().catch(ignoreService);
+}
+
+const PATHS = [
+  '/t',
+  ...['a', 'b', 'c'].flatMap((a) => [`/t/${a}`, ...['x', 'y'].flatMap((b) => [`/t/${a}/${b}`, `/t/${a}/${b}/z`])]),
+];
+
+/** Through every fault. */
+async function lastZxid(client: Client): Promise<bigint> {
+  for (;;) {
+    await client.whenConnected();
+    const created = await client.create('/last-', '', { sequential: true }).catch(ignoreService);
+    if (created !== undefined) return created.stat.czxid;
+  }
+}
+
+function ignoreService(error: unknown): undefined {
+  if (!isZooKeeperError(error)) throw error;
+}
+
+function treeAt(tree: CommittedTree, zxid: number, depthMax: number): Record<string, string> {
+  const due: Record<string, string> = {};
+  const add = (path: string, depth: number): void => {
+    const state = tree.stateAt(path, zxid);
+    if (state === null) return;
+    due[path] = describe(BigInt(state.mzxid), state.data);
+    if (depth < depthMax) for (const name of tree.childrenAt(path, zxid)) add(`${path}/${name}`, depth + 1);
+  };
+  add(depthMax === 0 ? '/t/a' : '/t', 0);
+  return due;
+}
+
+function describe(mzxid: bigint, data: Uint8Array | null): string {
+  return `${mzxid} ${data === null ? 'null' : new TextDecoder().decode(data)}`;
+}

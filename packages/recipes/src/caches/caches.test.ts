@@ -1,0 +1,198 @@
+import { type Client, NoAuthError, TimeoutError } from '@meerkat/client';
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { ChildrenCache } from './children-cache.ts';
+import { NodeCache } from './node-cache.ts';
+import { TreeCache } from './tree-cache.ts';
+
+interface Stage {
+  readonly world: VirtualWorld;
+  readonly writer: Client;
+  readonly reader: Client;
+  /** Cuts the reader's connection and lets nothing through until the returned function is called. */
+  cut(): () => void;
+}
+
+/** One server, a client that writes and one that has caches. */
+function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [writer, reader] = await Promise.all(['writer', 'reader'].map((host) => world.connect(host, options)));
+    const cut = (): (() => void) => {
+      const [server] = ensemble.hosts;
+      world.network.partition([server!], ['reader']);
+      return () => world.network.heal();
+    };
+    await program({ world, writer: writer!, reader: reader!, cut });
+    await Promise.all([writer!.close(), reader!.close()]);
+  });
+}
+
+const text = (data: Uint8Array | null | undefined): string | null =>
+  data === null || data === undefined ? null : new TextDecoder().decode(data);
+
+test('a cache of a znode shows it, its absence, and each change', () =>
+  onStage(async ({ writer, reader }) => {
+    await using cache = new NodeCache(reader, '/config');
+    await cache.ready;
+    expect(cache.get()).toBeNull();
+    const changes = cache.changes();
+
+    const { stat } = await writer.create('/config', 'one');
+    await cache.waitFor(stat.czxid);
+    expect(text(cache.get()?.data)).toBe('one');
+    expect(cache.stale).toBe(false);
+    expect((await changes.next()).value).toMatchObject({ type: 'created', path: '/config', before: null });
+
+    await writer.create('/config/below', 'is not part of it');
+    await writer.delete('/config/below');
+    await cache.waitFor((await writer.set('/config', 'two')).mzxid);
+    const changed = (await changes.next()).value;
+    expect(changed?.type).toBe('changed');
+    expect([text(changed?.before?.data), text(changed?.after?.data)]).toEqual(['one', 'two']);
+
+    await writer.delete('/config');
+    expect((await changes.next()).value).toMatchObject({ type: 'deleted', after: null });
+    expect(cache.get()).toBeNull();
+  }));
+
+test('a cache of children leaves out what is below them', () =>
+  onStage(async ({ writer, reader }) => {
+    for (const path of ['/m', '/m/b', '/m/b/deep']) await writer.create(path, path);
+    await using cache = new ChildrenCache(reader, '/m');
+    await cache.ready;
+    const { stat } = await writer.create('/m/a', null);
+    await cache.waitFor(stat.czxid);
+    expect(cache.names()).toEqual(['a', 'b']);
+    expect(text(cache.get('b')?.data)).toBe('/m/b');
+    expect(cache.get('a')?.data).toBeNull();
+    expect(cache.get('b/deep')).toBeNull();
+  }));
+
+test('a cache of a tree may be limited in depth, and leave out subtrees', () =>
+  onStage(async ({ writer, reader }) => {
+    for (const path of ['/t', '/t/a', '/t/a/x', '/t/a/x/y', '/t/no', '/t/no/x']) await writer.create(path);
+    await using cache = new TreeCache(reader, '/t', { depthMax: 2, includes: (path) => path !== '/t/no' });
+    await cache.ready;
+    await writer.create('/t/no/later');
+    await writer.create('/t/a/x/later');
+    await cache.waitFor((await writer.create('/t/b')).stat.czxid);
+    expect([...cache.znodes()].map(({ path }) => path).sort()).toEqual(['/t', '/t/a', '/t/a/x', '/t/b']);
+    expect(cache.children('/t')).toEqual(['a', 'b']);
+    expect(cache.children('/t/no')).toBeNull();
+  }));
+
+test('a transaction shows as a whole or not at all', () =>
+  onStage(async ({ world, writer, reader }) => {
+    await writer.create('/t');
+    for (const name of ['a', 'b']) await writer.create(`/t/${name}`, '0');
+    await using cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const _ of cache.changes()) {
+        const pair = `${text(cache.get('/t/a')?.data)} ${text(cache.get('/t/b')?.data)}`;
+        if (seen.at(-1) !== pair) seen.push(pair);
+      }
+    })();
+    for (let i = 1; i <= 50; i++) await writer.transaction().set('/t/a', `${i}`).set('/t/b', `${i}`).commit();
+    await world.sleep(100);
+    await cache.close();
+    await following;
+    expect(seen.length).toBeGreaterThan(5);
+    expect(seen.at(-1)).toBe('50 50');
+    for (const pair of seen) expect(pair.split(' ')[0]).toBe(pair.split(' ')[1]);
+  }));
+
+test('without a connection a cache is stale and keeps its image; afterwards it reads what has changed and nothing else', () =>
+  onStage(async ({ world, writer, reader, cut }) => {
+    await writer.create('/t', 'root');
+    for (let group = 0; group < 10; group++) {
+      await writer.create(`/t/${group}`);
+      const creations = Array.from({ length: 99 }, (_, i) => writer.create(`/t/${group}/${i}`, 'x'.repeat(500)));
+      await Promise.all(creations);
+    }
+    await using cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    expect(cache.size).toBe(1001);
+    expect(cache.reads).toEqual({ data: 1001, stats: 0, lists: 11 });
+
+    const before = cache.zxid;
+    const heal = cut();
+    await world.until(() => reader.state !== 'connected', 60_000);
+    expect(cache.stale).toBe(true);
+    await writer.set('/t/3/7', 'changed');
+    await writer.create('/t/5/new', 'created');
+    await writer.delete('/t/7/0');
+    expect(cache.zxid).toBe(before);
+    expect(text(cache.get('/t/3/7')?.data)).toBe('x'.repeat(500));
+
+    heal();
+    const { mzxid } = await writer.set('/t', 'root again');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(cache.stale).toBe(false);
+    expect(text(cache.get('/t/3/7')?.data)).toBe('changed');
+    expect(text(cache.get('/t/5/new')?.data)).toBe('created');
+    expect(cache.get('/t/7/0')).toBeNull();
+    expect(text(cache.get('/t')?.data)).toBe('root again');
+    // Each znode is asked for its stat, and two parents for their children; the changed ones alone are read.
+    const { data, stats, lists } = cache.reads;
+    expect({ data: data - 1001, lists: lists - 11 }).toEqual({ data: 3, lists: 2 });
+    expect(stats).toBeLessThanOrEqual(1010);
+  }));
+
+test('changes that nobody takes become one, and what came and went is not told', () =>
+  onStage(async ({ writer, reader }) => {
+    await writer.create('/t', '0');
+    await using cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    const changes = cache.changes({ initial: true });
+    expect((await changes.next()).value).toMatchObject({ type: 'created', path: '/t' });
+    for (let i = 1; i <= 5; i++) await writer.set('/t', `${i}`);
+    await writer.create('/t/brief');
+    await cache.waitFor((await writer.create('/t/mark')).stat.czxid);
+    await writer.delete('/t/brief');
+    await cache.waitFor((await writer.set('/t', '6')).mzxid);
+    const first = (await changes.next()).value;
+    expect([text(first?.before?.data), text(first?.after?.data)]).toEqual(['0', '6']);
+    expect((await changes.next()).value).toMatchObject({ type: 'created', path: '/t/mark' });
+  }));
+
+test('the wait for a zxid that does not come ends when its time has passed', () =>
+  onStage(async ({ reader }) => {
+    await using cache = new NodeCache(reader, '/a');
+    await cache.ready;
+    const { stat } = await reader.create('/elsewhere');
+    await cache.waitFor(stat.czxid);
+    await expect(cache.waitFor(stat.czxid + 1n, { timeoutMs: 5000 })).rejects.toThrow(TimeoutError);
+  }));
+
+test('a cache of what may not be read says so', () =>
+  onStage(async ({ writer, reader }) => {
+    await writer.create('/secret', 'x', { acl: [{ perms: 31, scheme: 'ip', id: '10.9.9.9' }] });
+    const cache = new NodeCache(reader, '/secret');
+    await expect(cache.ready).rejects.toThrow(NoAuthError);
+    await expect(cache.changes().next()).rejects.toThrow(NoAuthError);
+  }));
+
+test('closing a cache, its client or its signal ends its changes', () =>
+  onStage(async ({ world, writer, reader }) => {
+    await writer.create('/a', '1');
+    const ending = new AbortController();
+    const caches = [new NodeCache(reader, '/a'), new NodeCache(reader, '/a', { signal: ending.signal })] as const;
+    for (const cache of caches) await cache.ready;
+    const ends = caches.map((cache) => cache.changes().next());
+    ending.abort();
+    await caches[0].close();
+    for (const end of ends) expect(await end).toEqual({ done: true, value: undefined });
+    expect(caches[0].stale).toBe(true);
+    expect(text(caches[0].get()?.data)).toBe('1');
+    const last = new NodeCache(reader, '/a');
+    await last.ready;
+    const end = last.changes().next();
+    await reader.close();
+    await world.sleep(10);
+    expect(await end).toEqual({ done: true, value: undefined });
+  }));

@@ -1,0 +1,86 @@
+import type { CacheChange, CachedZnode } from './cached-znode.ts';
+import type { Difference } from './timeline.ts';
+
+/**
+ * The changes of an image for one consumer. One that is slower than the changes gets those of a path as one, from what it
+ * saw last to what is there: never more wait than there are paths, and what was made and is gone again is not told.
+ */
+export class ChangeFeed implements AsyncIterableIterator<CacheChange, undefined> {
+  readonly #current: (path: string) => CachedZnode | null;
+  readonly #zxid: () => bigint;
+  readonly #onClosed: (feed: ChangeFeed) => void;
+  /** What the consumer knows of the paths that are different now, in the order in which they became so. */
+  readonly #before: Map<string, CachedZnode | null> = new Map();
+  #waiting: (() => void)[] = [];
+  #isOver = false;
+  /** Thrown once, after what is still to be told. */
+  #error: Error | null = null;
+
+  /**
+   * @param current what is there now
+   * @param zxid of the image now
+   */
+  constructor(current: (path: string) => CachedZnode | null, zxid: () => bigint, onClosed: (feed: ChangeFeed) => void) {
+    this.#current = current;
+    this.#zxid = zxid;
+    this.#onClosed = onClosed;
+  }
+
+  push(differences: Iterable<Difference<CachedZnode>>): void {
+    for (const { path, before } of differences) if (!this.#before.has(path)) this.#before.set(path, before);
+    this.#wake();
+  }
+
+  /** Nothing is pushed any more. */
+  end(error: Error | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#error = error;
+    this.#wake();
+  }
+
+  async next(): Promise<IteratorResult<CacheChange, undefined>> {
+    for (;;) {
+      const change = this.#take();
+      if (change !== null) return { done: false, value: change };
+      if (this.#isOver) {
+        const error = this.#error;
+        this.#error = null;
+        if (error !== null) throw error;
+        return { done: true, value: undefined };
+      }
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    }
+  }
+
+  return(): Promise<IteratorResult<CacheChange, undefined>> {
+    this.#before.clear();
+    this.end(null);
+    this.#onClosed(this);
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #take(): CacheChange | null {
+    for (const [path, before] of this.#before) {
+      this.#before.delete(path);
+      const after = this.#current(path);
+      const zxid = this.#zxid();
+      if (before === null && after !== null) return { type: 'created', path, before, after, zxid };
+      if (before !== null && after === null) return { type: 'deleted', path, before, after, zxid };
+      if (before !== null && after !== null) return { type: 'changed', path, before, after, zxid };
+    }
+    return null;
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}

@@ -1,0 +1,34 @@
+import { type Client, joinPath } from '@meerkat/client';
+import { Cache } from './cache.ts';
+import type { CachedZnode, CacheOptions } from './cached-znode.ts';
+import { ZnodeImage } from './znode-image.ts';
+
+/**
+ * The children of a znode with their data, and the znode itself. The watch hears of everything below it: for the top of
+ * a large tree whose depths change often this is not the right cache.
+ *
+ * @example
+ * await using members = new ChildrenCache(client, '/members');
+ * await members.ready;
+ * for (const name of members.names()) console.log(name, members.get(name)?.data);
+ */
+export class ChildrenCache extends Cache {
+  constructor(client: Client, path: string, options?: CacheOptions) {
+    super(new ZnodeImage(client, path, { depthMax: 1, includes: () => true }, options));
+  }
+
+  /** A child by its name; null when there was none. */
+  get(name: string): CachedZnode | null {
+    return this.image.znodes.get(joinPath(this.path, name)) ?? null;
+  }
+
+  /** Whose children these are; null when it was missing. */
+  get parent(): CachedZnode | null {
+    return this.image.znodes.get(this.path) ?? null;
+  }
+
+  /** Sorted. Empty also while the parent is missing. */
+  names(): string[] {
+    return this.image.children(this.path) ?? [];
+  }
+}

@@ -1,0 +1,500 @@
+import {
+  AbortedError,
+  Budget,
+  type CallOptions,
+  type Client,
+  ClosedError,
+  DataInconsistencyError,
+  joinPath,
+  NoNodeError,
+  NoWatcherError,
+  nullableBytes,
+  parentOf,
+  type Stat,
+  UnimplementedError,
+  type WatchStream,
+  type WatchStreamEvent,
+} from '@meerkat/client';
+import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
+import { ChangeFeed } from './change-feed.ts';
+import { afterFailure } from './patience.ts';
+import { type Difference, Timeline } from './timeline.ts';
+
+export interface ImageShape {
+  /** How far below the root znodes belong to the image; 0: the root alone. */
+  readonly depthMax: number;
+  /** Whether a znode, with everything below it, belongs to the image. */
+  readonly includes: (path: string) => boolean;
+}
+
+/**
+ * A znode, its children or the whole subtree, as they were at one zxid: the engine of the caches.
+ *
+ * ZooKeeper has no read of many znodes at one moment, and none of the past. That an image is that of zxid z follows from
+ * the order in which one server answers one connection:
+ *
+ * 1. The header of a reply names the last txn that the server had applied, H (`client.lastZxid` is the largest so far).
+ *    The event of a txn is sent before any reply that could show it. So when a reply with H is here, whatever the
+ *    recursive watch had to tell of txns up to H is here as well (`WatchStream.take`).
+ * 2. Events name path, kind and zxid. So of each path it is known at which zxids, up to H, its data changed, and of no
+ *    other zxid that it did.
+ * 3. A znode that is read with mzxid m had this data from m until the next of its changes.
+ *
+ * So of each path there is a row of intervals, of some of which the data is known (`Timeline`). A zxid z ≤ H of which no
+ * path's data is unknown can be shown: image and tree at z are equal by (2) and (3). Any number of writers may go on
+ * meanwhile; values that were overwritten before they could be read cost the zxids at which they were there.
+ *
+ * Servers before 3.9 leave the zxid out of events. It is larger then than any H before the event, and not larger than
+ * the next one: what lies between is unknown. The image advances where things are quiet for a round trip.
+ *
+ * While the connection is away events are missed. The image stays that of its zxid, and says `isStale`. Afterwards each
+ * znode is asked for its Stat alone: the same mzxid means the same data ever since, another one is read; another pzxid
+ * than that of the last known creation or deletion of a child means that its children are listed. Until all of this has
+ * come, and up to the zxid of the first reply of the new connection, nothing is published.
+ */
+export class ZnodeImage {
+  readonly path: string;
+  readonly ready: Promise<void>;
+  readonly #client: Client;
+  readonly #shape: ImageShape;
+  readonly #limits: { readonly refreshSpreadMs: number; readonly requestsMax: number };
+  readonly #watch: WatchStream;
+  readonly #timeline: Timeline<CachedZnode> = new Timeline(({ stat }) => stat.mzxid);
+  /** Names of children that are published, by path of the parent. */
+  readonly #names: Map<string, Set<string>> = new Map();
+  /** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
+  readonly #childrenAsOf: Map<string, bigint> = new Map();
+  readonly #feeds: Set<ChangeFeed> = new Set();
+  readonly #ended: AbortController = new AbortController();
+  readonly #releaseSignal: () => void;
+  /** All that was to be told up to here has been taken off the watch. */
+  #told = 0n;
+  /** Largest zxid of an event. */
+  #lastEvent = 0n;
+  /** Times that events may have been missed; −1 before the watch is armed. */
+  #gaps = -1;
+
+  /* What is to be asked, in order; a path is asked one thing at a time. */
+  readonly #toLook: Map<string, 'read' | 'check'> = new Map();
+  readonly #toList: Set<string> = new Set();
+  readonly #asking: Set<string> = new Set();
+  /** Not looked at since the last gap. */
+  readonly #unseen: Set<string> = new Set();
+  #isHeldBack = false;
+
+  #isSettling = false;
+  /** Told at the next publication, or at the end. */
+  readonly #waiting: Set<() => void> = new Set();
+  #reads = { data: 0, stats: 0, lists: 0 };
+  #end: Error | null = null;
+
+  constructor(client: Client, path: string, shape: ImageShape, options: CacheOptions = {}) {
+    const { signal, refreshSpreadMs = 100, requestsMax = 64 } = options;
+    this.path = path;
+    this.#client = client;
+    this.#shape = shape;
+    this.#limits = { refreshSpreadMs, requestsMax: Math.max(1, requestsMax) };
+    this.#watch = client.watch(path, { recursive: shape.depthMax > 0, bufferMax: BUFFER_MAX });
+    this.ready = this.waitFor(0n);
+    this.ready.catch(() => {});
+    const onAbort = (): void => void this.close();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#releaseSignal = () => signal?.removeEventListener('abort', onAbort);
+    if (signal?.aborted === true) onAbort();
+    else void this.#run();
+  }
+
+  /** The image is the tree as it was at this zxid. −1 before `ready`. */
+  get zxid(): bigint {
+    if (this.#end === null && this.#gaps >= 0) {
+      this.#drain();
+      // Nothing is different up to here; the image itself never changes inside a read of this.
+      if (this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#told);
+    }
+    return this.#timeline.zxid;
+  }
+
+  /** The image is not kept up to date at this moment: no connection, not brought up to date again yet, closed. */
+  get isStale(): boolean {
+    if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
+    this.#drain();
+    return this.#isRefreshing;
+  }
+
+  get znodes(): ReadonlyMap<string, CachedZnode> {
+    return this.#timeline.values;
+  }
+
+  get reads(): CacheReads {
+    return { ...this.#reads };
+  }
+
+  /** Names of the children in the image, sorted; null when the znode is not in it. */
+  children(path: string): string[] | null {
+    if (!this.#timeline.values.has(path)) return null;
+    return [...(this.#names.get(path) ?? [])].sort();
+  }
+
+  /**
+   * Resolves when the image shows everything up to a zxid.
+   *
+   * @throws AbortedError, TimeoutError; whatever has ended the image
+   */
+  async waitFor(zxid: bigint, options: CallOptions = {}): Promise<void> {
+    const budget = new Budget(options, this.#client.surroundings, { operation: 'waitFor', path: this.path });
+    for (let round = 0; ; round++) {
+      if (this.#end !== null) throw this.#end;
+      if (this.#timeline.zxid >= 0n && this.zxid >= zxid) return;
+      // A change elsewhere has no event here: only a reply tells that the server has come so far.
+      if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(budget);
+      if (this.#end === null && this.zxid >= zxid && this.#timeline.zxid >= 0n) return;
+      if (this.#end !== null) throw this.#end;
+      await this.#nextPublication(budget, Math.min(1000, 10 * 2 ** round));
+    }
+  }
+
+  /** @param hasInitial begins with what is there, as if it had just been created */
+  changes(hasInitial: boolean): AsyncIterableIterator<CacheChange, undefined> {
+    const { values } = this.#timeline;
+    const feed = new ChangeFeed(
+      (path) => values.get(path) ?? null,
+      () => this.#timeline.zxid,
+      (closed) => this.#feeds.delete(closed),
+    );
+    if (hasInitial) feed.push([...values.values()].map((after) => ({ path: after.path, before: null, after })));
+    if (this.#end === null) this.#feeds.add(feed);
+    else feed.end(isGoodEnd(this.#end) ? null : this.#end);
+    return feed;
+  }
+
+  /** Ends it; what is in the image stays. Resolves when the server has forgotten the watch. Never rejects. */
+  async close(): Promise<void> {
+    this.#finish(new AbortedError({ operation: 'cache', path: this.path, detail: 'the cache is closed' }));
+    await this.#watch.close();
+  }
+
+  /* ------------------------------------------------------------------------------------------------- the watch ---- */
+
+  async #run(): Promise<void> {
+    try {
+      await this.#watch.ready;
+      if (this.#watch.mode !== 'persistent') {
+        const detail = 'a cache needs persistent watches, which servers have since 3.6';
+        throw new UnimplementedError({ operation: 'cache', path: this.path, outcome: 'not-applied', detail });
+      }
+      this.#told = this.#client.lastZxid;
+      this.#gaps = 0;
+      this.#timeline.onBlind(0n);
+      this.#timeline.onSight(this.#told);
+      this.#unseen.add(this.path);
+      this.#toLook.set(this.path, 'read');
+      this.#timeline.onChanged(this.path, 0n);
+      while (this.#end === null) {
+        this.#drain();
+        this.#ask();
+        if (this.#watch.isOver) break;
+        this.#scheduleSettling();
+        await this.#watch.arrival();
+      }
+      // Says why, or that the user has closed the client.
+      for await (const _ of this.#watch);
+      this.#finish(new ClosedError({ operation: 'cache', path: this.path, detail: 'the client was closed' }));
+    } catch (error) {
+      this.#finish(error as Error);
+      void this.#watch.close();
+    }
+  }
+
+  /** Takes what has been told. Afterwards every change up to `#told` is known to have happened. */
+  #drain(): void {
+    for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
+    const { lastZxid } = this.#client;
+    if (lastZxid <= this.#told) return;
+    this.#told = lastZxid;
+    if (!this.#timeline.isSettled) this.#scheduleSettling();
+  }
+
+  #onEvent(event: WatchStreamEvent): void {
+    if (event.type === 'gap') {
+      this.#onGap();
+      return;
+    }
+    const { type, path, zxid } = event;
+    if (type === 'children' || !this.#belongs(path)) return;
+    if (zxid !== null && zxid > this.#lastEvent) this.#lastEvent = zxid;
+    // It must have been there, and was not known of: made while nothing was told, or not come to yet.
+    if (type !== 'created' && this.#timeline.newest(path) === null) {
+      this.#timeline.onChanged(path, this.#timeline.zxid + 1n);
+    }
+    if (type !== 'changed') this.#noteChildren(path, type, zxid);
+    if (type === 'deleted' && zxid !== null) {
+      this.#timeline.onDeleted(path, zxid);
+      if (!this.#asking.has(path)) this.#toLook.delete(path);
+      this.#unseen.delete(path);
+    } else {
+      this.#timeline.onChanged(path, zxid ?? this.#told + 1n);
+      this.#toLook.set(path, 'read');
+    }
+    this.#scheduleSettling();
+  }
+
+  /** Nothing is known of the time since the last event. Of a multi some events may have come and others not. */
+  #onGap(): void {
+    if (this.#client.lastZxid < this.#told) {
+      const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
+      this.#finish(new DataInconsistencyError({ operation: 'cache', path: this.path, detail }));
+      return;
+    }
+    this.#gaps++;
+    const from = this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
+    this.#timeline.onBlind(from);
+    this.#toList.clear();
+    this.#unseen.clear();
+    for (const path of this.#timeline.paths().add(this.path)) {
+      if (path !== this.path && this.#timeline.newest(path) === null) continue;
+      this.#unseen.add(path);
+      this.#toLook.set(path, this.#timeline.newestSeen(path) === null ? 'read' : 'check');
+    }
+    this.#holdBack();
+    this.#scheduleSettling();
+  }
+
+  /** A creation or deletion that is told with its zxid is one that the parent's pzxid need not tell any more. */
+  #noteChildren(path: string, type: 'created' | 'deleted', zxid: bigint | null): void {
+    if (type === 'deleted') this.#childrenAsOf.delete(path);
+    else if (zxid !== null) this.#childrenAsOf.set(path, zxid);
+    if (zxid === null || path === this.path) return;
+    const parent = parentOf(path);
+    const isSure = !this.#unseen.has(parent) && !this.#toList.has(parent) && !this.#asking.has(`list ${parent}`);
+    if (isSure && this.#childrenAsOf.has(parent)) this.#childrenAsOf.set(parent, zxid);
+  }
+
+  #belongs(path: string): boolean {
+    if (path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`)) return false;
+    let depth = 0;
+    for (let at = path; at !== this.path; at = parentOf(at)) {
+      if (++depth > this.#shape.depthMax || !this.#shape.includes(at)) return false;
+    }
+    return true;
+  }
+
+  /* ----------------------------------------------------------------------------------------------- the reading ---- */
+
+  get #isRefreshing(): boolean {
+    if (this.#unseen.size > 0 || this.#toList.size > 0) return true;
+    for (const what of this.#asking) if (what.startsWith('list ')) return true;
+    return false;
+  }
+
+  get #isQuiet(): boolean {
+    return this.#toLook.size === 0 && this.#asking.size === 0 && !this.#isRefreshing;
+  }
+
+  /** After a lost connection everybody asks; not all at once. */
+  #holdBack(): void {
+    const { clock, random } = this.#client.surroundings;
+    const delayMs = (this.#limits.refreshSpreadMs * random.uint32()) / 2 ** 32;
+    if (delayMs < 1 || this.#isHeldBack) return;
+    this.#isHeldBack = true;
+    clock.schedule(delayMs, () => {
+      this.#isHeldBack = false;
+      this.#ask();
+    });
+  }
+
+  #ask(): void {
+    if (this.#isHeldBack || this.#end !== null) return;
+    const { requestsMax } = this.#limits;
+    for (const path of this.#toList) {
+      if (this.#asking.size >= requestsMax) return;
+      if (this.#asking.has(`list ${path}`)) continue;
+      this.#toList.delete(path);
+      void this.#attempt(`list ${path}`, () => this.#list(path));
+    }
+    for (const [path, how] of this.#toLook) {
+      if (this.#asking.size >= requestsMax) return;
+      if (this.#asking.has(path)) continue;
+      this.#toLook.delete(path);
+      void this.#attempt(path, () => this.#look(path, how));
+    }
+  }
+
+  /** @returns what to do when it has failed and should be done again */
+  async #attempt(what: string, request: () => Promise<void>): Promise<void> {
+    this.#asking.add(what);
+    const gaps = this.#gaps;
+    try {
+      await request();
+      this.#asking.delete(what);
+    } catch (error) {
+      try {
+        await afterFailure(this.#client, error, this.#ended.signal);
+      } catch (last) {
+        this.#finish(last as Error);
+        void this.#watch.close();
+        return;
+      }
+      this.#asking.delete(what);
+      // After a gap it is to be asked for already.
+      if (what.startsWith('list ')) {
+        if (gaps === this.#gaps) this.#toList.add(what.slice(5));
+      } else if (!this.#toLook.has(what)) this.#toLook.set(what, 'read');
+    }
+    this.#ask();
+    this.#scheduleSettling();
+  }
+
+  async #look(path: string, how: 'read' | 'check'): Promise<void> {
+    const gaps = this.#gaps;
+    const known = this.#timeline.newestSeen(path);
+    let stat: Stat | null;
+    let found: CachedZnode | null = null;
+    if (how === 'check' && known !== null) {
+      this.#reads.stats++;
+      stat = await this.#client.exists(path);
+      if (stat !== null && stat.mzxid === known.stat.mzxid) found = { path, data: known.data, stat };
+    } else {
+      this.#reads.data++;
+      found = await this.#read(path);
+      stat = found?.stat ?? null;
+    }
+    if (this.#end !== null) return;
+    this.#drain();
+    if (gaps === this.#gaps) this.#timeline.onSight(this.#told);
+    // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
+    const isSureNow = gaps === this.#gaps && !this.#toLook.has(path);
+    if (stat === null) {
+      this.#childrenAsOf.delete(path);
+      this.#timeline.onMissing(path, isSureNow ? this.#told : null);
+    } else if (found === null) {
+      if (!this.#toLook.has(path)) this.#toLook.set(path, 'read');
+      return;
+    } else {
+      this.#timeline.onFound(path, found, isSureNow ? this.#told : null);
+      this.#lookBelow(path, stat);
+    }
+    if (gaps === this.#gaps) this.#unseen.delete(path);
+  }
+
+  async #read(path: string): Promise<CachedZnode | null> {
+    try {
+      const { data, stat } = await this.#client.get(path, { codec: nullableBytes });
+      return { path, data, stat };
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  #lookBelow(path: string, stat: Stat): void {
+    if (this.#childrenAsOf.get(path) === stat.pzxid || this.#depthOf(path) >= this.#shape.depthMax) return;
+    if (stat.numChildren === 0) this.#childrenAsOf.set(path, stat.pzxid);
+    else this.#toList.add(path);
+  }
+
+  async #list(path: string): Promise<void> {
+    const gaps = this.#gaps;
+    this.#reads.lists++;
+    let names: readonly string[] = [];
+    let stat: Stat | null = null;
+    try {
+      ({ children: names, stat } = await this.#client.children(path));
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+    }
+    if (this.#end !== null) return;
+    this.#drain();
+    // After a gap the parent is looked at again, and so its children are.
+    if (gaps !== this.#gaps || stat === null) return;
+    for (const name of names) {
+      const child = joinPath(path, name);
+      if (!this.#belongs(child) || this.#timeline.newest(child) !== null || this.#toLook.has(child)) continue;
+      this.#timeline.onChanged(child, this.#timeline.zxid + 1n);
+      this.#unseen.add(child);
+      this.#toLook.set(child, 'read');
+    }
+    this.#childrenAsOf.set(path, stat.pzxid);
+  }
+
+  #depthOf(path: string): number {
+    let depth = 0;
+    for (let at = path; at !== this.path; at = parentOf(at)) depth++;
+    return depth;
+  }
+
+  /* -------------------------------------------------------------------------------------------- what is published ---- */
+
+  /** Once, behind everything that has arrived in one piece. */
+  #scheduleSettling(): void {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    queueMicrotask(() => {
+      this.#isSettling = false;
+      if (this.#end === null) this.#settle();
+    });
+  }
+
+  #settle(): void {
+    this.#drain();
+    // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
+    if (this.#isQuiet && this.#lastEvent > this.#told) this.#toLook.set(this.path, 'check');
+    this.#ask();
+    if (this.#isRefreshing || this.#gaps < 0) return;
+    const differences = this.#timeline.publish(this.#told);
+    if (differences === null) return;
+    for (const difference of differences) this.#noteName(difference);
+    for (const feed of this.#feeds) if (differences.length > 0) feed.push(differences);
+    for (const wake of this.#waiting) wake();
+  }
+
+  #noteName({ path, before, after }: Difference<CachedZnode>): void {
+    if (path === this.path || (before === null) === (after === null)) return;
+    const parent = parentOf(path);
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    const names = this.#names.get(parent);
+    if (after === null) {
+      names?.delete(name);
+      if (names?.size === 0) this.#names.delete(parent);
+    } else if (names === undefined) this.#names.set(parent, new Set([name]));
+    else names.add(name);
+  }
+
+  /** Returns after so many milliseconds at the latest. */
+  async #nextPublication(budget: Budget, delayMs: number): Promise<void> {
+    let wake = (): void => {};
+    const published = new Promise<void>((resolve) => {
+      wake = resolve;
+      this.#waiting.add(resolve);
+    });
+    const passed = budget.pause(delayMs);
+    passed.catch(() => {});
+    await Promise.race([published, passed]).finally(() => this.#waiting.delete(wake));
+  }
+
+  async #sync(budget: Budget): Promise<void> {
+    try {
+      await this.#client.sync(this.path, budget.next());
+    } catch (error) {
+      budget.next();
+      if (this.#end === null) await afterFailure(this.#client, error, this.#ended.signal).catch(() => {});
+    }
+  }
+
+  #finish(error: Error): void {
+    if (this.#end !== null) return;
+    this.#end = error;
+    this.#releaseSignal();
+    this.#ended.abort();
+    for (const feed of this.#feeds) feed.end(isGoodEnd(error) ? null : error);
+    this.#feeds.clear();
+    for (const wake of this.#waiting) wake();
+  }
+}
+
+/** Events that may wait between two turns of the event loop; more of them are a gap, which costs a refresh. */
+const BUFFER_MAX = 100_000;
+
+/** The user has ended it: by closing it or the client, or by taking all watches off the path. */
+function isGoodEnd(error: Error): boolean {
+  return error instanceof AbortedError || error instanceof ClosedError || error instanceof NoWatcherError;
+}

@@ -314,7 +314,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       hasReadOnlyByte: this.#hasReadOnlyByte,
     });
     writer.endFrame(at);
-    this.#countSent(0, writer.position - at);
+    this.#countSent(0, writer.position - at - LENGTH_BYTES);
   }
 
   /* --------------------------------------------------------------------------- authentication, at once ---- */
@@ -363,7 +363,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     writer.endFrame(this.#replyAt);
     const nowMs = this.#host.nowMs();
     this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
-    this.#countSent(nowMs - receivedMs, writer.position - this.#replyAt);
+    this.#countSent(nowMs - receivedMs, writer.position - this.#replyAt - LENGTH_BYTES);
   }
 
   onWatchEvent(event: WatchEvent): void {
@@ -439,6 +439,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
 /** How long a peer may take to accept the last replies of a connection that is being closed. */
 const LINGER_MS = 10_000;
+/** The length before a frame, which ZooKeeper does not count as part of a reply. */
+const LENGTH_BYTES = 4;
 
 const ENCODER = new TextEncoder();
 

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { Op, RawClient } from '../harness/raw-client.ts';
+import { OPEN_ACL, record } from '../harness/record-builder.ts';
+import { SERVER_KINDS, type ServerKind, type ServerProcess } from '../harness/server-process.ts';
+import { Ensemble } from './ensemble.ts';
+
+const ROLES = ['leader', 'follower', 'observer'] as const;
+type Role = (typeof ROLES)[number];
+
+/** What depends on nothing but what happened; `crst`, `srst` and `stmk` change something, and `envi` tells of the process. */
+const WORDS = ['srvr', 'stat', 'dump', 'conf', 'cons', 'isro', 'dirs', 'wchs', 'wchc', 'wchp', 'ruok', 'gtmk'];
+
+/** The lines of `mntr` that tell of the ensemble, of sessions and of the tree, which are the same after the same requests. */
+const SAME = new Set(
+  `server_state peer_state quorum_size learners synced_followers synced_non_voting_followers synced_observers observer_master_id
+  last_proposal_size min_proposal_size max_proposal_size proposal_count looking_count num_alive_connections outstanding_requests
+  znode_count ephemerals_count watch_count global_sessions local_sessions last_client_response_size max_client_response_size
+  digest_mismatches_count unrecoverable_error_count stale_sessions_expired connection_rejected auth_failed_count`.split(
+    /\s+/,
+  ),
+);
+
+/** What newer releases than the one that is compared have. */
+const NEWER = ['snapshot_error_count'];
+
+describeWith(['apache'], 'a leader, a follower and an observer', () => {
+  const answers = new Map<ServerKind, Map<Role, Map<string, string>>>();
+  const output: string[] = [];
+
+  beforeAll(async () => {
+    await Promise.all(SERVER_KINDS.map(async (kind) => answers.set(kind, await askEverything(kind, output))));
+  });
+  afterAll(() => output.splice(0));
+
+  function answer(kind: ServerKind, role: Role, word: string): string {
+    return answers.get(kind)?.get(role)?.get(word) ?? '';
+  }
+
+  describe.each(ROLES)('%s', (role) => {
+    test.each(WORDS)('answers %s as one of Apache does', (word) => {
+      onTestFailed(() => console.log(output.join('\n')));
+      const theirs = normalize(answer('apache', role, word));
+      expect(theirs).not.toEqual([]);
+      expect(normalize(answer('meerkat', role, word))).toEqual(theirs);
+    });
+
+    test('tells in mntr what one of Apache tells, and nothing else', () => {
+      const theirs = metrics(answer('apache', role, 'mntr'));
+      const ours = metrics(answer('meerkat', role, 'mntr'));
+      const same = (all: ReadonlyMap<string, string>): Record<string, string> =>
+        Object.fromEntries([...all].filter(([key]) => SAME.has(key)).sort());
+      expect(same(ours)).toEqual(same(theirs));
+      expect([...ours.keys()].filter((key) => !theirs.has(key) && !NEWER.includes(key))).toEqual([]);
+    });
+
+    test('leaves out of mntr what the page about it says', () => {
+      const ours = metrics(answer('meerkat', role, 'mntr'));
+      const missing = [...metrics(answer('apache', role, 'mntr')).keys()].filter((key) => !ours.has(key));
+      expect(missing.length).toBeGreaterThan(0);
+      const listed = listOfLeftOut();
+      expect(missing.filter((key) => !listed.some((pattern) => pattern.test(key)))).toEqual([]);
+    });
+  });
+});
+
+/** Starts an ensemble, lets clients do the same through each server, and asks every server every word. */
+async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Role, Map<string, string>>> {
+  const ensemble = await Ensemble.start([{ kind }, { kind }, { kind, isObserver: true }]);
+  try {
+    const leader = await ensemble.leader();
+    const byRole = ensemble.members.map((member) => {
+      const role: Role = member.isObserver ? 'observer' : member === leader ? 'leader' : 'follower';
+      return [role, member] as const;
+    });
+    const clients: RawClient[] = [];
+    for (const [role, { server }] of byRole) {
+      const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
+      clients.push(client);
+      const path = record().ustring(`/${role}`);
+      await client.demand(Op.create, path.buffer('data').acls(OPEN_ACL).int(1).build());
+      await client.demand(Op.getData, record().ustring(`/${role}`).bool(true).build());
+    }
+    // Every server has applied everything.
+    for (const client of clients) await client.demand(Op.sync, record().ustring('/').build());
+    const answers = new Map<Role, Map<string, string>>();
+    for (const [role, { server }] of byRole) {
+      answers.set(role, await askUndisturbed(server));
+    }
+    for (const client of clients) await client.close();
+    return answers;
+  } finally {
+    output.push(ensemble.logs);
+    await ensemble.dispose();
+  }
+}
+
+/** Asks again when somebody else was connected: what answers on a port that was another's a moment ago, gets strange guests. */
+async function askUndisturbed(server: ServerProcess): Promise<Map<string, string>> {
+  const isAlone = async (): Promise<boolean> => {
+    // The client, and the one that asks.
+    const connections = (await server.fourLetterWord('cons')).match(/^ \//gm) ?? [];
+    return connections.length === 2;
+  };
+  for (;;) {
+    const words = new Map<string, string>();
+    const wasAlone = await isAlone();
+    for (const word of [...WORDS, 'mntr']) words.set(word, await server.fourLetterWord(word));
+    if (wasAlone && (await isAlone())) return words;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/**
+ * The lines of an answer, sorted, as many of them have no order; without what another run would answer otherwise: ports, times,
+ * sizes of files, session ids.
+ */
+function normalize(text: string): readonly string[] {
+  const lines = text
+    // The first byte is the server's id, in all that both give.
+    .replaceAll(/0x[0-9a-f]{13,16}\b/g, (id) => `session of server ${Number(BigInt(id) >> 56n)}`)
+    .replaceAll(/^Zookeeper version: .*$/gm, 'Zookeeper version')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'address')
+    .replaceAll(/address:\d+/g, 'address')
+    .replaceAll(/^((?:client|election|quorum)Port)=\d+$/gm, '$1')
+    .replaceAll(/^(data(?:Log)?Dir)=.*$/gm, '$1')
+    .replaceAll(/^(data(?:Log)?(?:Dir)?Size)=\d+$/gm, '$1')
+    .replaceAll(/^((?:data|log)dir_size): \d+$/gm, '$1')
+    // Which sessions expire in one tick, and how many such ticks there are, is a matter of when they were heard.
+    .replaceAll(/^\d+ expire at .*:$/gm, '')
+    .replaceAll(/^((?:Session|Connections) Sets) \(\d+\)/gm, '$1')
+    .replaceAll(/(est|lresp|llat|minlat|avglat|maxlat)=\d+/g, '$1')
+    .replaceAll(/^(Latency min\/avg\/max): .*$/gm, '$1')
+    // How often it was asked whether it serves.
+    .replaceAll(/^(Received|Sent): \d+$/gm, '$1')
+    .split('\n');
+  return lines.filter((line) => line !== '').toSorted();
+}
+
+/** Values by keys, without `zk_`. */
+function metrics(text: string): Map<string, string> {
+  return new Map([...text.matchAll(/^zk_(\S+)\t(.*)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']));
+}
+
+/** Names without the part of a summary that they are: the patterns that the page lists. */
+function listOfLeftOut(): readonly RegExp[] {
+  const page = readFileSync(new URL('../../docs/four-letter-words.md', import.meta.url), 'utf8');
+  const list = page.slice(page.indexOf('Left out is what measures'));
+  return [...list.matchAll(/`([a-z0-9_*<>]+)`/g)].map(([, pattern = '']) => {
+    const body = pattern.replaceAll(/\*|<\w+>/g, '.*');
+    return new RegExp(`^((avg|min|max|cnt|sum|p\\d+)_)?${body}$`);
+  });
+}

@@ -1,7 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests beside sources that start processes of what has been built. */
-const NEED_A_BUILD = ['packages/testing/src/process.test.ts', 'examples/examples.test.ts', 'examples/install.test.ts'];
+const NEED_A_BUILD = [
+  'packages/testing/src/process.test.ts',
+  'examples/examples.test.ts',
+  'examples/install.test.ts',
+  'torture/torture.test.ts',
+];
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
@@ -14,7 +19,13 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sources',
-          include: ['packages/*/src/**/*.test.ts', 'examples/**/*.test.ts', 'docs/check/*.test.ts', 'bench/*.test.mjs'],
+          include: [
+            'packages/*/src/**/*.test.ts',
+            'examples/**/*.test.ts',
+            'docs/check/*.test.ts',
+            'bench/*.test.mjs',
+            'torture/*.test.ts',
+          ],
           exclude: ['packages/cli/**', ...NEED_A_BUILD],
         },
       },

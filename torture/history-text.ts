@@ -57,7 +57,7 @@ export function linesAbout(
   linesMax: number,
 ): readonly string[] {
   const names = violation.message.match(/\bc\d+\b|\/w[\w/-]*/g) ?? [];
-  const until = entries.findIndex(({ atMs }) => atMs > violation.atMs);
+  const until = entries.findIndex(({ atMs }) => atMs > violation.atMs + AFTER_MS);
   const before = violation.atMs > 0 && until >= 0 ? entries.slice(0, until) : entries;
   const lines: string[] = [];
   for (let i = before.length - 1; i >= 0 && lines.length < linesMax; i--) {
@@ -67,6 +67,9 @@ export function linesAbout(
   }
   return lines.reverse();
 }
+
+/** What follows at once belongs to it: the news of an answer comes behind the answer. */
+const AFTER_MS = 20;
 
 function hasWord(line: string, word: string): boolean {
   const at = line.indexOf(word);

@@ -5,7 +5,10 @@ import type { LogsOfServer } from './committed-log.ts';
 import type { ServerFiles } from './server-files.ts';
 
 /** Reads what a server has logged and what it has removed, from `behind` on; nobody writes meanwhile. */
-export function readLogsOfServer({ id, data, attic }: ServerFiles, behind: number): LogsOfServer {
+export function readLogsOfServer(
+  { id, data, attic }: Pick<ServerFiles, 'id' | 'data' | 'attic'>,
+  behind: number,
+): LogsOfServer {
   const removedNames = namesIn(attic);
   return {
     id,

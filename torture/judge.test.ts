@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '@meerkat/client';
+import { type FinalState, History, SeededRandom, Workload, type WorkloadHost } from '@meerkat/simulator';
+import { TestEnsemble } from '@meerkat/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LogsOfServer } from './committed-log.ts';
+import { linesAbout } from './history-text.ts';
+import { type Evidence, Judge } from './judge.ts';
+import { readLogsOfServer } from './log-files.ts';
+import { TappedTransport } from './tapped-transport.ts';
+
+const OPERATIONS = 300;
+
+let directory = '';
+/** Of an ensemble in this process, on real sockets and files, to which nothing was done. */
+let evidence: Evidence;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'meerkat-judge-'));
+  await using ensemble = await TestEnsemble.start({ storage: { directory } });
+  const history = new History(() => performance.now());
+  const serverAt = (_host: string, port: number): number =>
+    ensemble.idOf(ensemble.servers.find((server) => server.port === port)!);
+  const host: WorkloadHost = {
+    random: new SeededRandom(1, 'judge'),
+    connect: (_client, options, makeTap) => {
+      const transport = new TappedTransport(serverAt, makeTap);
+      return connect({ ...options, servers: ensemble.connectString, transport });
+    },
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    fail: (error) => expect.unreachable(String(error)),
+  };
+  const workload = new Workload(host, history, { operationsPerSecond: 40 });
+  workload.start();
+  await until(() => history.operations.length >= OPERATIONS);
+  await workload.stop();
+  // A session that nobody has closed ends by itself.
+  await until(() => new Set(ensemble.servers.map(({ view }) => `${view.lastZxid} ${view.sessionCount}`)).size === 1);
+  await until(() => ensemble.servers.every(({ view }) => view.sessionCount === 0));
+  await until(() => new Set(ensemble.servers.map(({ view }) => view.lastZxid)).size === 1);
+  const ids = ensemble.servers.map((server) => ensemble.idOf(server));
+  evidence = {
+    history,
+    logs: ids.map((id) => {
+      const own = join(directory, String(id));
+      return readLogsOfServer({ id, data: join(own, 'version-2'), attic: join(own, 'attic') }, 0);
+    }),
+    established: new Map([[1, 0]]),
+    finalStates: ensemble.servers.map((server): FinalState => {
+      const { lastZxid, treeDigest, sessions, znodes } = server.view.database()!;
+      const copies = [...znodes()].map(({ path, data, stat }) => ({ path, data: data?.slice() ?? null, stat }));
+      return { server: ensemble.idOf(server), lastZxid, treeDigest, znodes: copies, sessions: new Map(sessions) };
+    }),
+    digests: [],
+  };
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** As often as it takes: the test's own time limit is the only one. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+function broken(changes: Partial<Evidence>): readonly string[] {
+  const violations = new Judge().judge({ ...evidence, ...changes });
+  return [...new Set(violations.map(({ invariant }) => invariant))].sort();
+}
+
+/** The last write of a key that somebody was told of. */
+function acknowledged(): number {
+  const told = evidence.history.operations.findLast(({ result, request }) => result !== null && request.op === 'set');
+  return told!.zxid!;
+}
+
+function without(logs: LogsOfServer, lost: number): LogsOfServer {
+  return { ...logs, txns: logs.txns.filter(({ zxid }) => zxid !== lost) };
+}
+
+describe('the judge', () => {
+  it('finds nothing where nothing was wrong, and much has happened', () => {
+    expect(broken({})).toEqual([]);
+    const { operations } = evidence.history;
+    expect(operations.filter(({ result }) => result !== null).length).toBeGreaterThan(20);
+    const judge = new Judge();
+    judge.judge(evidence);
+    expect(judge.txns).toBeGreaterThan(20);
+    expect(judge.behind).toBe(evidence.finalStates[0]!.lastZxid);
+  });
+
+  it('condemns a run in which an acknowledged write was lost, and shows the history of it', () => {
+    const lost = acknowledged();
+    const violations = new Judge().judge({ ...evidence, logs: evidence.logs.map((logs) => without(logs, lost)) });
+    const found = violations.find(({ invariant }) => invariant === 'D4');
+    expect(found?.message).toMatch(
+      /set \/w\/\S+ \(operation \d+\) was acknowledged with 0x[0-9a-f]+, which is not committed/,
+    );
+    const operation = /operation \d+/.exec(found!.message)![0];
+    expect(linesAbout(found!, evidence.history.entries, 200).join('\n')).toContain(`(${operation}) answered`);
+    expect(linesAbout(found!, evidence.history.entries, 5)).toHaveLength(5);
+  });
+
+  it('condemns a run in which the last write was lost by everybody', () => {
+    const writes = evidence.history.operations.filter(({ result, request }) => result !== null && request.op === 'set');
+    const last = Math.max(...writes.map(({ zxid }) => zxid!));
+    const cut = (logs: LogsOfServer): LogsOfServer => ({ ...logs, txns: logs.txns.filter(({ zxid }) => zxid < last) });
+    const finalStates = evidence.finalStates.map((state) => ({
+      ...state,
+      lastZxid: last - 1,
+      znodes: null,
+      sessions: null,
+    }));
+    expect(broken({ logs: evidence.logs.map(cut), finalStates })).toContain('D4');
+  });
+
+  it('condemns a server whose log lacks what the others have', () => {
+    const [first, ...others] = evidence.logs;
+    expect(broken({ logs: [without(first!, acknowledged()), ...others] })).toEqual(['Z4']);
+  });
+
+  it('condemns servers that end with other trees, other data or another digest', () => {
+    const [first, ...others] = evidence.finalStates;
+    const znodes = [...first!.znodes!].filter(({ path }) => path !== '/w');
+    expect(broken({ finalStates: [{ ...first!, znodes }, ...others] })).toEqual(['W6']);
+    expect(broken({ finalStates: [{ ...first!, treeDigest: 1n }, ...others] })).toEqual(['L2']);
+    const digests = [1, 2].map((server) => ({ server, digests: new Map([[5, `${server}`]]) }));
+    expect(broken({ digests })).toEqual(['Z17']);
+  });
+
+  it('condemns a client that was shown a state that never was', () => {
+    const read = evidence.history.operations.find(({ result }) => result?.op === 'get')!;
+    const { result } = read;
+    read.result = { ...result, data: 'never written' } as typeof result;
+    expect(broken({})).toEqual(['C3']);
+    read.result = result;
+  });
+
+  it('goes on behind what it has judged', () => {
+    const judge = new Judge();
+    judge.judge(evidence);
+    const logs = evidence.logs.map((one) => ({ ...one, isWhole: false }));
+    expect(judge.judge({ ...evidence, logs, history: new History(() => 0) })).toEqual([]);
+  });
+});

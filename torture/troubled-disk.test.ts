@@ -1,0 +1,126 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DiskError, DiskFile } from '@meerkat/core';
+import { MemoryDisk } from '@meerkat/core';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { DiskTrouble } from './messages.ts';
+import { TroubledDisk } from './troubled-disk.ts';
+
+const BYTES = Uint8Array.of(1, 2, 3);
+let files: MemoryDisk;
+let disk: TroubledDisk;
+let told: string[];
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  files = new MemoryDisk();
+  disk = new TroubledDisk(files, '/attic', { deliver: (event) => event(), fraction: () => 0.5 });
+  told = [];
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function note(what: string): (error: DiskError | null) => void {
+  return (error) => void told.push(error === null ? what : `${what}: ${error.code}`);
+}
+
+function openFile(): DiskFile {
+  let file: DiskFile | null = null;
+  disk.makeDirectory('/data', () => {});
+  disk.create('/data/log.1', (_error, created) => {
+    file = created;
+  });
+  files.deliverAll();
+  return file!;
+}
+
+function trouble(kind: DiskTrouble): void {
+  disk.trouble = kind;
+}
+
+describe('a disk', () => {
+  it('does what it is asked to while nothing troubles it', () => {
+    const file = openFile();
+    file.write(0, BYTES, note('write'));
+    file.sync(note('sync'));
+    files.deliverAll();
+    expect(told).toEqual(['write', 'sync']);
+    expect(files.peek('/data/log.1')).toEqual(BYTES);
+  });
+
+  it('that hangs tells nothing until it goes on, and everything in its order then', () => {
+    const file = openFile();
+    trouble({ kind: 'stall' });
+    file.write(0, BYTES, note('write'));
+    disk.syncDirectory('/data', note('directory'));
+    files.deliverAll();
+    vi.advanceTimersByTime(60_000);
+    expect(told).toEqual([]);
+    trouble({ kind: 'none' });
+    expect(told).toEqual(['write', 'directory']);
+  });
+
+  it('that is slow tells later, and nothing overtakes what came before', () => {
+    const file = openFile();
+    trouble({ kind: 'slow', maxMs: 400 });
+    file.write(0, BYTES, note('write'));
+    files.deliverAll();
+    trouble({ kind: 'none' });
+    file.sync(note('sync'));
+    files.deliverAll();
+    vi.advanceTimersByTime(99);
+    expect(told).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(told).toEqual(['write', 'sync']);
+  });
+
+  it('that fails once leaves out an effect, and does the next', () => {
+    const file = openFile();
+    trouble({ kind: 'error', skip: 1, takesPlace: false });
+    file.write(0, BYTES, note('first'));
+    file.write(3, BYTES, note('second'));
+    file.write(6, BYTES, note('third'));
+    files.deliverAll();
+    expect(told).toEqual(['first', 'second: EIO', 'third']);
+    expect(files.peek('/data/log.1')).toEqual(Uint8Array.of(1, 2, 3, 0, 0, 0, 1, 2, 3));
+  });
+
+  it('may have done what it says has failed', () => {
+    const file = openFile();
+    trouble({ kind: 'error', skip: 0, takesPlace: true });
+    file.write(0, BYTES, note('write'));
+    files.deliverAll();
+    expect(told).toEqual(['write: EIO']);
+    expect(files.peek('/data/log.1')).toEqual(BYTES);
+  });
+
+  it('that is full has no room for anything, and goes on to sync and remove', () => {
+    const file = openFile();
+    trouble({ kind: 'full' });
+    file.write(0, BYTES, note('write'));
+    file.sync(note('sync'));
+    disk.create('/data/more', (error) => note('create')(error));
+    files.deliverAll();
+    expect(told).toEqual(['write: ENOSPC', 'sync', 'create: ENOSPC']);
+  });
+});
+
+it('a log that is removed is still there under a second name', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'meerkat-attic-'));
+  try {
+    const attic = join(directory, 'attic');
+    const path = join(directory, 'log.5');
+    writeFileSync(path, 'txns');
+    const own = new TroubledDisk(files, attic, { deliver: (event) => event(), fraction: () => 0 });
+    own.remove(path, () => {});
+    own.remove(join(directory, 'snapshot.5'), () => {});
+    own.remove(join(directory, 'log.6'), () => {});
+    expect(existsSync(attic)).toBe(true);
+    expect(readdirSync(attic)).toEqual([expect.stringMatching(/^log\.5-/)]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -6,13 +6,16 @@ import {
   type Client,
   joinPath,
   NoNodeError,
+  NotEmptyError,
   nameOf,
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeMark } from '../layout.ts';
+import { sequenceOf } from '../sequence.ts';
 import type { OwnZnode } from './holding.ts';
-import { blockerOf, contendersOf, type Line } from './line.ts';
+import { blockerOf, canMove, contendersOf, type Line } from './line.ts';
+import { SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from './overflow.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
@@ -97,6 +100,7 @@ async function enter(client: Client, line: Line, budget: Budget): Promise<Place>
       const path = joinPath(line.path, line.marker);
       const own = await client.createProtected(path, line.data, { ...shape, ...budget.next() });
       const lost = client.lostSignal;
+      warnIfHigh(line.path, sequenceOf(nameOf(own.path)) ?? 0, canMove(line));
       if (!lost.aborted && client.session?.id === own.stat.ephemeralOwner) return { ...own, lost };
       void removeZnode(client, own.path, own.stat.ephemeralOwner);
     } catch (error) {
@@ -113,7 +117,7 @@ async function enter(client: Client, line: Line, budget: Budget): Promise<Place>
 
 /** Curator makes containers, which go when nobody is in the line any more; kazoo makes persistent znodes. */
 async function ensureParent(client: Client, line: Line, budget: Budget): Promise<void> {
-  const mode = line.layout === 'curator' ? 'container' : 'persistent';
+  const mode = line.parentMode ?? (line.layout === 'curator' ? 'container' : 'persistent');
   await client.ensurePath(line.path, { mode, acl: line.acl, ...budget.next() });
 }
 
@@ -135,6 +139,10 @@ async function awaitTurn(
       const names = contendersOf(line, children);
       const index = names.indexOf(name);
       if (lost.aborted || index < 0) return 'gone';
+      if (sequenceOf(name) === SEQUENCE_MAX) {
+        const twin = await olderTwin(client, line, names, place, budget);
+        if (twin !== null) return isTry ? 'not-ours' : await afterTwin(client, line, place, twin, budget, about);
+      }
       const ahead = blockerOf(line, names, index);
       if (ahead === null) return 'ours';
       if (isTry) return 'not-ours';
@@ -152,6 +160,51 @@ async function awaitTurn(
       if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
       await budget.pause(PAUSE_MS);
     }
+  }
+}
+
+/** The znode that was given our number before us, if an Apache server has run out of numbers. */
+async function olderTwin(
+  client: Client,
+  line: Line,
+  names: string[],
+  { path, stat }: Place,
+  budget: Budget,
+): Promise<string | null> {
+  for (const name of [...names]) {
+    if (sequenceOf(name) !== SEQUENCE_MAX || name === nameOf(path)) continue;
+    const twin = await client.exists(joinPath(line.path, name), budget.next());
+    if (twin !== null && twin.czxid < stat.czxid) return name;
+    // Younger than we are, it waits for us, or gives up as we would.
+    names.splice(names.indexOf(name), 1);
+  }
+  return null;
+}
+
+/** Leaves the line, waits for the one who has the last number, and makes the parent anew if nobody else stands there. */
+async function afterTwin(
+  client: Client,
+  line: Line,
+  place: Place,
+  twin: string,
+  budget: Budget,
+  about: About,
+): Promise<Turn> {
+  if (!canMove(line)) throw new SequenceExhaustedError(line.path);
+  await removeZnode(client, place.path, place.stat.ephemeralOwner);
+  const { changed } = await client.get(joinPath(line.path, twin), { ...budget.next(), watch: true });
+  await waitFor(client, changed, budget.next(), about);
+  await renewParent(client, line.path, budget.next());
+  return 'gone';
+}
+
+/** Deletes the parent if nobody stands in the line; its counter starts anew with the next one who comes. */
+export async function renewParent(client: Client, path: string, options: CallOptions): Promise<void> {
+  try {
+    await client.delete(path, options);
+  } catch (error) {
+    // Somebody is there, or was quicker.
+    if (!(error instanceof NotEmptyError) && !(error instanceof NoNodeError)) throw error;
   }
 }
 

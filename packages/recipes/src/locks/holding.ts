@@ -26,8 +26,12 @@ export interface OwnZnode {
 }
 
 export interface HoldingOptions {
+  /** Instead of the zxid of the znode's creation. */
+  readonly token?: bigint | undefined;
   /** Deletes the znode in a way of its own, before everything else is tried. */
   readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
+  /** Called once the znode is gone because it was given back. */
+  readonly onRemoved?: (() => Promise<void>) | undefined;
   /** Told of the data of the znode when somebody has changed them. */
   readonly onData?: ((data: Uint8Array, stat: Stat) => void) | undefined;
 }
@@ -47,6 +51,7 @@ export class Holding implements Held {
   readonly sessionId: bigint;
   readonly guarded: Guarded;
   readonly #client: Client;
+  readonly #czxid: bigint;
   readonly #options: HoldingOptions;
   readonly #end = new AbortController();
   readonly #stopListening: () => void;
@@ -57,7 +62,8 @@ export class Holding implements Held {
    */
   constructor(client: Client, own: OwnZnode, lost: AbortSignal, options: HoldingOptions = {}) {
     this.path = own.path;
-    this.token = own.stat.czxid;
+    this.token = options.token ?? own.stat.czxid;
+    this.#czxid = own.stat.czxid;
     this.sessionId = own.stat.ephemeralOwner;
     this.guarded = new Guarded(client, [this]);
     this.#client = client;
@@ -85,9 +91,17 @@ export class Holding implements Held {
   release(options: CallOptions = {}): Promise<void> {
     if (this.#released === null) {
       this.#finish('it was released');
-      this.#released = this.#remove(options);
+      const { onRemoved } = this.#options;
+      this.#released =
+        onRemoved === undefined ? this.#remove(options) : this.#remove(options).then(onRemoved).catch(passClientErrors);
     }
     return waitFor(this.#client, this.#released, options, { operation: 'release', path: this.path });
+  }
+
+  /** @internal It is over, and the znode is gone already. */
+  leave(why: string): void {
+    this.#released ??= Promise.resolve();
+    this.#finish(why);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -134,7 +148,7 @@ export class Holding implements Held {
       try {
         const { data, stat, changed } = await this.#client.get(this.path, { watch: true });
         if (this.#end.signal.aborted) return;
-        if (stat.czxid !== this.token || stat.ephemeralOwner !== this.sessionId) {
+        if (stat.czxid !== this.#czxid || stat.ephemeralOwner !== this.sessionId) {
           this.#lose('somebody has put another znode in its place');
           return;
         }
@@ -148,6 +162,11 @@ export class Holding implements Held {
       }
     }
   }
+}
+
+/** What comes after the release is not the releaser's trouble. */
+function passClientErrors(error: unknown): void {
+  if (!(error instanceof ZooKeeperError)) throw error;
 }
 
 const PAUSE_MS = 200;

@@ -22,6 +22,10 @@ export interface Line {
   readonly data?: Data | undefined;
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
+  /** What a missing parent becomes. Default: as the library of the layout does it, a container or persistent. */
+  readonly parentMode?: 'persistent' | 'container' | undefined;
+  /** Whether the parent may be made anew when its numbers run out (`overflow.ts`). Default: with Curator's layout. */
+  readonly canMove?: boolean | undefined;
   /**
    * For whom the contender at `index` waits: a name, or null when it is its turn. Default: the one before it.
    *
@@ -47,6 +51,11 @@ export interface Contending {
 /** The names of those who stand in the line, the oldest first. */
 export function contendersOf(line: Line, children: readonly string[]): string[] {
   return children.filter((name) => stands(line, name)).sort(compareBySequence);
+}
+
+/** kazoo looks for its parent once and never makes it again. */
+export function canMove(line: Line): boolean {
+  return line.canMove ?? line.layout === 'curator';
 }
 
 export function blockerOf(line: Line, names: readonly string[], index: number): string | null {

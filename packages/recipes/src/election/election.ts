@@ -1,0 +1,137 @@
+import { AbortedError, type Acl, type CallOptions, type Client, text } from '@meerkat/client';
+import type { Layout } from '../layout.ts';
+import { contend } from '../locks/contender.ts';
+import { Holding } from '../locks/holding.ts';
+import { type Contending, inspect, type Line } from '../locks/line.ts';
+import { makeMutexLine } from '../locks/mutex.ts';
+import { observeLeader } from './observe-leader.ts';
+
+export interface ElectionOptions {
+  /** Who we are, for those who ask for the leader. Default ''. */
+  readonly id?: string | undefined;
+  /** With whom it is shared: Curator (the default) or kazoo's Election. */
+  readonly layout?: Layout | undefined;
+  /** Which of Curator's two elections: LeaderLatch (the default) or LeaderSelector. kazoo has one. */
+  readonly style?: 'latch' | 'selector' | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** Somebody who leads or wants to. */
+export interface Candidate {
+  readonly id: string;
+  readonly path: string;
+  readonly isLeader: boolean;
+  readonly sessionId: bigint;
+  /** Larger than that of every leader before, should it come to lead. */
+  readonly token: bigint;
+  /** Since when it is a candidate, by the clock of the servers. */
+  readonly since: Date;
+}
+
+export interface RunOptions {
+  /** Ends it: a candidate withdraws; the `signal` of a leader aborts, and what it does is waited for. */
+  readonly signal?: AbortSignal | undefined;
+  /** Stands for election again when leadership ends, until `signal` is aborted. Default false. */
+  readonly repeats?: boolean | undefined;
+}
+
+/**
+ * Chooses one of several processes to lead, in the order of candidature.
+ *
+ * @example
+ * const election = new Election(client, '/election', { id: 'host-1' });
+ * await using leadership = await election.campaign();
+ * await leadership.guarded.set('/plan', 'mine');
+ */
+export class Election {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #line: Line;
+
+  constructor(client: Client, path: string, options: ElectionOptions = {}) {
+    const { id = '', layout = 'curator', style = 'latch', acl } = options;
+    this.path = path;
+    this.#client = client;
+    const line = makeMutexLine(path, layout, id, acl);
+    const marker = layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
+    this.#line = { ...line, marker, markers: [marker] };
+  }
+
+  /**
+   * Waits until we lead. `release` of what it resolves with resigns.
+   *
+   * @throws AbortedError, TimeoutError: we are no candidate any more
+   */
+  async campaign(options: CallOptions = {}): Promise<Holding> {
+    const about = { operation: 'Election.campaign', path: this.path };
+    const place = await contend(this.#client, this.#line, options, about);
+    return new Holding(this.#client, place, place.lost);
+  }
+
+  /**
+   * Waits until we lead, leads, and resigns when `lead` has ended.
+   *
+   * @param lead ends soon when `leadership.signal` is aborted: leadership is lost, or `options.signal` was aborted
+   * @returns what `lead` returned last; null when we never led
+   */
+  async run<T>(lead: (leadership: Leadership) => Promise<T>, options: RunOptions = {}): Promise<T | null> {
+    const { signal, repeats = false } = options;
+    let result: T | null = null;
+    while (signal?.aborted !== true) {
+      let holding: Holding;
+      try {
+        holding = await this.campaign({ signal });
+      } catch (error) {
+        if (error instanceof AbortedError) break;
+        throw error;
+      }
+      const isOver = signal === undefined ? holding.signal : AbortSignal.any([holding.signal, signal]);
+      try {
+        result = await lead({ holding, signal: isOver, token: holding.token, guarded: holding.guarded });
+      } finally {
+        await holding.release();
+      }
+      if (!repeats) break;
+    }
+    return result;
+  }
+
+  /** Who leads; null when nobody does. */
+  async leader(options?: CallOptions): Promise<Candidate | null> {
+    const [first] = await this.candidates(options);
+    return first ?? null;
+  }
+
+  /** Who leads and who would be next, in this order. */
+  async candidates(options?: CallOptions): Promise<readonly Candidate[]> {
+    return Promise.all((await inspect(this.#client, this.#line, options)).map(asCandidate));
+  }
+
+  /**
+   * The leader now, and then each change; null while there is none. Somebody may be told here before it knows itself that
+   * it leads. Goes through lost connections and sessions; ends with the signal, and with the client.
+   *
+   * @example
+   * for await (const leader of election.observe()) console.log(leader?.id ?? 'nobody', 'leads');
+   */
+  observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<Candidate | null> {
+    return observeLeader(this.#client, this.#line, options.signal, asCandidate);
+  }
+}
+
+/** What a leader is told. */
+export interface Leadership {
+  readonly holding: Holding;
+  /** Aborts when it has to end. */
+  readonly signal: AbortSignal;
+  readonly token: bigint;
+  readonly guarded: Holding['guarded'];
+}
+
+async function asCandidate(one: Contending): Promise<Candidate> {
+  const { path, isFirst, sessionId, token, since } = one;
+  return { id: await text.decode(one.data), path, isLeader: isFirst, sessionId, token, since };
+}
+
+const LATCH_MARKER = 'latch-';

@@ -1,0 +1,70 @@
+import { Budget, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import { type Contending, contendersOf, type Line } from '../locks/line.ts';
+import { waitFor } from '../locks/wait-for.ts';
+
+/*
+ * An observer watches the first znode of the line, and the line itself only while it is empty: it is woken once for each
+ * leader, however many candidates there are.
+ */
+
+/** The first of a line now, and then each change. */
+export async function* observeLeader<T>(
+  client: Client,
+  line: Line,
+  signal: AbortSignal | undefined,
+  convert: (first: Contending) => Promise<T>,
+): AsyncGenerator<T | null, void, undefined> {
+  const about = { operation: 'Election.observe', path: line.path };
+  const budget = new Budget({ signal }, client.surroundings, about);
+  /** Token of the leader that was told last; null for nobody, undefined before the first. */
+  let told: bigint | null | undefined;
+  while (signal?.aborted !== true) {
+    try {
+      const { first, changed } = await look(client, line, budget);
+      if (signal?.aborted) return;
+      const token = first?.token ?? null;
+      if (token !== told) {
+        told = token;
+        yield first === null ? null : await convert(first);
+      }
+      await waitFor(client, changed, { signal }, about);
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!(error instanceof ZooKeeperError)) throw error;
+      if (error.code === 'CLOSED' || error.code === 'AUTHFAILED') return;
+      if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED') await client.whenConnected({ signal });
+      else if (error.isRetryable) await budget.pause(PAUSE_MS);
+      else throw error;
+    }
+  }
+}
+
+interface Seen {
+  readonly first: Contending | null;
+  /** Resolves when it may be somebody else. */
+  readonly changed: Promise<unknown>;
+}
+
+async function look(client: Client, line: Line, budget: Budget): Promise<Seen> {
+  for (;;) {
+    try {
+      const [first] = contendersOf(line, (await client.children(line.path, budget.next())).children);
+      if (first !== undefined) {
+        const path = joinPath(line.path, first);
+        const { data, stat, changed } = await client.get(path, { ...budget.next(), watch: true });
+        const { ephemeralOwner: sessionId, czxid: token, created: since } = stat;
+        return { first: { path, data, isFirst: true, sessionId, token, since }, changed };
+      }
+      const { children, changed } = await client.children(line.path, { ...budget.next(), watch: true });
+      if (contendersOf(line, children).length === 0) return { first: null, changed };
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      // The leader is gone, or there is no line yet.
+      if (error.path !== line.path) continue;
+      const { stat, changed } = await client.exists(line.path, { ...budget.next(), watch: true });
+      if (stat === null) return { first: null, changed };
+    }
+  }
+}
+
+const PAUSE_MS = 200;

@@ -1,0 +1,68 @@
+import {
+  Budget,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  nameOf,
+  TransactionError,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { makeMark } from '../layout.ts';
+import { withoutSequence } from '../sequence.ts';
+import type { Line } from './line.ts';
+import { type Lock, takePlace } from './lock.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { removeZnode } from './removal.ts';
+
+/*
+ * The reader's znode gets the number of the writer's, and so its place in the line: whoever came after the writer comes
+ * after the reader. It appears in the transaction that deletes the writer's.
+ *
+ *     _c_5b2f…-__WRIT__0000000007   ──►   _c_77aa…-__READ__0000000007
+ *     _c_0d1e…-__WRIT__0000000008         _c_0d1e…-__WRIT__0000000008    waits on
+ */
+
+/** @throws NotHeldError */
+export async function downgrade(client: Client, readers: Line, lock: Lock, options: CallOptions): Promise<Lock> {
+  const budget = new Budget(options, client.surroundings, { operation: 'ReadWriteLock.downgrade', path: lock.path });
+  const name = nameOf(lock.path);
+  const number = name.slice(withoutSequence(name).length);
+  const path = joinPath(readers.path, makeMark(readers.layout, client.surroundings.random) + readers.marker + number);
+  const lost = client.lostSignal;
+  if (!lock.isHeld || lost.aborted) throw over(lock);
+  try {
+    await move(client, readers, lock, path, budget);
+    const stat = await client.exists(path, budget.next());
+    if (stat === null || lost.aborted) throw over(lock);
+    lock.leave('it became a lock for reading');
+    // Not the zxid of its own creation: those who wait behind it have smaller ones.
+    return takePlace(client, readers, { path, stat, lost }, { token: lock.token });
+  } catch (error) {
+    void removeZnode(client, path, lock.sessionId);
+    throw error;
+  }
+}
+
+async function move(client: Client, readers: Line, lock: Lock, path: string, budget: Budget): Promise<void> {
+  for (;;) {
+    try {
+      const transaction = client.transaction().delete(lock.path);
+      await transaction
+        .create(path, readers.data, { mode: 'ephemeral', acl: readers.acl })
+        .commit(budget.next('unknown'));
+      return;
+    } catch (error) {
+      if (!(error instanceof ZooKeeperError)) throw error;
+      const isLoss = error.code === 'CONNECTIONLOSS';
+      if (!isLoss && !(error instanceof TransactionError)) throw error;
+      // Perhaps it had happened before, and the answer was lost.
+      if ((await client.exists(path, { ...budget.next('unknown'), read: 'linearizable' })) !== null) return;
+      if (!isLoss) throw error.cause instanceof NoNodeError ? over(lock, error) : error;
+    }
+  }
+}
+
+function over(lock: Lock, cause?: unknown): NotHeldError {
+  return new NotHeldError(lock.path, lock.token, 'it cannot become a lock for reading', { cause });
+}

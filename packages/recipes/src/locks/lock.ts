@@ -1,0 +1,100 @@
+import { type CallOptions, type Client, nameOf } from '@meerkat/client';
+import { sequenceOf } from '../sequence.ts';
+import { type Place, renewParent } from './contender.ts';
+import { Guarded } from './guarded.ts';
+import { type Held, Holding, type HoldingOptions } from './holding.ts';
+import { canMove, type Line } from './line.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { SEQUENCE_HIGH } from './overflow.ts';
+import { isRevocation } from './revocation.ts';
+
+/**
+ * A lock that is held. Give it to whoever works under it; whoever wants to hold it longer, or to give it back by itself,
+ * takes another handle with `reenter`. The lock is given back with its last handle.
+ *
+ * @example
+ * async function reprice(lock: Lock): Promise<void> {
+ *   await using mine = lock.reenter();
+ *   await mine.guarded.set('/price', '12');
+ * }
+ */
+export class Lock implements Held {
+  readonly guarded: Guarded;
+  /** Aborts when somebody asks for the lock: give it back soon, or do not. */
+  readonly revocation: AbortSignal;
+  readonly #client: Client;
+  readonly #holding: Holding;
+  readonly #handles: Set<Lock>;
+  readonly #end = new AbortController();
+  readonly #onEnd = (): void => this.#end.abort(this.#holding.signal.reason);
+
+  constructor(client: Client, holding: Holding, revocation: AbortSignal, handles: Set<Lock> = new Set()) {
+    this.#client = client;
+    this.#holding = holding;
+    this.#handles = handles;
+    this.revocation = revocation;
+    this.guarded = new Guarded(client, [this]);
+    handles.add(this);
+    if (holding.signal.aborted) this.#onEnd();
+    else holding.signal.addEventListener('abort', this.#onEnd, { once: true });
+  }
+
+  /** The znode that stands for it. */
+  get path(): string {
+    return this.#holding.path;
+  }
+
+  /** The session that owns it. */
+  get sessionId(): bigint {
+    return this.#holding.sessionId;
+  }
+
+  get token(): bigint {
+    return this.#holding.token;
+  }
+
+  get isHeld(): boolean {
+    return !this.#end.signal.aborted && this.#holding.isHeld;
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Another handle of the same lock, given back by itself. @throws NotHeldError */
+  reenter(): Lock {
+    if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it cannot be entered again');
+    return new Lock(this.#client, this.#holding, this.revocation, this.#handles);
+  }
+
+  /** Gives this handle back, and the lock with the last one. @returns once others can have it, if it was the last one */
+  async release(options?: CallOptions): Promise<void> {
+    this.#handles.delete(this);
+    this.#holding.signal.removeEventListener('abort', this.#onEnd);
+    if (!this.#end.signal.aborted) this.#end.abort(new NotHeldError(this.path, this.token, 'it was released'));
+    if (this.#handles.size === 0) await this.#holding.release(options);
+  }
+
+  /** @internal Ends all handles without deleting the znode, which somebody has done. */
+  leave(why: string): void {
+    this.#holding.leave(why);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
+/** The lock that a place at the head of a line stands for. */
+export function takePlace(client: Client, line: Line, place: Place, options: HoldingOptions = {}): Lock {
+  const revocation = new AbortController();
+  const isHigh = canMove(line) && (sequenceOf(nameOf(place.path)) ?? 0) >= SEQUENCE_HIGH;
+  const holding = new Holding(client, place, place.lost, {
+    onRemoved: isHigh ? () => renewParent(client, line.path, {}) : undefined,
+    onData: (data) => {
+      if (isRevocation(data)) revocation.abort(new Error('somebody asked for the lock'));
+    },
+    ...options,
+  });
+  return new Lock(client, holding, revocation.signal);
+}

@@ -1,0 +1,106 @@
+import { Budget, type CallOptions, type Client } from '@meerkat/client';
+import { type Guard, Guarded } from './guarded.ts';
+import type { Held } from './holding.ts';
+import { Mutex, type MutexOptions } from './mutex.ts';
+
+/** What a multi-lock takes: a mutex, or one side of a read/write lock. */
+export interface Lockable {
+  readonly path: string;
+  acquire(options?: CallOptions): Promise<Held & Guard>;
+  tryAcquire(options?: CallOptions): Promise<(Held & Guard) | null>;
+}
+
+/**
+ * Several locks as one: all of them are held, or none. They are taken in the order of their paths, whatever the order in
+ * which they were given, so that two multi-locks never wait for each other.
+ *
+ * @example
+ * const both = new MultiLock(client, ['/locks/from', '/locks/to']);
+ * await using lock = await both.acquire({ timeoutMs: 10_000 });
+ * await lock.guarded.commit((transaction) => transaction.set('/from', '70').set('/to', '30'));
+ */
+export class MultiLock {
+  readonly #client: Client;
+  readonly #locks: readonly Lockable[];
+
+  /** @param locks paths of mutexes, or locks of this client */
+  constructor(client: Client, locks: readonly (string | Lockable)[], options: MutexOptions = {}) {
+    this.#client = client;
+    this.#locks = locks
+      .map((lock) => (typeof lock === 'string' ? new Mutex(client, lock, options) : lock))
+      .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  }
+
+  /** @throws AbortedError, TimeoutError: none of them is held */
+  async acquire(options: CallOptions = {}): Promise<Held> {
+    const about = { operation: 'MultiLock.acquire', path: this.#locks[0]?.path ?? null };
+    const budget = new Budget(options, this.#client.surroundings, about);
+    const held: (Held & Guard)[] = [];
+    try {
+      for (const lock of this.#locks) held.push(await lock.acquire(budget.next()));
+      return new HeldTogether(this.#client, held);
+    } catch (error) {
+      for (const lock of held.reverse()) void lock.release();
+      throw error;
+    }
+  }
+
+  /** All of them if nobody has or waits for any; otherwise null. */
+  async tryAcquire(options: CallOptions = {}): Promise<Held | null> {
+    const about = { operation: 'MultiLock.tryAcquire', path: this.#locks[0]?.path ?? null };
+    const budget = new Budget(options, this.#client.surroundings, about);
+    const held: (Held & Guard)[] = [];
+    let isComplete = false;
+    try {
+      for (const lock of this.#locks) {
+        const one = await lock.tryAcquire(budget.next());
+        if (one === null) return null;
+        held.push(one);
+      }
+      isComplete = true;
+      return new HeldTogether(this.#client, held);
+    } finally {
+      if (!isComplete) for (const lock of held.reverse()) void lock.release();
+    }
+  }
+}
+
+/** It ends as soon as one of them does. */
+class HeldTogether implements Held {
+  readonly guarded: Guarded;
+  readonly #held: readonly (Held & Guard)[];
+  readonly #end = new AbortController();
+
+  constructor(client: Client, held: readonly (Held & Guard)[]) {
+    this.#held = held;
+    this.guarded = new Guarded(client, held);
+    for (const { signal } of held) {
+      const onEnd = (): void => this.#end.abort(signal.reason);
+      if (signal.aborted) onEnd();
+      else signal.addEventListener('abort', onEnd, { once: true });
+    }
+  }
+
+  /** The largest of theirs: each is larger than all of its lock before, and so is the largest. */
+  get token(): bigint {
+    let largest = 0n;
+    for (const { token } of this.#held) if (token > largest) largest = token;
+    return largest;
+  }
+
+  get isHeld(): boolean {
+    return this.#held.every(({ isHeld }) => isHeld);
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  async release(options?: CallOptions): Promise<void> {
+    await Promise.all(this.#held.map((lock) => lock.release(options)));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}

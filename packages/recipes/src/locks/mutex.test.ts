@@ -1,0 +1,320 @@
+import { text } from '@meerkat/client';
+import type { VirtualServer } from '@meerkat/simulator';
+import { describe, expect, test } from 'vitest';
+import { makeWorld, openStation, type Station } from '../testing/line-world.ts';
+import { Mutex, type MutexOptions } from './mutex.ts';
+import { NotHeldError } from './not-held-error.ts';
+
+/** Runs a program with some stations on one virtual server. */
+async function inWorld<T>(count: number, program: (stations: Station[], tools: Tools) => Promise<T>): Promise<T> {
+  const { world, ensemble } = makeWorld();
+  return world.run(async () => {
+    const hosts = Array.from({ length: count }, (_, i) => `host${i + 1}`);
+    const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
+    return program(stations, {
+      server: ensemble.servers[0]!,
+      sleep: (ms) => world.sleep(ms),
+      cut: (host) => {
+        world.network.block(host, 'zk1');
+        world.network.block('zk1', host);
+      },
+      heal: () => world.network.heal(),
+      breakConnections: () => {
+        for (const end of world.network.openEnds) end.breakStream();
+      },
+    });
+  });
+}
+
+interface Tools {
+  readonly server: VirtualServer;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly cut: (host: string) => void;
+  readonly heal: () => void;
+  readonly breakConnections: () => void;
+}
+
+async function names(station: Station, path = '/lock'): Promise<readonly string[]> {
+  const { children } = await station.client.children(path, { read: 'linearizable' });
+  return children;
+}
+
+describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (layout) => {
+  const options: MutexOptions = { layout };
+
+  test('goes from one holder to the next, in the order of asking, with growing tokens', () =>
+    inWorld(3, async (stations, { sleep }) => {
+      const order: string[] = [];
+      const tokens: bigint[] = [];
+      await Promise.all(
+        stations.map(async ({ client, host }, i) => {
+          await sleep(10 * i);
+          await using lock = await new Mutex(client, '/lock', options).acquire();
+          order.push(host);
+          tokens.push(lock.token);
+          expect(lock.isHeld).toBe(true);
+          await sleep(100);
+        }),
+      );
+      expect(order).toEqual(['host1', 'host2', 'host3']);
+      expect(tokens).toEqual([...tokens].sort((a, b) => (a < b ? -1 : 1)));
+      expect(new Set(tokens).size).toBe(3);
+      expect(await names(stations[0]!)).toEqual([]);
+    }));
+
+  test('is tried without waiting, and leaves nothing when it fails', () =>
+    inWorld(2, async ([one, two]) => {
+      const held = await new Mutex(one!.client, '/lock', options).tryAcquire();
+      expect(held?.isHeld).toBe(true);
+      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).toBeNull();
+      expect(await names(one!)).toHaveLength(1);
+      await held?.release();
+      expect(held?.isHeld).toBe(false);
+      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).not.toBeNull();
+    }));
+
+  test('gives up at its time limit or signal, and leaves nothing behind', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      await new Mutex(one!.client, '/lock', options).acquire();
+      const mutex = new Mutex(two!.client, '/lock', options);
+      await expect(mutex.acquire({ timeoutMs: 500 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        outcome: 'not-applied',
+        operation: 'Mutex.acquire',
+        path: '/lock',
+      });
+      const controller = new AbortController();
+      const acquired = mutex.acquire({ signal: controller.signal });
+      await sleep(100);
+      expect(await names(one!)).toHaveLength(2);
+      controller.abort('enough');
+      await expect(acquired).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', cause: 'enough' });
+      await sleep(100);
+      expect(await names(one!)).toHaveLength(1);
+    }));
+
+  test('leaves nothing behind when the waiter gives up without a connection', () =>
+    inWorld(2, async ([one, two], { sleep, cut, heal }) => {
+      await new Mutex(one!.client, '/lock', options).acquire();
+      const acquired = new Mutex(two!.client, '/lock', options).acquire({ timeoutMs: 1000 });
+      const failed = expect(acquired).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await sleep(500);
+      cut('host2');
+      await failed;
+      expect(await names(one!)).toHaveLength(2);
+      heal();
+      await sleep(2000);
+      expect(await names(one!)).toHaveLength(1);
+    }));
+
+  test('finds its znode when the connection breaks at any moment of the creation', () =>
+    inWorld(2, async ([one, two], { sleep, breakConnections }) => {
+      for (let afterMs = 0; afterMs < 12; afterMs++) {
+        const acquired = new Mutex(one!.client, '/lock', options).acquire();
+        await sleep(afterMs / 2);
+        breakConnections();
+        const lock = await acquired;
+        expect(await names(two!)).toHaveLength(1);
+        await lock.release();
+      }
+    }));
+
+  test('tells who holds it, who waits, since when, and what they wrote', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const mutex = new Mutex(one!.client, '/lock', { layout, data: 'one' });
+      expect(await mutex.contenders()).toEqual([]);
+      const lock = await mutex.acquire();
+      void new Mutex(two!.client, '/lock', { layout, data: 'two' }).acquire().catch(() => {});
+      await sleep(100);
+      const contenders = await mutex.contenders();
+      expect(contenders.map(({ data }) => text.decode(data))).toEqual(['one', 'two']);
+      expect(contenders.map(({ isFirst }) => isFirst)).toEqual([true, false]);
+      expect(contenders.map(({ sessionId }) => sessionId)).toEqual([one!.client.session?.id, two!.client.session?.id]);
+      expect(contenders[0]).toMatchObject({ token: lock.token, path: lock.path });
+      expect(contenders[1]!.since.getTime()).toBeGreaterThanOrEqual(contenders[0]!.since.getTime());
+    }));
+
+  test('is asked back', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const mutex = new Mutex(two!.client, '/lock', options);
+      expect(await mutex.revoke()).toBe(false);
+      const lock = await new Mutex(one!.client, '/lock', options).acquire();
+      const isAsked = new Promise((resolve) => lock.revocation.addEventListener('abort', resolve));
+      const next = mutex.acquire();
+      expect(await mutex.revoke()).toBe(true);
+      await isAsked;
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+      expect((await next).isHeld).toBe(true);
+      await sleep(10);
+    }));
+});
+
+describe('a lock that is held', () => {
+  test('is given back with its last handle', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const inner = lock.reenter();
+      expect(inner.token).toBe(lock.token);
+      await lock.release();
+      expect(lock.isHeld).toBe(false);
+      expect(lock.signal.aborted).toBe(true);
+      expect(inner.isHeld).toBe(true);
+      expect(await new Mutex(two!.client, '/lock').tryAcquire()).toBeNull();
+      await inner.release();
+      await inner.release();
+      expect(() => inner.reenter()).toThrow(NotHeldError);
+      expect(await new Mutex(two!.client, '/lock').tryAcquire()).not.toBeNull();
+      await sleep(10);
+    }));
+
+  test('ends when its znode is deleted by hand', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const ended = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+      await two!.client.delete(lock.path);
+      await ended;
+      expect(lock.isHeld).toBe(false);
+      expect(lock.signal.reason).toBeInstanceOf(NotHeldError);
+      await lock.release();
+    }));
+
+  test('ends one session timeout after the last answer, and not later than anybody else gets it', () =>
+    inWorld(2, async ([one, two], { sleep, cut }) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      let wasHeld = true;
+      const next = new Mutex(two!.client, '/lock').acquire().then((got) => {
+        wasHeld = lock.isHeld;
+        return got;
+      });
+      cut('host1');
+      await sleep(2000);
+      expect(lock.isHeld).toBe(true);
+      const got = await next;
+      expect(wasHeld).toBe(false);
+      expect(lock.signal.aborted).toBe(true);
+      expect(got.token).toBeGreaterThan(lock.token);
+    }));
+
+  test('is over for a process that was stopped, before its first timer rings', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      await one!.client.create('/fenced', '0');
+      one!.pause();
+      const next = await new Mutex(two!.client, '/lock').acquire();
+      await next.guarded.set('/fenced', 'next');
+      // Nothing of the first host runs but these lines.
+      expect(lock.signal.aborted).toBe(false);
+      expect(lock.isHeld).toBe(false);
+      await expect(lock.guarded.set('/fenced', 'late')).rejects.toBeInstanceOf(NotHeldError);
+      one!.resume();
+      await sleep(5000);
+      expect(lock.signal.aborted).toBe(true);
+      const { data } = await two!.client.get('/fenced', { codec: text });
+      expect(data).toBe('next');
+    }));
+
+  test('gives its znode up when the same session comes back after it was lost', () =>
+    inWorld(2, async ([one, two], { sleep, server }) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const sessionId = one!.client.session?.id;
+      // A service that is away for longer than the session timeout keeps its sessions.
+      server.crash();
+      await sleep(6000);
+      expect(lock.isHeld).toBe(false);
+      server.start();
+      await Promise.all([one!.client.whenConnected(), two!.client.whenConnected()]);
+      expect(one!.client.session?.id).toBe(sessionId);
+      await sleep(500);
+      expect(await names(two!)).toEqual([]);
+      expect(lock.isHeld).toBe(false);
+    }));
+
+  test('is taken anew by a waiter whose session was lost meanwhile, at the end of the line', () =>
+    inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const order: string[] = [];
+      const second = new Mutex(two!.client, '/lock').acquire().then((got) => {
+        order.push('two');
+        return got;
+      });
+      await sleep(100);
+      const third = new Mutex(three!.client, '/lock').acquire().then(async (got) => {
+        order.push('three');
+        await got.release();
+      });
+      cut('host2');
+      await sleep(10_000);
+      heal();
+      await sleep(5000);
+      expect(await names(one!)).toHaveLength(3);
+      await lock.release();
+      await third;
+      expect((await second).isHeld).toBe(true);
+      expect(order).toEqual(['three', 'two']);
+    }));
+});
+
+describe('what is guarded by a lock', () => {
+  test('is written while it is held, with results and errors of its own', () =>
+    inWorld(1, async ([one]) => {
+      const { client } = one!;
+      const lock = await new Mutex(client, '/lock').acquire();
+      const { guarded } = lock;
+      const created = await guarded.create('/a', '1');
+      expect(created.path).toBe('/a');
+      expect((await guarded.set('/a', '2', { version: 0 })).version).toBe(1);
+      await expect(guarded.set('/a', '3', { version: 0 })).rejects.toMatchObject({ code: 'BADVERSION', path: '/a' });
+      await expect(guarded.create('/a')).rejects.toMatchObject({ code: 'NODEEXISTS' });
+      const [stat, made] = await guarded.commit((transaction) => transaction.set('/a', '4').create('/b', 'b'));
+      expect([stat.version, made.path]).toEqual([2, '/b']);
+      await expect(
+        guarded.commit((transaction) => transaction.set('/a', '5').delete('/missing')),
+      ).rejects.toMatchObject({ code: 'TRANSACTIONFAILED', index: 1, path: '/missing' });
+      await guarded.delete('/b');
+      await expect(guarded.delete('/b')).rejects.toMatchObject({ code: 'NONODE' });
+      await lock.release();
+      await expect(guarded.set('/a', '6')).rejects.toBeInstanceOf(NotHeldError);
+      expect((await client.get('/a', { codec: text })).data).toBe('4');
+    }));
+
+  test('is refused by the server when the znode of the lock is gone, whatever its holder believes', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      await one!.client.create('/a', '1');
+      // The write is on its way when the lock is taken away.
+      const [, failure] = await Promise.all([
+        two!.client.delete(lock.path),
+        two!.sleep(0.5).then(() => lock.guarded.set('/a', '2').catch((error: unknown) => error)),
+      ]);
+      expect(failure).toBeInstanceOf(NotHeldError);
+      expect((await one!.client.get('/a', { codec: text })).data).toBe('1');
+    }));
+});
+
+describe('a mutex with a delay', () => {
+  test('is kept from others for a while when its holder died, and not when it was given back', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const options: MutexOptions = { lockDelayMs: 30_000 };
+      const first = await new Mutex(one!.client, '/lock', options).acquire();
+      const mutex = new Mutex(two!.client, '/lock', options);
+      const clock = two!.client.surroundings.clock;
+      const next = mutex.acquire();
+      await sleep(100);
+      let startMs = clock.monotonicMs();
+      await first.release();
+      const second = await next;
+      expect(clock.monotonicMs() - startMs).toBeLessThan(1000);
+      await second.release();
+
+      await new Mutex(one!.client, '/lock', options).acquire();
+      await one!.client.close();
+      startMs = clock.monotonicMs();
+      expect(await mutex.tryAcquire()).toBeNull();
+      await expect(mutex.acquire({ timeoutMs: 5000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      const third = await mutex.acquire();
+      expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(30_000);
+      await third.release();
+      expect(await names(two!)).toEqual([]);
+    }));
+});

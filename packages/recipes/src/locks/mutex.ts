@@ -1,0 +1,133 @@
+import {
+  type About,
+  type Acl,
+  Budget,
+  type CallOptions,
+  type Client,
+  type Data,
+  joinPath,
+  NoNodeError,
+  TransactionError,
+} from '@meerkat/client';
+import type { Layout } from '../layout.ts';
+import { contend, type Place, tryContend } from './contender.ts';
+import { type Contending, inspect, type Line } from './line.ts';
+import { type Lock, takePlace } from './lock.ts';
+import { releaseInOrder, takeAfterDelay } from './lock-delay.ts';
+import { removeZnode } from './removal.ts';
+import { requestRevocation } from './revocation.ts';
+
+export interface MutexOptions {
+  /** With whom the lock is shared: Curator's InterProcessMutex (the default) or kazoo's Lock. */
+  readonly layout?: Layout | undefined;
+  /** What our znode tells about us, to whoever looks at the queue. Default: nothing. */
+  readonly data?: Data | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /**
+   * How long a lock whose holder died is kept from the others, milliseconds. All who use the lock must set it; programs
+   * with other libraries do not wait. Default 0.
+   */
+  readonly lockDelayMs?: number | undefined;
+}
+
+/**
+ * A lock that one holder at a time has, in the order of asking.
+ *
+ * @example
+ * const mutex = new Mutex(client, '/locks/orders');
+ * await using lock = await mutex.acquire({ timeoutMs: 10_000 });
+ * await lock.guarded.set('/orders/next', '8');
+ */
+export class Mutex {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #line: Line;
+  readonly #lockDelayMs: number;
+
+  constructor(client: Client, path: string, options: MutexOptions = {}) {
+    const { layout = 'curator', data, acl, lockDelayMs = 0 } = options;
+    this.path = path;
+    this.#client = client;
+    this.#lockDelayMs = lockDelayMs;
+    // What the parent holds would be lost with it.
+    const delayed: Pick<Line, 'parentMode' | 'canMove'> =
+      lockDelayMs === 0 ? {} : { parentMode: 'persistent', canMove: false };
+    this.#line = { ...makeMutexLine(path, layout, data, acl), ...delayed };
+  }
+
+  /**
+   * Waits for the lock, through lost connections and sessions.
+   *
+   * @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us
+   */
+  async acquire(options: CallOptions = {}): Promise<Lock> {
+    const about = this.#about('acquire');
+    const budget = new Budget(options, this.#client.surroundings, about);
+    for (;;) {
+      const place = await contend(this.#client, this.#line, budget.next(), about);
+      const lock = await this.#take(place, budget, false);
+      if (lock !== null) return lock;
+    }
+  }
+
+  /** The lock if nobody has it or waits for it; otherwise null. */
+  async tryAcquire(options: CallOptions = {}): Promise<Lock | null> {
+    const about = this.#about('tryAcquire');
+    const budget = new Budget(options, this.#client.surroundings, about);
+    const place = await tryContend(this.#client, this.#line, budget.next(), about);
+    return place === null ? null : this.#take(place, budget, true);
+  }
+
+  /** Who has the lock and who waits for it, in this order. */
+  contenders(options?: CallOptions): Promise<readonly Contending[]> {
+    return inspect(this.#client, this.#line, options);
+  }
+
+  /**
+   * Asks the holder to give the lock back: its `revocation` is aborted. A holder that uses Curator hears it if it was
+   * made revocable; one that uses kazoo does not.
+   *
+   * @returns false when nobody has it
+   */
+  revoke(options: CallOptions = {}): Promise<boolean> {
+    return requestRevocation(this.#client, this.#line, options);
+  }
+
+  async #take(place: Place, budget: Budget, isTry: boolean): Promise<Lock | null> {
+    if (this.#lockDelayMs === 0) return takePlace(this.#client, this.#line, place);
+    if (!(await this.#waitForDelay(place, budget, isTry))) return null;
+    return takePlace(this.#client, this.#line, place, {
+      remove: () => releaseInOrder(this.#client, this.path, place.path),
+    });
+  }
+
+  /** @returns false when our place is lost meanwhile */
+  async #waitForDelay(place: Place, budget: Budget, isTry: boolean): Promise<boolean> {
+    let isTaken = false;
+    try {
+      isTaken = await takeAfterDelay(this.#client, this.path, place, this.#lockDelayMs, budget, isTry);
+    } catch (error) {
+      const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
+      if (!place.lost.aborted && !isGone) throw error;
+    } finally {
+      if (!isTaken) void removeZnode(this.#client, place.path, place.stat.ephemeralOwner);
+    }
+    return isTaken;
+  }
+
+  #about(method: string): About {
+    return { operation: `Mutex.${method}`, path: this.path };
+  }
+}
+
+/** The znodes of a mutex; leader elections have the same. */
+export function makeMutexLine(path: string, layout: Layout, data?: Data, acl?: readonly Acl[]): Line {
+  const marker = layout === 'curator' ? CURATOR_MARKER : KAZOO_MARKER;
+  // A name below the path must be legal: the server refuses what is not.
+  joinPath(path, marker);
+  return { path, layout, marker, markers: [marker], data, acl };
+}
+
+const CURATOR_MARKER = 'lock-';
+const KAZOO_MARKER = '__lock__';

@@ -1,0 +1,123 @@
+import { type Acl, type CallOptions, type Client, type Data, nameOf } from '@meerkat/client';
+import type { Layout } from '../layout.ts';
+import { withoutSequence } from '../sequence.ts';
+import { contend, tryContend } from './contender.ts';
+import { downgrade } from './downgrade.ts';
+import { type Contending, inspect, type Line } from './line.ts';
+import { type Lock, takePlace } from './lock.ts';
+import { requestRevocation } from './revocation.ts';
+
+export interface ReadWriteLockOptions {
+  /** With whom it is shared: Curator's InterProcessReadWriteLock (the default) or kazoo's ReadLock and WriteLock. */
+  readonly layout?: Layout | undefined;
+  /** What our znode tells about us. Default: nothing. */
+  readonly data?: Data | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/**
+ * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for whoever stands before
+ * it, a reader for the last writer before it.
+ *
+ * @example
+ * const lock = new ReadWriteLock(client, '/locks/catalogue');
+ * {
+ *   await using reading = await lock.acquireRead();
+ * }
+ * await using writing = await lock.acquireWrite({ timeoutMs: 10_000 });
+ */
+export class ReadWriteLock {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #readers: Line;
+  readonly #writers: Line;
+
+  constructor(client: Client, path: string, options: ReadWriteLockOptions = {}) {
+    const { layout = 'curator', data, acl } = options;
+    const { read, write } = MARKERS[layout];
+    const line = { path, layout, markers: [read, write], data, acl };
+    this.path = path;
+    this.#client = client;
+    this.#writers = { ...line, marker: write };
+    this.#readers = { ...line, marker: read, blocker: (names, index) => lastWriter(names, index, write) };
+  }
+
+  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  async acquireRead(options: CallOptions = {}): Promise<Lock> {
+    const about = { operation: 'ReadWriteLock.acquireRead', path: this.path };
+    return takePlace(this.#client, this.#readers, await contend(this.#client, this.#readers, options, about));
+  }
+
+  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  async acquireWrite(options: CallOptions = {}): Promise<Lock> {
+    const about = { operation: 'ReadWriteLock.acquireWrite', path: this.path };
+    return takePlace(this.#client, this.#writers, await contend(this.#client, this.#writers, options, about));
+  }
+
+  /** null when a writer has it or waits for it. */
+  async tryAcquireRead(options: CallOptions = {}): Promise<Lock | null> {
+    const about = { operation: 'ReadWriteLock.tryAcquireRead', path: this.path };
+    const place = await tryContend(this.#client, this.#readers, options, about);
+    return place === null ? null : takePlace(this.#client, this.#readers, place);
+  }
+
+  /** null when anybody has it or waits for it. */
+  async tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
+    const about = { operation: 'ReadWriteLock.tryAcquireWrite', path: this.path };
+    const place = await tryContend(this.#client, this.#writers, options, about);
+    return place === null ? null : takePlace(this.#client, this.#writers, place);
+  }
+
+  /** Who has the lock and who waits for it, the oldest first. */
+  async contenders(options?: CallOptions): Promise<readonly ReadWriteContending[]> {
+    const all = await inspect(this.#client, this.#all(), options);
+    return all.map((one) => ({ ...one, wants: isMarked(nameOf(one.path), this.#writers.marker) ? 'write' : 'read' }));
+  }
+
+  /** Asks those who hold it to give it back; see `Mutex.revoke`. */
+  revoke(options: CallOptions = {}): Promise<boolean> {
+    return requestRevocation(this.#client, this.#all(), options);
+  }
+
+  /**
+   * Makes a lock for reading of one for writing, in one step: no other writer has it in between, and readers that wait
+   * get in. The handle given, and all others of the lock for writing, are over.
+   *
+   * @throws NotHeldError
+   * @example
+   * const writing = await lock.acquireWrite();
+   * await using reading = await lock.downgrade(writing);
+   */
+  downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
+    return downgrade(this.#client, this.#readers, writing, options);
+  }
+
+  /** The line as somebody sees it who stands nowhere in it. */
+  #all(): Line {
+    const { marker } = this.#writers;
+    return {
+      ...this.#writers,
+      blocker: (names, index) =>
+        isMarked(names[index], marker) ? (names[index - 1] ?? null) : lastWriter(names, index, marker),
+    };
+  }
+}
+
+export interface ReadWriteContending extends Contending {
+  readonly wants: 'read' | 'write';
+}
+
+function lastWriter(names: readonly string[], index: number, marker: string): string | null {
+  for (let i = index - 1; i >= 0; i--) if (isMarked(names[i], marker)) return names[i] ?? null;
+  return null;
+}
+
+function isMarked(name: string | undefined, marker: string): boolean {
+  return name !== undefined && withoutSequence(name).endsWith(marker);
+}
+
+const MARKERS: Readonly<Record<Layout, { readonly read: string; readonly write: string }>> = {
+  curator: { read: '__READ__', write: '__WRIT__' },
+  kazoo: { read: '__rlock__', write: '__lock__' },
+};

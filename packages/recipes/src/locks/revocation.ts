@@ -1,0 +1,31 @@
+import { type CallOptions, type Client, NoNodeError } from '@meerkat/client';
+import { inspect, type Line } from './line.ts';
+
+/*
+ * A lock is asked back by writing a word into the znode of its holder (Curator's Revoker). The holder decides what to do;
+ * nothing is taken from it.
+ */
+
+const REVOKE = '__REVOKE__';
+
+export function isRevocation(data: Uint8Array): boolean {
+  return data.length === REVOKE.length && REVOKE.split('').every((letter, i) => data[i] === letter.charCodeAt(0));
+}
+
+/** Asks whoever is first in the line; false when nobody is. */
+export async function requestRevocation(client: Client, line: Line, options: CallOptions): Promise<boolean> {
+  const holders = (await inspect(client, line, options)).filter(({ isFirst }) => isFirst);
+  const asked = await Promise.all(
+    holders.map(async ({ path }) => {
+      try {
+        await client.set(path, REVOKE, options);
+        return true;
+      } catch (error) {
+        // It has been given back.
+        if (error instanceof NoNodeError) return false;
+        throw error;
+      }
+    }),
+  );
+  return asked.includes(true);
+}

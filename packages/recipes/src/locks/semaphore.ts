@@ -1,0 +1,208 @@
+import {
+  type About,
+  type Acl,
+  BadArgumentsError,
+  Budget,
+  type CallOptions,
+  type Client,
+  type Data,
+  joinPath,
+  NoNodeError,
+  nameOf,
+  ZooKeeperError,
+} from '@meerkat/client';
+import type { Layout } from '../layout.ts';
+import { Holding } from './holding.ts';
+import { type Leases, makeLeases, type OwnLease } from './leases.ts';
+import type { Lock } from './lock.ts';
+import { Mutex } from './mutex.ts';
+import { removeZnode } from './removal.ts';
+import { waitFor, whenAborted } from './wait-for.ts';
+
+export interface SemaphoreOptions {
+  /** How many may hold a lease at a time. All who use the semaphore must say the same. */
+  readonly leasesMax: number;
+  /** With whom it is shared: Curator's InterProcessSemaphoreV2 (the default) or kazoo's Semaphore. */
+  readonly layout?: Layout | undefined;
+  /** What the znode of our lease tells about us. Default: nothing. */
+  readonly data?: Data | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** Somebody who has a lease, or waits as the next one for it. */
+export interface LeaseHolder {
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly sessionId: bigint;
+  readonly token: bigint;
+  /** By the clock of the servers. */
+  readonly since: Date;
+}
+
+/**
+ * A number of leases, given in the order of asking. A lease ends when it is given back, or with the session of its holder.
+ *
+ * Whoever wants one first takes a lock; only the holder of the lock looks at the leases and waits for one to become free.
+ * So one waiter wakes when a lease is given back, and the others wait in the line of the lock.
+ *
+ * @example
+ * const semaphore = new Semaphore(client, '/limits/reports', { leasesMax: 3 });
+ * await using lease = await semaphore.acquire({ timeoutMs: 10_000 });
+ */
+export class Semaphore {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #leasesMax: number;
+  readonly #mutex: Mutex;
+  readonly #leases: Leases;
+
+  constructor(client: Client, path: string, options: SemaphoreOptions) {
+    const { leasesMax, layout = 'curator', data, acl } = options;
+    if (!Number.isSafeInteger(leasesMax) || leasesMax < 1) {
+      throw new BadArgumentsError({
+        operation: 'Semaphore',
+        path,
+        detail: `leasesMax is at least 1, not ${leasesMax}`,
+      });
+    }
+    this.path = path;
+    this.#client = client;
+    this.#leasesMax = leasesMax;
+    this.#leases = makeLeases(client, path, { layout, data, acl, leasesMax });
+    this.#mutex = new Mutex(client, this.#leases.lockPath, {
+      layout,
+      acl,
+      data: layout === 'kazoo' ? data : undefined,
+    });
+  }
+
+  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  async acquire(options: CallOptions = {}): Promise<Holding> {
+    const about = this.#about('acquire');
+    const budget = new Budget(options, this.#client.surroundings, about);
+    for (;;) {
+      await this.#leases.prepare(budget);
+      const lock = await this.#mutex.acquire(budget.next());
+      let lease: Holding | null;
+      try {
+        lease = await this.#await(lock, budget, about);
+      } finally {
+        // The next one may look at the leases; whether its deletion is confirmed does not concern ours.
+        void lock.release();
+      }
+      if (lease !== null) return lease;
+    }
+  }
+
+  /** A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one. */
+  async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
+    const about = this.#about('tryAcquire');
+    const budget = new Budget(options, this.#client.surroundings, about);
+    await this.#leases.prepare(budget);
+    if (this.#leases.countsOwn) return this.#tryBesideLock(budget, about);
+    const lock = await this.#mutex.tryAcquire(budget.next());
+    if (lock === null) return null;
+    try {
+      const { children } = await this.#client.children(this.#leases.path, budget.next());
+      return children.length < this.#leasesMax ? await this.#createLast(lock, budget) : null;
+    } finally {
+      await lock.release(budget.next());
+    }
+  }
+
+  /** Who has a lease; with Curator's layout also the one that waits for the next. In no order. */
+  async holders(options: CallOptions = {}): Promise<readonly LeaseHolder[]> {
+    const { path } = this.#leases;
+    try {
+      const { children } = await this.#client.children(path, { ...options, read: 'linearizable' });
+      const found = await Promise.all(children.map((name) => this.#holder(joinPath(path, name), options)));
+      return found.filter((holder) => holder !== null);
+    } catch (error) {
+      if (error instanceof NoNodeError) return [];
+      throw error;
+    }
+  }
+
+  /** With the lock: waits for a lease. @returns null when lock or lease were lost meanwhile */
+  async #await(lock: Lock, budget: Budget, about: About): Promise<Holding | null> {
+    const client = this.#client;
+    const { path, countsOwn } = this.#leases;
+    let own: OwnLease | null = null;
+    let lease: Holding | null = null;
+    try {
+      if (countsOwn) own = await this.#leases.create(budget);
+      if (countsOwn && own === null) return null;
+      while (!lock.signal.aborted && own?.lost.aborted !== true) {
+        const { children, changed } = await client.children(path, { ...budget.next(), watch: true });
+        if (own === null && children.length < this.#leasesMax) return await this.#createLast(lock, budget);
+        if (own !== null && children.length <= this.#leasesMax) {
+          if (!children.includes(nameOf(own.path))) return null;
+          lease = new Holding(client, own, own.lost);
+          return lease;
+        }
+        const unlocked = whenAborted(lock.signal);
+        await waitFor(client, Promise.race([changed, unlocked.aborted]), budget.next(), about).finally(unlocked.stop);
+      }
+      return null;
+    } catch (error) {
+      if (isPassing(error, lock.signal)) return null;
+      throw error;
+    } finally {
+      if (own !== null && lease === null) void this.#remove(own);
+    }
+  }
+
+  /** With the lock, when a lease is free: nobody else makes one meanwhile, as long as lock and lease are of one session. */
+  async #createLast(lock: Lock, budget: Budget): Promise<Holding | null> {
+    const own = await this.#leases.create(budget);
+    if (own === null) return null;
+    if (own.stat.ephemeralOwner === lock.sessionId) return new Holding(this.#client, own, own.lost);
+    void this.#remove(own);
+    return null;
+  }
+
+  /**
+   * Without the lock: makes a lease, and takes it back if there are too many. Whoever keeps its lease has seen all older
+   * ones, and not too many: so there never are too many.
+   */
+  async #tryBesideLock(budget: Budget, about: About): Promise<Holding | null> {
+    const own = await this.#leases.create(budget);
+    if (own === null) return null;
+    try {
+      const { children } = await this.#client.children(this.#leases.path, budget.next());
+      const isFree = children.length <= this.#leasesMax && children.includes(nameOf(own.path));
+      if (isFree && !own.lost.aborted) return new Holding(this.#client, own, own.lost);
+    } catch (error) {
+      void this.#remove(own);
+      throw error;
+    }
+    await waitFor(this.#client, this.#remove(own), budget.next(), about);
+    return null;
+  }
+
+  #remove(own: OwnLease): Promise<void> {
+    return removeZnode(this.#client, own.path, own.stat.ephemeralOwner);
+  }
+
+  async #holder(path: string, options: CallOptions): Promise<LeaseHolder | null> {
+    try {
+      const { data, stat } = await this.#client.get(path, options);
+      return { path, data, sessionId: stat.ephemeralOwner, token: stat.czxid, since: stat.created };
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  #about(method: string): About {
+    return { operation: `Semaphore.${method}`, path: this.path };
+  }
+}
+
+/** The session was lost, or somebody deleted the parent: from the beginning. */
+function isPassing(error: unknown, locked: AbortSignal): boolean {
+  if (!(error instanceof ZooKeeperError)) return false;
+  if (error.code === 'TIMEOUT' || error.code === 'ABORTED' || error.code === 'CLOSED') return false;
+  return locked.aborted || error.isRetryable || error instanceof NoNodeError || error.code === 'SESSIONLOST';
+}

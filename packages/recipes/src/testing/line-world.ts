@@ -1,0 +1,80 @@
+import { type Client, type ConnectOptions, connect } from '@meerkat/client';
+import { makeClientClock, type VirtualEnsemble, VirtualTransport, VirtualWorld } from '@meerkat/simulator';
+
+/** A program on a host of a virtual world, which can be stopped like a process by SIGSTOP. */
+export interface Station {
+  readonly host: string;
+  readonly client: Client;
+  /** Stops it: no timer rings, nothing that arrives is read, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Resolves when so much time has passed and the program runs. */
+  sleep(ms: number): Promise<void>;
+}
+
+/** Connects a program that can be paused. Only inside `world.run`. */
+export async function openStation(
+  world: VirtualWorld,
+  ensemble: VirtualEnsemble,
+  host: string,
+  options: Partial<ConnectOptions> = {},
+): Promise<Station> {
+  const clock = makeClientClock(world.timeline, world.clockOf(host));
+  let isPaused = false;
+  let waiting: (() => void)[] = [];
+  /** What rings meanwhile rings after the pause. */
+  const whenRunning = (callback: () => void): void => {
+    if (isPaused) waiting.push(callback);
+    else callback();
+  };
+  const pausable = {
+    monotonicMs: () => clock.monotonicMs(),
+    schedule: (delayMs: number, callback: () => void) => {
+      let isCancelled = false;
+      const cancel = clock.schedule(delayMs, () => whenRunning(() => !isCancelled && callback()));
+      return () => {
+        isCancelled = true;
+        cancel();
+      };
+    },
+    defer: (callback: () => void) => clock.defer(() => whenRunning(callback)),
+  };
+  const client = await connect({
+    servers: ensemble.connectString,
+    sessionTimeoutMs: 4000,
+    connectTimeoutMs: 300_000,
+    ...options,
+    transport: new VirtualTransport(world.network, world.timeline, host),
+    clock: pausable,
+    random: world.random.fork(`client ${host}`),
+  });
+  client.onState(({ state, reason }) => world.tell(host, `${state}: ${reason}`));
+  return {
+    host,
+    client,
+    pause() {
+      world.tell(host, 'is paused');
+      isPaused = true;
+      world.network.freezeHost(host);
+    },
+    resume() {
+      world.tell(host, 'goes on');
+      isPaused = false;
+      const due = waiting;
+      waiting = [];
+      for (const callback of due) callback();
+      world.network.thawHost(host);
+      world.timeline.touch();
+    },
+    sleep: (ms) =>
+      new Promise((resolve) => {
+        pausable.schedule(ms, resolve);
+      }),
+  };
+}
+
+/** A world with one server, for what needs no faults by chance. A server that crashes stays away until it is started. */
+export function makeWorld(): { readonly world: VirtualWorld; readonly ensemble: VirtualEnsemble } {
+  const world = new VirtualWorld({ seed: 1 });
+  return { world, ensemble: world.startEnsemble({ servers: 1 }) };
+}

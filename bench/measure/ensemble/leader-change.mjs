@@ -16,7 +16,7 @@ const LOAD = { conns: 3, secs: 300 };
 
 export async function measureLeaderDeath(ensembles, { kills }, progress) {
   const figures = await measureGaps(ensembles, kills, (leader) => leader.kill(), progress);
-  return rowsOf(`gap without an acknowledged write, leader killed with -9`, figures, {
+  return rowsOf('gap without an acknowledged write, leader killed with -9', figures, {
     must: { valueMax: 300 },
     aim: { valueMax: 150 },
   });
@@ -32,7 +32,7 @@ export async function measureHandOver(ensembles, { kills }, progress) {
   });
 }
 
-/** The servers' own load is what is measured here, so the two engines take turns only trial by trial. */
+/** The ensembles take turns, trial by trial. */
 async function measureGaps(ensembles, trials, endLeader, progress) {
   const figures = { apache: [], meerkat: [] };
   for (let trial = 0; trial < trials; trial++) {

@@ -22,7 +22,7 @@ interface Slot {
 }
 
 export class HistoryTail {
-  readonly #countMax: number;
+  readonly countMax: number;
   readonly #bytesMax: number;
   readonly #slots: Slot[] = [];
   /** Index of the oldest slot in use. */
@@ -34,13 +34,13 @@ export class HistoryTail {
 
   /** @param countMax entries that are kept; 0 keeps none and costs nothing */
   constructor(countMax: number, bytesMax: number = TAIL_BYTES_MAX) {
-    this.#countMax = countMax;
+    this.countMax = countMax;
     this.#bytesMax = bytesMax;
   }
 
   /** Takes a copy of what is between the reader's position and its end. */
   add(zxid: Zxid, payload: Pick<JuteReader, 'bytes' | 'position' | 'end'>): void {
-    if (this.#countMax <= 0) return;
+    if (this.countMax <= 0) return;
     const { bytes, position, end } = payload;
     const length = end - position;
     if (this.#used + length > this.#block.length) {
@@ -48,8 +48,8 @@ export class HistoryTail {
       this.#used = 0;
     }
     this.#block.set(bytes.subarray(position, end), this.#used);
-    if (this.#count === this.#countMax) this.#dropOldest();
-    const index = (this.#first + this.#count) % this.#countMax;
+    if (this.#count === this.countMax) this.#dropOldest();
+    const index = (this.#first + this.#count) % this.countMax;
     const start = this.#used;
     this.#used += length;
     const slot = this.#slots[index];
@@ -69,7 +69,7 @@ export class HistoryTail {
   /** What is kept, oldest first. */
   entries(): HistoryEntry[] {
     return Array.from({ length: this.#count }, (_, i) => {
-      const { zxid, block, start, end } = this.#slots[(this.#first + i) % this.#countMax]!;
+      const { zxid, block, start, end } = this.#slots[(this.#first + i) % this.countMax]!;
       return { zxid, payload: block.subarray(start, end) };
     });
   }
@@ -80,7 +80,7 @@ export class HistoryTail {
     slot.block = NOTHING;
     slot.start = 0;
     slot.end = 0;
-    this.#first = (this.#first + 1) % this.#countMax;
+    this.#first = (this.#first + 1) % this.countMax;
     this.#count--;
   }
 }

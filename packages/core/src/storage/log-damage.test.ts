@@ -69,7 +69,15 @@ function read(log: Uint8Array, disk: MemoryDisk = new MemoryDisk()): Reading {
   const files = [{ name: 'log.1', zxid: 1 as Zxid, size: 0 }];
   new TxnLogReader(
     { disk, trace: { emit: (event) => void trace.push(event) } },
-    { logDirectory: TEST_DIRECTORY, files, after: ZXID_ZERO, isEnsemble: false, rewriteEntryBytesMax: null },
+    {
+      logDirectory: TEST_DIRECTORY,
+      files,
+      after: ZXID_ZERO,
+      startAt: 0,
+      areSizesExact: false,
+      isEnsemble: false,
+      rewriteEntryBytesMax: null,
+    },
     {
       onTxn: (payload) => {
         lastZxid = readTxnEntry(payload)!.header.zxid;

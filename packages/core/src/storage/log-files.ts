@@ -1,9 +1,32 @@
-/** What log files there are, oldest first: known without asking the disk, for learners that are behind. */
-import type { Zxid } from '@meerkat/protocol';
+/**
+ * What log files there are, oldest first, and where in them some of the entries begin: known without asking the disk, for
+ * learners that are behind and for the next role.
+ *
+ *     log.100000001   ├────●────●────●──┤   a mark every 64 KiB, where this process has read or written the file
+ *     log.100004a3f   ├────●────●──┤
+ */
+import { epochOf, type Zxid } from '@meerkat/protocol';
 import { logName, type ZxidFile } from './file-names.ts';
 
+/** A place in the log: the entry `zxid` begins at `position` of the file. */
+export interface LogPlace {
+  readonly file: ZxidFile;
+  readonly zxid: Zxid;
+  readonly position: number;
+}
+
+interface LogFile extends ZxidFile {
+  size: number;
+  readonly marks: { readonly zxid: Zxid; readonly position: number }[];
+}
+
+/** Bytes between two marks, at least. */
+const MARK_DISTANCE_BYTES = 64 * 1024;
+
 export class LogFiles {
-  #files: { name: string; zxid: Zxid; size: number }[] = [];
+  #files: LogFile[] = [];
+  /** The one that entries are read from. */
+  #reading: LogFile | null = null;
 
   /** Oldest first. `size` counts header and entries; of files that no start has read since, also what was grown ahead. */
   get files(): readonly ZxidFile[] {
@@ -12,20 +35,49 @@ export class LogFiles {
 
   /** @param files oldest first */
   reset(files: readonly ZxidFile[]): void {
-    this.#files = files.map(({ name, zxid, size }) => ({ name, zxid, size }));
+    this.#files = files.map(({ name, zxid, size }) => ({ name, zxid, size, marks: [] }));
   }
 
   onStarted(zxid: Zxid, size: number): void {
     const name = logName(zxid);
     // A file that a crash left before its first entry is created anew.
     this.forget([name]);
-    this.#files.push({ name, zxid, size });
+    this.#files.push({ name, zxid, size, marks: [] });
   }
 
-  /** The newest file has grown. */
-  onWritten(size: number): void {
+  /** The entry `zxid` of a file that is being read begins here; entries come in order. */
+  onEntryRead(name: string, zxid: Zxid, position: number): void {
+    if (this.#reading?.name !== name) this.#reading = this.#files.find((other) => other.name === name) ?? null;
+    if (this.#reading !== null) this.#mark(this.#reading, zxid, position);
+  }
+
+  #mark({ marks }: LogFile, zxid: Zxid, position: number): void {
+    const last = marks.at(-1);
+    if (last === undefined || position >= last.position + MARK_DISTANCE_BYTES) marks.push({ zxid, position });
+  }
+
+  /**
+   * A place at or before the entry `zxid` from which it can be read, with `count` entries and `bytesMax` bytes before it
+   * if the same file has them; null when no file has a mark so early.
+   */
+  placeBefore(zxid: Zxid, count: number, bytesMax: number): LogPlace | null {
+    const file = this.#files[this.indexOf(zxid)];
+    if (file === undefined) return null;
+    let index = file.marks.findLastIndex((mark) => mark.zxid <= zxid);
+    if (index < 0) return null;
+    const end = file.marks[index]!.position;
+    const isEnough = (mark: LogFile['marks'][number]): boolean =>
+      end - mark.position >= bytesMax || (epochOf(mark.zxid) === epochOf(zxid) && zxid - mark.zxid >= count);
+    while (index > 0 && !isEnough(file.marks[index]!)) index--;
+    return { file, ...file.marks[index]! };
+  }
+
+  /** The newest file has grown, by entries that begin with `zxid` at `position`. */
+  onWritten(size: number, zxid: Zxid, position: number): void {
     const newest = this.#files.at(-1);
-    if (newest !== undefined) newest.size = size;
+    if (newest === undefined) return;
+    newest.size = size;
+    this.#mark(newest, zxid, position);
   }
 
   onRead(name: string, size: number): void {

@@ -99,7 +99,15 @@ export class LogTruncation {
     this.#isReached = base === zxid;
     const reader = new TxnLogReader(
       { disk, trace: SILENT },
-      { logDirectory, files, after: base, isEnsemble: true, rewriteEntryBytesMax: null },
+      {
+        logDirectory,
+        files,
+        after: base,
+        startAt: 0,
+        areSizesExact: false,
+        isEnsemble: true,
+        rewriteEntryBytesMax: null,
+      },
       {
         onTxn: () => {
           const { entryZxid, entryPosition, entryFile } = reader;

@@ -10,21 +10,25 @@
  *
  * In an ensemble everything in the log is replayed, also what may never have been committed: what becomes of that, the
  * role decides in which the server synchronizes. The history that it is told goes with the database.
+ *
+ * Between two roles of one process the snapshot need not be loaded: the database of the last role has what the log has up
+ * to its last zxid, and the log behind it is replayed as ever (ZKDatabase.fastForwardDataBase, ZOOKEEPER-2678).
  */
 import { epochOf, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
 import type { CoreOptions } from '../options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
 import { Database } from '../tree/database.ts';
 import type { History, HistoryEntry } from '../zab/history.ts';
 import { type EpochFileName, EpochFiles } from './epoch-files.ts';
 import { installingZxid, logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
-import { HistoryTail } from './history-tail.ts';
+import { HistoryTail, TAIL_BYTES_MAX } from './history-tail.ts';
 import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
 import { InstallCompletion } from './snapshot-install.ts';
 import { hasSnapshotEnd, type LoadedSnapshot, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
-import { TxnLogReader } from './txn-log-reader.ts';
+import { TxnLogReader, type TxnLogReaderOptions } from './txn-log-reader.ts';
 
 export interface RecoverySummary {
   readonly lastZxid: Zxid;
@@ -44,11 +48,24 @@ export interface RecoveryEvents {
   onRecoveryFailed(error: Error): void;
 }
 
+/**
+ * What a storage that was stopped in good order leaves to the next one of the same process. All of it is durable: the log
+ * has every txn that the database has, so that nobody could tell the database from one that is read from the disk.
+ */
+export interface Legacy {
+  readonly database: Database;
+  /** Of the newest snapshot on the disk. */
+  readonly snapshotZxid: Zxid;
+  readonly snapshotBytes: number;
+}
+
 export interface RecoveryContext {
   /** True when this server holds its directories already. */
   readonly isHeld: boolean;
-  /** Is told which log files there are. */
+  /** Is told which log files there are; with a legacy it knows them. */
   readonly logFiles: LogFiles;
+  /** null: everything is read from the disk. */
+  readonly legacy: Legacy | null;
 }
 
 export class Recovery {
@@ -174,6 +191,10 @@ export class Recovery {
   }
 
   #loadSnapshot(): void {
+    if (this.#context.legacy !== null) {
+      this.#continue(this.#context.legacy);
+      return;
+    }
     const logs = logFilesOf(this.#logEntries);
     this.#context.logFiles.reset(logs);
     // A crash of Apache's in its first moments leaves part of a snapshot.0 and no log: nothing was acknowledged.
@@ -232,25 +253,67 @@ export class Recovery {
   }
 
   #replay(logs: readonly ZxidFile[], { database, zxid, digest, bytes }: LoadedSnapshot): void {
-    const { disk, trace } = this.#ports;
-    const { logDirectory, digestEnabled, ensemble } = this.#options;
-    const { logFiles } = this.#context;
-    const replay = new Replay(database, digestEnabled ? digest : null, trace);
     // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
-    const reader = new TxnLogReader(
-      { disk, trace },
+    const replay = new Replay(database, this.#options.digestEnabled ? digest : null, this.#ports.trace);
+    this.#readLog(
       {
-        logDirectory,
         files: logs.slice(Math.max(first, 0)),
         after: zxid,
-        isEnsemble: ensemble !== null,
+        startAt: 0,
+        areSizesExact: false,
         rewriteEntryBytesMax: this.#context.isHeld ? null : 2 * this.#options.frameBytesMax,
       },
+      replay,
+      zxid,
+      () => this.#settleEpochs(database, { zxid, bytes, isNew: false }),
+    );
+  }
+
+  /** Replays what the log has behind the database, and reads as much before that as is kept for learners. */
+  #continue({ database, snapshotZxid, snapshotBytes }: Legacy): void {
+    const { logFiles } = this.#context;
+    const { lastZxid } = database;
+    const place = logFiles.placeBefore(lastZxid, this.#tail.countMax, TAIL_BYTES_MAX);
+    const { files } = logFiles;
+    this.#readLog(
+      {
+        files: place === null ? files.filter((file) => file.zxid > lastZxid) : files.slice(files.indexOf(place.file)),
+        after: place === null ? lastZxid : ((place.zxid - 1) as Zxid),
+        startAt: place?.position ?? 0,
+        areSizesExact: true,
+        rewriteEntryBytesMax: null,
+      },
+      new Replay(database, null, this.#ports.trace),
+      lastZxid,
+      (lastRead) => {
+        assert(lastRead >= lastZxid, 'the log has what was applied from it');
+        this.#settleEpochs(database, { zxid: snapshotZxid, bytes: snapshotBytes, isNew: false });
+      },
+    );
+  }
+
+  /** @param applied the database has everything up to here: such entries are only kept for learners */
+  #readLog(
+    range: Omit<TxnLogReaderOptions, 'logDirectory' | 'isEnsemble'>,
+    replay: Replay,
+    applied: Zxid,
+    onRead: (lastZxid: Zxid) => void,
+  ): void {
+    const { disk, trace } = this.#ports;
+    const { logDirectory, ensemble } = this.#options;
+    const { logFiles } = this.#context;
+    const reader = new TxnLogReader(
+      { disk, trace },
+      { ...range, logDirectory, isEnsemble: ensemble !== null },
       {
         onTxn: (payload) => {
-          if (ensemble !== null) this.#tail.add(reader.entryZxid, payload);
-          return replay.apply(payload);
+          const zxid = reader.entryZxid;
+          if (ensemble !== null) {
+            this.#tail.add(zxid, payload);
+            logFiles.onEntryRead(reader.entryFile.name, zxid, reader.entryPosition);
+          }
+          return zxid <= applied || replay.apply(payload);
         },
         onLogFileRead: (file, size) => {
           // One without a header is removed.
@@ -259,7 +322,7 @@ export class Recovery {
         },
         onLogRead: () => {
           this.#txns = replay.txns;
-          this.#settleEpochs(database, { zxid, bytes, isNew: false });
+          onRead(reader.entryZxid);
         },
         onLogFault: (error) => this.#fail(error),
       },

@@ -1,9 +1,10 @@
 /** One storage for each role of a server, one after the other over the same directory. */
-import { JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
+import { epochOf, JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
 import {
   type AppendedTxn,
+  copyDisk,
   Dice,
   databaseAt,
   describeDatabase,
@@ -13,6 +14,7 @@ import {
   TEST_ENSEMBLE,
 } from '../testing/storage-host.ts';
 import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
+import type { StorageLegacy } from './storage.ts';
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
 const MEMBER: Partial<CoreOptions> = {
@@ -170,6 +172,102 @@ describe('the end of a role', () => {
         expect(isFree, 'the directory stays held').toBe(false);
       }
     }
+  });
+
+  it('leaves a database to the next one that is what the disk holds, with the same history', () => {
+    let taken = 0;
+    let behind = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const dice = new Dice(seed);
+      const disk = new MemoryDisk();
+      const options = { ...MEMBER, logBytesMax: 1 << (9 + dice.below(12)), snapCount: 20 + dice.below(200) };
+      let legacy: StorageLegacy | null = null;
+      for (let role = 1; role <= 6; role++) {
+        const story = `seed ${seed}, role ${role}`;
+        const plain = role === 1 ? null : new StorageHost(copyDisk(disk), options).recover();
+        const host = new StorageHost(disk, options, dice, legacy).recover({ isHeld: role > 1 });
+        expect(host.failure, story).toBeNull();
+        if (plain !== null) {
+          expect(describeDatabase(host.database!), story).toBe(describeDatabase(plain.database!));
+          expect(host.database!.tree.treeDigest(), story).toBe(plain.database!.tree.treeDigest());
+          const { tail, ...rest } = host.history!;
+          const { tail: plainTail, ...plainRest } = plain.history!;
+          expect(rest, story).toEqual(plainRest);
+          // How far back it reaches differs; each ends with the last txn and has no gap.
+          const common = Math.min(tail.length, plainTail.length);
+          expect(tail.slice(tail.length - common), story).toEqual(plainTail.slice(plainTail.length - common));
+          const zxids = tail.map(({ zxid }) => zxid);
+          for (const [i, zxid] of zxids.entries())
+            if (i > 0 && epochOf(zxid) === epochOf(zxids[i - 1]!)) expect(zxid).toBe(zxids[i - 1]! + 1);
+          expect(host.summary!.snapshotZxid, story).toBe(plain.summary!.snapshotZxid);
+        }
+        if (legacy !== null) {
+          taken++;
+          if (host.summary!.txns > 0) behind++;
+        }
+        host.startAppending().beginEpoch(role);
+        if (dice.below(4) > 0) host.storage.allowSnapshots();
+        for (let turn = dice.below(30); turn > 0; turn--) {
+          for (let i = dice.below(20); i > 0; i--) host.appendRandom(dice);
+          host.storage.flush();
+          for (let i = dice.below(12); i > 0; i--) disk.deliver();
+          host.clock.nowMs += dice.below(400);
+          host.storage.onTick(host.clock.nowMs);
+        }
+        host.storage.stop({ keepsHold: true });
+        // What becomes durable now is applied by nobody: a role that has ended hears nothing.
+        while (!host.isStopped) expect(disk.deliver(), story).toBe(true);
+        disk.deliverAll();
+        legacy = host.storage.legacy;
+        expect(legacy?.database, story).toBe(host.database);
+      }
+    }
+    expect(taken).toBe(300);
+    expect(behind, 'the log had more than the database').toBeGreaterThan(50);
+  });
+
+  it('leaves no database that the log does not have, and none in the middle of an exchange of the history', () => {
+    const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
+    host.beginEpoch(1);
+    for (let i = 0; i < 5; i++) host.append(NOTHING);
+    host.settle();
+    host.database!.tree.lastZxid = makeZxid(1, 6);
+    host.storage.stop({ keepsHold: true });
+    host.settle();
+    expect(host.storage.legacy, 'as of an observer that does not log').toBeNull();
+
+    const { disk } = grownDirectory(new Dice(3), MEMBER);
+    for (let deliveries = 0; deliveries < 50; deliveries++) {
+      const member = new StorageHost(disk, MEMBER).recover();
+      member.storage.truncate(member.history!.lastZxid);
+      for (let i = 0; i < deliveries; i++) disk.deliver();
+      const isExchanged = member.recovered === 2;
+      member.storage.stop({ keepsHold: true });
+      member.settle();
+      expect(member.storage.legacy !== null, `${deliveries} deliveries`).toBe(isExchanged);
+      disk.kill();
+    }
+  });
+
+  it('reads back of a long log only what the next role needs', () => {
+    const options = { ...MEMBER, ensemble: { ...TEST_ENSEMBLE, commitLogCount: 100 }, snapCount: 1e6, logBytesMax: 0 };
+    const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
+    host.beginEpoch(1);
+    const dice = new Dice(5);
+    for (let i = 0; i < 20_000; i++) {
+      host.appendRandom(dice);
+      if (i % 50 === 0) host.settle();
+    }
+    host.settle();
+    host.storage.stop({ keepsHold: true });
+    host.settle();
+    const log = `${TEST_DIRECTORY}/log.100000001`;
+    expect(host.disk.peek(log)!.length).toBeGreaterThan(1_500_000);
+    const before = host.disk.counts.get('read') ?? 0;
+    const next = new StorageHost(host.disk, options, dice, host.storage.legacy).recover({ isHeld: true });
+    expect(next.history!.tail.length).toBe(100);
+    expect(next.history!.lastZxid).toBe(makeZxid(1, 20_000));
+    expect(host.disk.counts.get('read')! - before, 'of 256 KiB, and one for each epoch file').toBe(3);
   });
 
   it('after a failure of the disk, or with one, lets go of the directory: there is no next role', () => {

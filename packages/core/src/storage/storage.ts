@@ -9,7 +9,8 @@
  * that has become due begins. After `onStorageFailed` nothing is durable any more; the server stops.
  *
  * A server of an ensemble has one storage for each of its roles. At the end of a role it is stopped, and the next role
- * begins with what another one recovers from the disk; the directories stay held meanwhile (`keepsHold`, `isHeld`).
+ * begins with what another one recovers; the directories stay held meanwhile (`keepsHold`, `isHeld`), and the database of
+ * the first goes on as the other's, once the log behind it is replayed (`legacy`).
  */
 import { formatZxid, type Txn, type TxnHeader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
@@ -23,7 +24,7 @@ import { EpochWrites } from './epoch-writes.ts';
 import { LogFiles } from './log-files.ts';
 import { type HistoryDone, type HistoryRange, LogHistory } from './log-history.ts';
 import { LogTruncation } from './log-truncation.ts';
-import { Recovery, type RecoverySummary } from './recovery.ts';
+import { type Legacy, Recovery, type RecoverySummary } from './recovery.ts';
 import { Purge } from './retention.ts';
 import { SnapshotInstall } from './snapshot-install.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
@@ -55,6 +56,12 @@ export interface StorageEvents {
   onStorageStopped(): void;
 }
 
+/** What a storage leaves to the next one of the same process. */
+export interface StorageLegacy extends Legacy {
+  /** Which log files there are, and where their entries end. */
+  readonly logFiles: LogFiles;
+}
+
 /** After this long a server that replayed txns writes a snapshot, so that the next start is short. */
 const FIRST_SNAPSHOT_AFTER_MS = 1000;
 
@@ -62,7 +69,9 @@ export class Storage {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
-  readonly #logFiles: LogFiles = new LogFiles();
+  /** What this storage begins with; null: what the disk holds. */
+  readonly #legacy: StorageLegacy | null;
+  readonly #logFiles: LogFiles;
   readonly #history: LogHistory;
   readonly #epochs: EpochWrites;
   readonly #trigger: SnapshotTrigger;
@@ -77,8 +86,6 @@ export class Storage {
   #snapshotZxid = -1;
   #snapshotBytes = 0;
   #areSnapshotsAllowed = false;
-  /** Txns replayed by the recovery. */
-  #txnsReplayed = 0;
   /** When a snapshot is due although few txns were appended; Infinity = not. Monotonic. */
   #snapshotDueMs = Number.POSITIVE_INFINITY;
   #purge: Purge | null = null;
@@ -86,6 +93,8 @@ export class Storage {
   #hasFailed = false;
   #isStopping = false;
   #isStopped = false;
+  /** True when the stop found the database and the log to be of one history. */
+  #isWhole = false;
   #keepsHold = false;
   #isHolding = false;
   #isLogClosed = false;
@@ -94,10 +103,18 @@ export class Storage {
   /** True while the directory is read or its history exchanged: nothing else happens to it. */
   #isRebuilding = false;
 
-  constructor(ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>, options: CoreOptions, events: StorageEvents) {
+  /** @param legacy of the storage before this one, which has been stopped with `keepsHold` */
+  constructor(
+    ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>,
+    options: CoreOptions,
+    events: StorageEvents,
+    legacy: StorageLegacy | null = null,
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
+    this.#legacy = legacy;
+    this.#logFiles = legacy?.logFiles ?? new LogFiles();
     this.#trigger = new SnapshotTrigger(ports.random, options);
     this.#history = new LogHistory(ports.disk, options.logDirectory, this.#logFiles);
     this.#log = this.#makeLog();
@@ -130,15 +147,15 @@ export class Storage {
           'forceSync is off: writes are acknowledged before they are safe, and a power cut loses the last of them',
       });
     }
-    this.#recover(options.isHeld);
+    this.#recover(options.isHeld, this.#legacy);
   }
 
-  #recover(isHeld: boolean): void {
+  #recover(isHeld: boolean, legacy: StorageLegacy | null): void {
     this.#isRebuilding = true;
     new Recovery(
       this.#ports,
       this.#options,
-      { isHeld, logFiles: this.#logFiles },
+      { isHeld, logFiles: this.#logFiles, legacy },
       {
         onDatabaseRecovered: (database, summary, history) => this.#onDatabaseRecovered(database, summary, history),
         onRecoveryFailed: (error) => {
@@ -195,7 +212,7 @@ export class Storage {
     this.#areSnapshotsAllowed = true;
     // In whole milliseconds, as `onTick` counts: a deadline in the middle of one would be due and not due at once.
     const nowMs = Math.floor(this.#ports.clock.monotonicMs());
-    if (this.#txnsReplayed > 0) this.#snapshotDueMs = nowMs + FIRST_SNAPSHOT_AFTER_MS;
+    if (this.#database.lastZxid !== this.#snapshotZxid) this.#snapshotDueMs = nowMs + FIRST_SNAPSHOT_AFTER_MS;
     if (this.#options.purgeIntervalMs > 0) this.#purgeDueMs = nowMs;
   }
 
@@ -234,7 +251,7 @@ export class Storage {
         onTruncated: () => {
           this.#history.clear();
           if (this.#isStopping || this.#hasFailed) this.#onRebuilt();
-          else this.#recover(true);
+          else this.#recover(true, null);
         },
         onTruncateRefused: (reason) => {
           if (this.#onRebuilt()) this.#events.onTruncateRefused(reason);
@@ -270,7 +287,6 @@ export class Storage {
         this.#durableZxid = database.lastZxid;
         this.#snapshotZxid = database.lastZxid;
         this.#snapshotBytes = bytes;
-        this.#txnsReplayed = 0;
         this.#trigger.reset();
         if (this.#onRebuilt()) this.#events.onSnapshotInstalled();
       });
@@ -312,6 +328,7 @@ export class Storage {
   stop(options: { readonly keepsHold: boolean } = { keepsHold: false }): void {
     if (this.#isStopping) return;
     this.#isStopping = true;
+    this.#isWhole = !this.#isRebuilding;
     this.#keepsHold = options.keepsHold;
     this.#snapshotDueMs = Number.POSITIVE_INFINITY;
     this.#purgeDueMs = Number.POSITIVE_INFINITY;
@@ -321,6 +338,19 @@ export class Storage {
     // A log that was closed for a rebuilding is not opened again; the answer needs an event of its own.
     if (this.#isLogClosed) this.#ports.disk.list(this.#options.logDirectory, () => this.#maybeFinishStopping());
     else this.#log.close();
+  }
+
+  /**
+   * After `onStorageStopped`: what the next storage of this process can begin with. null when the directory was being
+   * rebuilt, when the disk has failed, or when the database has txns that are not in the log, as that of an observer that
+   * does not log: then everything is read from the disk.
+   */
+  get legacy(): StorageLegacy | null {
+    assert(this.#isStopped, 'a storage leaves something when it has stopped');
+    const database = this.#database;
+    if (database === null || this.#hasFailed || !this.#isWhole || database.lastZxid > this.#durableZxid) return null;
+    const snapshotZxid = this.#snapshotZxid as Zxid;
+    return { database, snapshotZxid, snapshotBytes: this.#snapshotBytes, logFiles: this.#logFiles };
   }
 
   #makeLog(): TxnLog {
@@ -353,7 +383,6 @@ export class Storage {
     this.#durableZxid = summary.lastZxid;
     this.#snapshotZxid = summary.snapshotZxid;
     this.#snapshotBytes = summary.snapshotBytes;
-    this.#txnsReplayed = summary.txns;
     // A stop during the recovery has closed the log already.
     if (this.#isStopping || this.#hasFailed) {
       this.#isRebuilding = false;

@@ -41,6 +41,13 @@ export interface TxnLogReaderOptions {
   readonly files: readonly ZxidFile[];
   /** Entries up to this zxid are not delivered. */
   readonly after: Zxid;
+  /** Where an entry begins in the first file: what stands before it is not read. 0 = at the header. */
+  readonly startAt: number;
+  /**
+   * True when the `size` of each file is where its entries end: this process wrote them and closed the log in good order.
+   * What a file was grown by is not looked at then.
+   */
+  readonly areSizesExact: boolean;
   /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
   readonly isEnsemble: boolean;
   /**
@@ -143,13 +150,13 @@ export class TxnLogReader {
     this.#ports.disk.open(this.#path, { readOnly: true }, (error, opened) => {
       if (error !== null) return this.#diskFault(error);
       this.#file = opened;
-      this.#size = opened.size;
-      this.#hasHeader = false;
+      this.#size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
+      this.#hasHeader = this.#fileIndex === 0 && this.#options.startAt > 0;
       this.#bytes = new Uint8Array(0);
       this.#bytesAt = 0;
       this.#tail = null;
       this.#isProbed = false;
-      this.#readAt = 0;
+      this.#readAt = this.#hasHeader ? this.#options.startAt : 0;
       this.#readsInFlight = 0;
       this.#readAhead();
     });

@@ -273,7 +273,7 @@ export class TxnLog {
     const syncMs = clock.monotonicMs() - this.#writeStartedMs;
     const { lastZxid, txns } = batch;
     this.#inFlight = null;
-    this.#files.onWritten(this.#position);
+    this.#files.onWritten(this.#position, batch.firstZxid, this.#position - bytes);
     batch.clear();
     // An exceptionally large batch gives its memory back.
     if (batch.writer.bytes.length <= 2 * BATCH_BYTES_MAX && this.#spare.length < 2) this.#spare.push(batch);

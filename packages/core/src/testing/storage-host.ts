@@ -18,7 +18,7 @@ import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type 
 import type { Clock, Random, TraceEvent } from '../ports.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
-import { Storage } from '../storage/storage.ts';
+import { Storage, type StorageEvents, type StorageLegacy } from '../storage/storage.ts';
 import { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
@@ -70,7 +70,13 @@ export class StorageHost {
   #ahead: Database | null = null;
   #nextZxid = 0;
 
-  constructor(disk: MemoryDisk = new MemoryDisk(), options: Partial<CoreOptions> = {}, random: Random = new Dice(1)) {
+  /** @param legacy of the host before this one, over the same disk */
+  constructor(
+    disk: MemoryDisk = new MemoryDisk(),
+    options: Partial<CoreOptions> = {},
+    random: Random = new Dice(1),
+    legacy: StorageLegacy | null = null,
+  ) {
     this.disk = disk;
     this.options = {
       ...DEFAULT_CORE_OPTIONS,
@@ -81,7 +87,7 @@ export class StorageHost {
       ...options,
     };
     const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
-    this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, {
+    const events: StorageEvents = {
       onRecovered: (database, summary, history) => {
         this.recovered++;
         this.history = history;
@@ -111,7 +117,8 @@ export class StorageHost {
       onStorageStopped: () => {
         this.isStopped = true;
       },
-    });
+    };
+    this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, events, legacy);
   }
 
   /** Starts and delivers until the recovery has ended. */

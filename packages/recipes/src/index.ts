@@ -20,6 +20,7 @@ export {
   type Member,
   type Membership,
 } from './groups/group.ts';
+export { type Message, Messenger, type MessengerOptions } from './groups/messenger.ts';
 export { type Binding, ClaimedName, NameService, type NameServiceOptions } from './groups/name-service.ts';
 export { PersistentEphemeral, type PersistentEphemeralOptions, type Presence } from './groups/persistent-ephemeral.ts';
 export {
@@ -44,6 +45,13 @@ export { NotHeldError } from './locks/not-held-error.ts';
 export { SequenceExhaustedError } from './locks/overflow.ts';
 export { type ReadWriteContending, ReadWriteLock, type ReadWriteLockOptions } from './locks/read-write-lock.ts';
 export { type LeaseHolder, Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
+export type { Migration, MigrationOperation } from './migrations/migration-digest.ts';
+export {
+  MigrationMismatchError,
+  type MigrationReport,
+  Migrations,
+  type MigrationsOptions,
+} from './migrations/migrations.ts';
 export { type DelayedPutOptions, DelayQueue, type DelayQueueOptions } from './queues/delay-queue.ts';
 export { IdQueue, type IdQueueOptions } from './queues/id-queue.ts';
 export type { ItemQueue, QueueOptions } from './queues/item-queue.ts';
@@ -52,3 +60,7 @@ export { PriorityQueue, type PutOptions } from './queues/priority-queue.ts';
 export { Queue } from './queues/queue.ts';
 export type { QueueItem } from './queues/queue-item.ts';
 export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
+export { type AtomicUpdate, AtomicValue, type AtomicValueOptions, type TurnLock } from './values/atomic-value.ts';
+export { AtomicLong, Counter, FloatCounter } from './values/counters.ts';
+export { decimalFloat, decimalInteger, int32, int64 } from './values/numbers.ts';
+export { SharedCount, SharedValue, type SharedValueOptions, type VersionedValue } from './values/shared-value.ts';

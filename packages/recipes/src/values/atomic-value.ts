@@ -1,0 +1,306 @@
+import {
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  type Codec,
+  DecodeError,
+  NodeExistsError,
+  NoNodeError,
+  nullableBytes,
+  parentOf,
+  type ReadOptions,
+  type Stat,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { isPassing, Wait } from '../wait.ts';
+import { type Doubt, Witness } from './witness.ts';
+
+/** What a contended value asks for its turn: a `Mutex`, or whatever else is acquired and given back. */
+export interface TurnLock {
+  acquire(options: CallOptions): Promise<AsyncDisposable>;
+}
+
+export interface AtomicValueOptions {
+  /**
+   * Taken by an update that has lost `attemptsBeforeLock` races, so that it has only those against it that have not.
+   * Others who use the value need not know of it. Default: none.
+   */
+  readonly lock?: TurnLock | undefined;
+  /** At least 1, default 5. */
+  readonly attemptsBeforeLock?: number | undefined;
+  /** Where writers leave word of what they have done, while they live. Default: the path followed by `.witnesses`. */
+  readonly witnesses?: string | undefined;
+}
+
+export interface AtomicUpdate<T> {
+  readonly before: T;
+  readonly after: T;
+  /** Of the znode; null when it is missing, and was left so. */
+  readonly version: number | null;
+}
+
+/**
+ * A value that many change, each change upon the one before, none lost and none done twice.
+ *
+ * An update reads, asks what shall become of the value, and writes on the version that it has read; whoever was faster
+ * makes it start again, after a pause that chance decides. When the reply to a write is lost, the witness that was
+ * written in the same transaction tells whether the write was carried out:
+ *
+ * 1. The value is read first, then the witness, both linearizable. If the value has another version than the one that
+ *    the doubtful write expects, that write will not be carried out any more; the witness, read later, knows whether it
+ *    was.
+ * 2. If the value still has that version, the write may even now be on its way. It and its repetition expect the same
+ *    version, so one of them at most is carried out; if the repetition is refused, (1) decides.
+ * 3. The witness is ephemeral: nothing is left of a writer that is gone. So when the session is lost together with the
+ *    reply, and others have changed the value since, nobody can tell. The update rejects then, `outcome: 'unknown'`.
+ *
+ * @example
+ * const price = new AtomicValue(client, '/price', json<number>(), 0);
+ * const { after } = await price.update((current) => current + 5);
+ */
+export class AtomicValue<T> implements AsyncDisposable {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #codec: Codec<T>;
+  readonly #initial: T;
+  readonly #lock: TurnLock | null;
+  readonly #attemptsBeforeLock: number;
+  readonly #witness: Witness;
+  /** Our own updates wait for each other instead of racing. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @param initial the value of a znode that is missing or empty */
+  constructor(client: Client, path: string, codec: Codec<T>, initial: T, options: AtomicValueOptions = {}) {
+    const { lock = null, attemptsBeforeLock = 5, witnesses = `${path}.witnesses` } = options;
+    this.path = path;
+    this.#client = client;
+    this.#codec = codec;
+    this.#initial = initial;
+    this.#lock = lock;
+    this.#attemptsBeforeLock = Math.max(1, attemptsBeforeLock);
+    this.#witness = new Witness(client, witnesses);
+  }
+
+  async get(options: ReadOptions = {}): Promise<T> {
+    const wait = new Wait(this.#client, options, { operation: 'AtomicValue.get', path: this.path });
+    const found = await wait.through((call) => this.#find({ ...call, read: options.read }));
+    return this.#decode(found);
+  }
+
+  /** Sets it, whatever it was. */
+  set(value: T, options?: CallOptions): Promise<AtomicUpdate<T>> {
+    return this.update(() => value, options);
+  }
+
+  /** Sets it if it is as expected, as bytes. @returns whether it was */
+  async compareAndSet(expected: T, next: T, options?: CallOptions): Promise<boolean> {
+    const due = this.#codec.encode(expected);
+    let isExpected = false;
+    await this.update((current) => {
+      isExpected = isSame(this.#codec.encode(current), due);
+      return isExpected ? next : undefined;
+    }, options);
+    return isExpected;
+  }
+
+  /** Sets it if the znode is missing. @returns whether it was */
+  async initialize(value: T, options?: CallOptions): Promise<boolean> {
+    let isMissing = false;
+    await this.update((_, stat) => {
+      isMissing = stat === null;
+      return isMissing ? value : undefined;
+    }, options);
+    return isMissing;
+  }
+
+  /**
+   * Changes it.
+   *
+   * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times
+   * @throws AbortedError, TimeoutError; ConnectionLossError or SessionLostError of outcome 'unknown' when the session
+   *   was lost with the reply and nobody can tell
+   */
+  update(
+    change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
+    options: CallOptions = {},
+  ): Promise<AtomicUpdate<T>> {
+    const before = this.#last;
+    const update = this.#inTurn(before, change, options);
+    this.#last = update.catch(() => {});
+    return update;
+  }
+
+  /** Takes the witness away. The value may be used on; then there is another. Never rejects. */
+  close(): Promise<void> {
+    return this.#witness.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #inTurn(
+    turn: Promise<unknown>,
+    change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
+    options: CallOptions,
+  ): Promise<AtomicUpdate<T>> {
+    const wait = new Wait(this.#client, options, { operation: 'AtomicValue.update', path: this.path });
+    await wait.any([turn]);
+    const doubts: Attempt<T>[] = [];
+    let lock: AsyncDisposable | null = null;
+    try {
+      for (let races = 0; ; ) {
+        const read = races === 0 && doubts.length === 0 ? 'local' : 'linearizable';
+        const found = await wait.through((call) => this.#find({ ...call, read }));
+        const before = await this.#decode(found);
+        const after = await change(before, found?.stat ?? null);
+        if (after === undefined && doubts.length === 0) {
+          return { before, after: before, version: found?.stat.version ?? null };
+        }
+        const outcome = after === undefined ? 'race' : await this.#attempt(found, before, after, doubts, wait);
+        if (typeof outcome === 'object') return outcome;
+        const applied = doubts.length === 0 ? null : await this.#settle(doubts, wait);
+        if (applied !== null) return applied;
+        if (outcome !== 'race') continue;
+        races++;
+        if (races >= this.#attemptsBeforeLock) lock ??= (await this.#lock?.acquire(wait.next())) ?? null;
+        await this.#backOff(races, lock !== null, wait);
+      }
+    } catch (error) {
+      // Whoever gives up while a write is in doubt must be told so.
+      const [doubt] = doubts;
+      throw doubt !== undefined && error instanceof ZooKeeperError ? doubt.loss : error;
+    } finally {
+      await lock?.[Symbol.asyncDispose]();
+    }
+  }
+
+  /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */
+  async #attempt(
+    found: Found | null,
+    before: T,
+    after: T,
+    doubts: Attempt<T>[],
+    wait: Wait,
+  ): Promise<AtomicUpdate<T> | 'race' | 'again'> {
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    const data = this.#codec.encode(after);
+    if (found === null) transaction.create(this.path, data);
+    else transaction.set(this.path, data, { version: checkedVersion(found.stat, this.path) });
+    const doubt = this.#witness.note(transaction);
+    const attempt = { doubt, found, before, after, loss: null };
+    try {
+      await transaction.commit(wait.next());
+      this.#witness.onApplied(doubt);
+      return resultOf(attempt);
+    } catch (error) {
+      if (error instanceof TransactionError) return this.#onRefused(error, found, wait);
+      if (!isPassing(error)) throw error;
+      if (error.outcome === 'unknown') doubts.push({ ...attempt, loss: error });
+      await wait.recover();
+      return 'again';
+    }
+  }
+
+  async #onRefused(refusal: TransactionError, found: Found | null, wait: Wait): Promise<'race' | 'again'> {
+    const { cause, index } = refusal;
+    if (index === 1) {
+      const isHelped = await wait.through((call) => this.#witness.onRefused(cause, call));
+      if (!isHelped) throw refusal;
+      return 'again';
+    }
+    if (found === null && cause instanceof NoNodeError) {
+      await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+      return 'again';
+    }
+    const isRace = [BadVersionError, NodeExistsError, NoNodeError].some((type) => cause instanceof type);
+    if (!isRace) throw refusal;
+    return 'race';
+  }
+
+  /**
+   * Which of the doubtful writes was carried out; the others are struck off once they cannot be any more.
+   *
+   * @throws the loss of one that nobody can tell anything of
+   */
+  async #settle(doubts: Attempt<T>[], wait: Wait): Promise<AtomicUpdate<T> | null> {
+    const found = await wait.through((call) => this.#find({ ...call, read: 'linearizable' }));
+    for (const attempt of [...doubts]) {
+      const testimony = await wait.through((call) => this.#witness.ask(attempt.doubt, call));
+      if (testimony === 'applied') {
+        this.#witness.onApplied(attempt.doubt);
+        return resultOf(attempt);
+      }
+      if (isVersionOf(found, attempt.found)) continue;
+      if (testimony === 'silent') throw attempt.loss;
+      doubts.splice(doubts.indexOf(attempt), 1);
+    }
+    return null;
+  }
+
+  async #backOff(races: number, hasLock: boolean, wait: Wait): Promise<void> {
+    // The first is tried again at once, and so is whoever has the lock.
+    if (races < 2 || hasLock) return;
+    const { random } = this.#client.surroundings;
+    await wait.any([], (Math.min(2 ** races, PAUSE_MAX_MS) * random.uint32()) / 2 ** 32);
+  }
+
+  async #find(options: ReadOptions): Promise<Found | null> {
+    try {
+      return await this.#client.get(this.path, { ...options, codec: nullableBytes });
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  async #decode(found: Found | null): Promise<T> {
+    if (found === null || found.data === null || found.data.length === 0) return this.#initial;
+    try {
+      return await this.#codec.decode(found.data);
+    } catch (error) {
+      throw new DecodeError('AtomicValue', this.path, found.data, error);
+    }
+  }
+}
+
+interface Found {
+  readonly data: Uint8Array | null;
+  readonly stat: Stat;
+}
+
+/** A write: upon what, and what it makes of it. */
+interface Attempt<T> {
+  readonly doubt: Doubt;
+  readonly found: Found | null;
+  readonly before: T;
+  readonly after: T;
+  /** How the reply got lost. */
+  readonly loss: ZooKeeperError | null;
+}
+
+function resultOf<T>({ found, before, after }: Attempt<T>): AtomicUpdate<T> {
+  return { before, after, version: found === null ? 0 : (found.stat.version + 1) | 0 };
+}
+
+/** It still is as it was read. */
+function isVersionOf(now: Found | null, then: Found | null): boolean {
+  if (now === null || then === null) return now === then;
+  return now.stat.czxid === then.stat.czxid && now.stat.version === then.stat.version;
+}
+
+/** @throws RangeError for −1, which a server takes for "any": the number has gone round */
+function checkedVersion({ version }: Stat, path: string): number {
+  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it anew`);
+  return version;
+}
+
+function isSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+const PAUSE_MAX_MS = 200;

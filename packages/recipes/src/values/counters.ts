@@ -1,0 +1,60 @@
+import type { CallOptions, Client } from '@meerkat/client';
+import { type AtomicUpdate, AtomicValue, type AtomicValueOptions } from './atomic-value.ts';
+import { decimalFloat, decimalInteger, int64 } from './numbers.ts';
+
+/**
+ * A counter of 64 bits, signed; Curator's DistributedAtomicLong. Each addition counts once, also when its reply is lost.
+ *
+ * @example
+ * const hits = new AtomicLong(client, '/hits');
+ * const { after } = await hits.increment();
+ */
+export class AtomicLong extends AtomicValue<bigint> {
+  constructor(client: Client, path: string, options?: AtomicValueOptions) {
+    super(client, path, int64, 0n, options);
+  }
+
+  /** @throws RangeError when the result does not fit into 64 bits */
+  add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+    const wanted = BigInt(amount);
+    return this.update((current) => current + wanted, options);
+  }
+
+  increment(options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+    return this.add(1n, options);
+  }
+
+  decrement(options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+    return this.add(-1n, options);
+  }
+}
+
+/**
+ * A counter in decimal digits, of any size; kazoo's Counter of an int.
+ *
+ * @example
+ * const visits = new Counter(client, '/visits');
+ * await visits.add(5);
+ */
+export class Counter extends AtomicValue<bigint> {
+  constructor(client: Client, path: string, options?: AtomicValueOptions & { readonly initial?: bigint | undefined }) {
+    super(client, path, decimalInteger, options?.initial ?? 0n, options);
+  }
+
+  /** @throws RangeError for an amount that is no whole number */
+  add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+    const wanted = BigInt(amount);
+    return this.update((current) => current + wanted, options);
+  }
+}
+
+/** A sum of numbers with a fraction; kazoo's Counter of a float. */
+export class FloatCounter extends AtomicValue<number> {
+  constructor(client: Client, path: string, options?: AtomicValueOptions & { readonly initial?: number | undefined }) {
+    super(client, path, decimalFloat, options?.initial ?? 0, options);
+  }
+
+  add(amount: number, options?: CallOptions): Promise<AtomicUpdate<number>> {
+    return this.update((current) => current + amount, options);
+  }
+}

@@ -1,0 +1,143 @@
+import { bytes, type Client, DecodeError, json, text } from '@meerkat/client';
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { Mutex } from '../locks/mutex.ts';
+import { AtomicValue } from './atomic-value.ts';
+import { AtomicLong, Counter, FloatCounter } from './counters.ts';
+import { SharedCount, SharedValue } from './shared-value.ts';
+
+interface Stage {
+  readonly world: VirtualWorld;
+  readonly client: Client;
+  readonly other: Client;
+}
+
+function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
+    await program({ world, client: client!, other: other! });
+    await Promise.all([client!.close(), other!.close()]);
+  });
+}
+
+async function bytesAt(client: Client, path: string): Promise<number[]> {
+  return [...(await client.get(path)).data];
+}
+
+test('a long lies in a znode as in Curator, 8 bytes big-endian', () =>
+  onStage(async ({ client }) => {
+    const counter = new AtomicLong(client, '/deep/in/the/tree/hits');
+    expect(await counter.get()).toBe(0n);
+    expect(await counter.add(258)).toMatchObject({ before: 0n, after: 258n, version: 0 });
+    expect(await bytesAt(client, counter.path)).toEqual([0, 0, 0, 0, 0, 0, 1, 2]);
+    expect(await counter.add(-259n)).toMatchObject({ after: -1n, version: 1 });
+    expect(await bytesAt(client, counter.path)).toEqual([255, 255, 255, 255, 255, 255, 255, 255]);
+    await counter.set(2n ** 63n - 1n);
+    await expect(counter.increment()).rejects.toThrow(RangeError);
+    expect(await counter.get()).toBe(2n ** 63n - 1n);
+  }));
+
+test('a counter lies in a znode as in kazoo, in decimal digits, and an empty one is at its beginning', () =>
+  onStage(async ({ client }) => {
+    const counter = new Counter(client, '/visits', { initial: 7n });
+    await client.create('/visits', '');
+    await counter.add(10);
+    expect((await client.get('/visits', { codec: text })).data).toBe('17');
+    await counter.add(10n ** 30n);
+    expect((await client.get('/visits', { codec: text })).data).toBe('1000000000000000000000000000017');
+
+    const sum = new FloatCounter(client, '/sum');
+    await sum.add(2.5);
+    await sum.add(0.5);
+    expect((await client.get('/sum', { codec: text })).data).toBe('3.0');
+    await client.set('/sum', 'three');
+    await expect(sum.add(1)).rejects.toThrow(DecodeError);
+  }));
+
+test('many who add at once are all counted, with and without a lock', () =>
+  onStage(async ({ client, other }) => {
+    const counters = [client, other].flatMap((each) => [
+      new AtomicLong(each, '/hits'),
+      new AtomicLong(each, '/hits', { lock: new Mutex(each, '/locks/hits'), attemptsBeforeLock: 1 }),
+    ]);
+    const updates = await Promise.all(counters.flatMap((counter) => Array.from({ length: 25 }, () => counter.add(1))));
+    expect(await counters[0]!.get({ read: 'linearizable' })).toBe(100n);
+    expect(new Set(updates.map(({ after }) => after)).size).toBe(100);
+    const [stat] = await Promise.all([client.exists('/hits')]);
+    expect(stat?.version).toBe(99);
+  }));
+
+test('a value is compared, set once, and left as it is', () =>
+  onStage(async ({ client }) => {
+    const value = new AtomicValue(client, '/v', json<{ n: number }>(), { n: 0 });
+    expect(await value.initialize({ n: 1 })).toBe(true);
+    expect(await value.initialize({ n: 2 })).toBe(false);
+    expect(await value.compareAndSet({ n: 2 }, { n: 3 })).toBe(false);
+    expect(await value.compareAndSet({ n: 1 }, { n: 3 })).toBe(true);
+    expect(await value.update(() => undefined)).toEqual({ before: { n: 3 }, after: { n: 3 }, version: 1 });
+    expect((await client.exists('/v'))?.version).toBe(1);
+  }));
+
+test('the witnesses of a writer go with it', () =>
+  onStage(async ({ client, other }) => {
+    const counter = new AtomicLong(client, '/hits');
+    await counter.increment();
+    expect((await other.children('/hits.witnesses')).children.length).toBe(1);
+    await counter.increment();
+    expect((await other.children('/hits.witnesses')).children.length).toBe(1);
+    await counter.close();
+    expect((await other.exists('/hits.witnesses'))?.numChildren).toBe(0);
+    await counter.increment();
+    expect(await counter.get()).toBe(3n);
+    expect((await other.children('/hits')).children).toEqual([]);
+  }));
+
+test('an update that does not get its turn in time changes nothing', () =>
+  onStage(async ({ client, other }) => {
+    await using _ = await new Mutex(other, '/locks/hits').acquire();
+    const counter = new AtomicLong(client, '/hits', { lock: new Mutex(client, '/locks/hits'), attemptsBeforeLock: 1 });
+    let races = 0;
+    const update = counter.update(
+      async (current) => {
+        // Somebody else is faster, each time.
+        await other.set('/hits', new Uint8Array(8)).catch(() => other.create('/hits', new Uint8Array(8)));
+        races++;
+        return current + 1n;
+      },
+      { timeoutMs: 2000 },
+    );
+    await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    expect(races).toBe(1);
+    expect(await counter.get()).toBe(0n);
+  }));
+
+test('a shared value is its seed until somebody sets it, and is set by one of two who saw the same', () =>
+  onStage(async ({ client, other }) => {
+    const [mine, theirs] = [client, other].map(
+      (each) => new SharedValue(each, '/app/mode', { seed: 'normal', codec: text }),
+    );
+    const seen = await mine!.get();
+    expect(seen).toMatchObject({ value: 'normal', version: 0 });
+    expect(await theirs!.trySet(seen, 'theirs')).toBe(true);
+    expect(await mine!.trySet(seen, 'mine')).toBe(false);
+    await using observation = mine!.observe();
+    expect((await observation.ready).data).toBe('theirs');
+    await mine!.set('mine');
+    expect((await theirs!.get({ read: 'linearizable' })).value).toBe('mine');
+  }));
+
+test('a shared count lies in a znode as in Curator, 4 bytes big-endian', () =>
+  onStage(async ({ client }) => {
+    const count = new SharedCount(client, '/replicas', 3);
+    const seen = await count.get();
+    expect(seen.value).toBe(3);
+    expect(await bytesAt(client, '/replicas')).toEqual([0, 0, 0, 3]);
+    expect(await count.trySet(seen, -2)).toBe(true);
+    expect(await bytesAt(client, '/replicas')).toEqual([255, 255, 255, 254]);
+    await expect(count.set(2 ** 31)).rejects.toThrow(RangeError);
+    const raw = new SharedValue(client, '/raw', { seed: new Uint8Array([1]), codec: bytes });
+    expect([...(await raw.get()).value]).toEqual([1]);
+  }));

@@ -1,0 +1,110 @@
+import {
+  type CallOptions,
+  type Client,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  type Transaction,
+  type TransactionResult,
+  text,
+} from '@meerkat/client';
+import { makeUuidHex } from '../layout.ts';
+
+/** A write of which nobody knows whether it was carried out. */
+export interface Doubt {
+  /** What the witness says if it was. */
+  readonly id: string;
+  readonly path: string;
+  /** Whose end removes the witness. */
+  readonly sessionId: bigint;
+}
+
+export type Testimony =
+  | 'applied'
+  /** Not up to now. */
+  | 'not-applied'
+  /** The witness is gone with its session, and may have said either. */
+  | 'silent';
+
+/**
+ * Remembers, in a znode of its own, which write was the last: each write is one transaction with a note of its id. When
+ * the reply is lost, the note says whether it was carried out.
+ *
+ * Nothing in the value itself can say so. Of two who add one to the same version of a counter both would write the same
+ * bytes and get the same version; one of them succeeds, and the data does not tell which.
+ *
+ *     /hits                 00 00 00 00 00 00 00 2a
+ *     /hits.witnesses       container: goes with the last of them
+ *     /hits.witnesses/1f6c… "17", ephemeral: goes with the session of the writer
+ */
+export class Witness {
+  readonly #client: Client;
+  readonly #directory: string;
+  #path = '';
+  #sessionId = 0n;
+  #exists = false;
+  #count = 0;
+
+  constructor(client: Client, directory: string) {
+    this.#client = client;
+    this.#directory = directory;
+  }
+
+  /** Adds the note to a transaction, behind what is there. */
+  note(transaction: Transaction<TransactionResult[]>): Doubt {
+    const sessionId = this.#client.session?.id ?? 0n;
+    if (sessionId !== this.#sessionId || this.#path === '') {
+      this.#path = joinPath(this.#directory, makeUuidHex(this.#client.surroundings.random));
+      this.#sessionId = sessionId;
+      this.#exists = false;
+    }
+    const id = `${++this.#count}`;
+    if (this.#exists) transaction.set(this.#path, id);
+    else transaction.create(this.#path, id, { mode: 'ephemeral' });
+    return { id, path: this.#path, sessionId };
+  }
+
+  onApplied({ path }: Doubt): void {
+    if (path === this.#path) this.#exists = true;
+  }
+
+  /** The note itself was refused: makes it possible. @returns false when that is no way to help */
+  async onRefused(cause: unknown, options: CallOptions): Promise<boolean> {
+    if (cause instanceof NodeExistsError) {
+      this.#exists = true;
+      return true;
+    }
+    if (!(cause instanceof NoNodeError)) return false;
+    if (this.#exists) {
+      // Somebody has deleted it, or its session is over.
+      this.#exists = false;
+      return true;
+    }
+    try {
+      await this.#client.createParents(this.#directory, null, { ...options, mode: 'container' });
+    } catch (error) {
+      if (!(error instanceof NodeExistsError)) throw error;
+    }
+    return true;
+  }
+
+  /** Whether a doubtful write was carried out before this was asked. */
+  async ask({ id, path, sessionId }: Doubt, options: CallOptions): Promise<Testimony> {
+    try {
+      const { data } = await this.#client.get(path, { ...options, read: 'linearizable', codec: text });
+      if (path === this.#path) this.#exists = true;
+      return data === id ? 'applied' : 'not-applied';
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      if (path === this.#path) this.#exists = false;
+      // Answered in the session that would own it.
+      return this.#client.session?.id === sessionId ? 'not-applied' : 'silent';
+    }
+  }
+
+  /** Deletes the znode. Never rejects. */
+  async close(): Promise<void> {
+    if (this.#exists) await this.#client.delete(this.#path).catch(() => {});
+    this.#exists = false;
+  }
+}

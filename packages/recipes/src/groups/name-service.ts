@@ -14,7 +14,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { sequenceOf } from '../sequence.ts';
-import { untilDone } from './persistence.ts';
+import { neverAborted, untilDone } from './persistence.ts';
 import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export interface NameServiceOptions {
@@ -131,7 +131,7 @@ export class NameService {
   async nextId(sequence = 'ids', options: CallOptions = {}): Promise<number> {
     const { path } = await this.#count(`${sequence}/`, '', 'ephemeral', options);
     // The number stays taken when the znode goes: the parent has counted it.
-    void untilDone(this.#client, NEVER, () => deleteIfThere(this.#client, path)).catch(() => {});
+    void untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, path)).catch(() => {});
     return sequenceOf(path) ?? 0;
   }
 
@@ -195,7 +195,7 @@ export class ClaimedName implements AsyncDisposable {
   /** Nobody has the name any more; it is not given out again. */
   async release(): Promise<void> {
     this.#released.abort();
-    const deleted = untilDone(this.#client, NEVER, () => deleteIfThere(this.#client, this.path));
+    const deleted = untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, this.path));
     const quiet = deleted.catch((error: unknown) => {
       // The client has ended, and the name with its session.
       if (!(error instanceof ZooKeeperError)) throw error;
@@ -207,8 +207,6 @@ export class ClaimedName implements AsyncDisposable {
     return this.release();
   }
 }
-
-const NEVER: AbortSignal = new AbortController().signal;
 
 async function deleteIfThere(client: Client, path: string): Promise<void> {
   await client.delete(path).catch((error: unknown) => {

@@ -77,3 +77,30 @@ export function withLimits<T>(client: Client, options: CallOptions, about: About
     signal?.removeEventListener('abort', onAbort);
   });
 }
+
+/**
+ * The limits of a caller as one signal, for what consists of several requests.
+ *
+ * @returns `stop` lets go of timer and signal; the reason of a timeout is a TimeoutError
+ */
+export function limit(
+  client: Client,
+  { signal, timeoutMs }: CallOptions,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener('abort', onAbort, { once: true });
+  const onTimeout = (): void => controller.abort(new TimeoutError({ operation: 'limit', path: null }));
+  const cancel = timeoutMs === undefined ? null : client.surroundings.clock.schedule(timeoutMs, onTimeout);
+  const stop = (): void => {
+    cancel?.();
+    signal?.removeEventListener('abort', onAbort);
+  };
+  return { signal: controller.signal, stop };
+}
+
+/** For what goes on until it is done. One of its own each time, as a signal keeps everybody who listens to it. */
+export function neverAborted(): AbortSignal {
+  return new AbortController().signal;
+}

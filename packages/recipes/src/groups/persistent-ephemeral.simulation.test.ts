@@ -23,7 +23,7 @@ interface Process {
   presence: PersistentEphemeral | null;
 }
 
-const SEEDS = seeds(12);
+const SEEDS = seeds(8);
 
 test('nobody is sure of a znode that somebody else has, and it comes back', { timeout: patienceMs(SEEDS.length) }, () =>
   SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),

@@ -15,7 +15,7 @@ import {
 } from '@meerkat/client';
 import { Latest, Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
-import { untilDone, withLimits } from './persistence.ts';
+import { neverAborted, untilDone, withLimits } from './persistence.ts';
 
 export interface PersistentEphemeralOptions {
   /** What the znode holds. Default: empty. */
@@ -204,7 +204,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     states[Symbol.dispose]();
     await watch.close();
     // Whoever gave up because somebody else is there has made nothing.
-    await untilDone(client, NEVER, () => this.#withdraw()).catch(() => {});
+    await untilDone(client, neverAborted(), () => this.#withdraw()).catch(() => {});
   }
 
   /** Something has happened to the znode, or may have. */
@@ -379,8 +379,6 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;
-
-const NEVER: AbortSignal = new AbortController().signal;
 
 function isPresence(presence: Presence): presence is Presence & { isPresent: true } {
   return presence.isPresent;

@@ -9,7 +9,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeUuid } from '../layout.ts';
-import { untilDone, withLimits } from './persistence.ts';
+import { neverAborted, untilDone, withLimits } from './persistence.ts';
 import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
@@ -285,10 +285,11 @@ class LastingZnode {
     this.#closing.abort();
     await this.#written.catch(() => {});
     this.#isPresent = false;
-    const never = new AbortController().signal;
-    const deleted = untilDone(this.#client, never, () => this.#client.delete(this.#path)).catch((error: unknown) => {
-      if (!(error instanceof ZooKeeperError)) throw error;
-    });
+    const deleted = untilDone(this.#client, neverAborted(), () => this.#client.delete(this.#path)).catch(
+      (error: unknown) => {
+        if (!(error instanceof ZooKeeperError)) throw error;
+      },
+    );
     await orDisconnected(this.#client, deleted);
   }
 

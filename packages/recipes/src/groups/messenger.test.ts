@@ -1,0 +1,113 @@
+import { NoNodeError, TimeoutError } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { type Message, Messenger } from './messenger.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+const textOf = ({ data }: Message): string => new TextDecoder().decode(data);
+
+describe('messages between members', () => {
+  test('come in the order in which they were sent, with their senders', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const [annClient, bobClient] = [await world.connect('ann'), await world.connect('bob')];
+        const ann = new Messenger(annClient, '/mail', 'ann/1');
+        const bob = new Messenger(bobClient, '/mail', 'bob');
+        await expect(ann.send('bob', 'too early')).rejects.toThrow(NoNodeError);
+        expect(await ann.backlog('bob')).toBeNull();
+        await bob.open();
+        const ids = await Promise.all(['1', '2', '3'].map((text) => ann.send('bob', text)));
+        expect(await bob.backlog()).toBe(3);
+        const received: [string, string, string][] = [];
+        for await (const message of bob.receive()) {
+          received.push([message.id, message.sender, textOf(message)]);
+          await message.acknowledge();
+          await message.acknowledge();
+          if (received.length === 3) await ann.send('bob', '4');
+          if (received.length === 4) break;
+        }
+        expect(received.map(([, sender, text]) => `${sender} ${text}`)).toEqual([
+          'ann/1 1',
+          'ann/1 2',
+          'ann/1 3',
+          'ann/1 4',
+        ]);
+        expect(received.slice(0, 3).map(([id]) => id)).toEqual(ids);
+        expect(await bob.backlog()).toBe(0);
+        await Promise.all([annClient, bobClient].map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('come again when they were not acknowledged, under the same id', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('ann');
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        await ann.send('ann', 'a');
+        await ann.send('ann', 'b');
+        const ids: string[] = [];
+        for await (const message of ann.receive()) {
+          ids.push(message.id);
+          if (ids.length === 2) break;
+        }
+        const again: string[] = [];
+        for await (const message of ann.receive()) {
+          again.push(message.id);
+          await message.acknowledge();
+          if (again.length === 2) break;
+        }
+        expect(again).toEqual(ids);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are given out once in a loop when the sender repeated them, and the copy is taken away', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('ann');
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        const id = await ann.send('ann', 'once');
+        const seen: string[] = [];
+        for await (const message of ann.receive()) {
+          seen.push(textOf(message));
+          if (seen.length === 2) break;
+          await message.acknowledge();
+          await client.create(`/mail/ann/_c_${id}-ann-`, 'once', { sequential: true });
+          await ann.send('ann', 'next');
+        }
+        expect(seen).toEqual(['once', 'next']);
+        expect(await ann.backlog()).toBe(1);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('say whether they may have been sent when the sender gives up', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const client = await world.connect('ann');
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        world.world.network.block('ann', 'zk1');
+        world.world.network.block('zk1', 'ann');
+        const error: unknown = await ann.send('ann', 'x', { timeoutMs: 500 }).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(TimeoutError);
+        await world.world.until(() => client.state === 'suspended', 10_000);
+        const waiting: unknown = await ann.send('ann', 'x', { timeoutMs: 50 }).catch((reason: unknown) => reason);
+        expect(waiting).toMatchObject({ outcome: 'not-applied' });
+        world.world.network.heal();
+        await client.whenConnected();
+        expect(await ann.send('ann', 'y')).toMatch(/^[0-9a-f-]{36}$/);
+        await client.close();
+      },
+      SOLO,
+    ));
+});

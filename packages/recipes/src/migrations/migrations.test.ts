@@ -1,0 +1,93 @@
+import { NodeExistsError, TransactionError, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { inWorld } from '../groups/testing/world.ts';
+import type { Migration } from './migration-digest.ts';
+import { MigrationMismatchError, Migrations } from './migrations.ts';
+
+const SOLO = 1;
+const FIRST: Migration = [
+  { kind: 'create', path: '/shop', data: 'v1' },
+  { kind: 'create', path: '/shop/items' },
+];
+const SECOND: Migration = [
+  { kind: 'set', path: '/shop', data: 'v2' },
+  { kind: 'delete', path: '/shop/items' },
+];
+
+describe('migrations', () => {
+  test('are applied in order and once, and noted as Curator notes them', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const client = await world.connect('app');
+        const migrations = new Migrations(client);
+        expect(await migrations.apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
+        expect((await client.get('/shop', { codec: text })).data).toBe('v1');
+        expect(await migrations.apply('shop', [FIRST, SECOND])).toEqual({ total: 2, applied: 1 });
+        expect((await client.get('/shop', { codec: text })).data).toBe('v2');
+        expect(await migrations.apply('shop', [FIRST, SECOND])).toEqual({ total: 2, applied: 0 });
+        expect(await migrations.appliedCount('shop')).toBe(2);
+        const { children } = await client.children('/migrations/meta/shop');
+        expect(children.toSorted()).toEqual(['meta-0000000000', 'meta-0000000001']);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are refused when what was applied has been changed, or is missing', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('app');
+        const migrations = new Migrations(client);
+        await migrations.apply('shop', [FIRST, SECOND]);
+        const changed: Migration = [{ kind: 'create', path: '/shop', data: 'another' }];
+        await expect(migrations.apply('shop', [changed, SECOND, []])).rejects.toThrow(MigrationMismatchError);
+        await expect(migrations.apply('shop', [FIRST])).rejects.toThrow(/2 have been applied, and there are only 1/);
+        expect(await migrations.appliedCount('shop')).toBe(2);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('leave nothing of one that fails, keep those before it, and can go on when it is mended', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('app');
+        const migrations = new Migrations(client);
+        const wrong: Migration = [
+          { kind: 'create', path: '/a' },
+          { kind: 'create', path: '/shop' },
+        ];
+        const error: unknown = await migrations.apply('shop', [FIRST, wrong]).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(TransactionError);
+        expect(error).toMatchObject({ index: 1, cause: expect.any(NodeExistsError) });
+        expect(await client.exists('/a')).toBeNull();
+        expect(await client.exists('/shop/items')).not.toBeNull();
+        expect(await migrations.apply('shop', [FIRST, [{ kind: 'create', path: '/a' }]])).toEqual({
+          total: 2,
+          applied: 1,
+        });
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are applied once when many processes start at once', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const clients = await Promise.all(['a', 'b', 'c', 'd'].map((host) => world.connect(host)));
+        const count: Migration[] = Array.from({ length: 5 }, () => [
+          { kind: 'create', path: '/counted-', sequential: true },
+        ]);
+        const reports = await Promise.all(clients.map((client) => new Migrations(client).apply('c', count)));
+        expect(reports.reduce((sum, { applied }) => sum + applied, 0)).toBe(5);
+        const { children } = await clients[0]!.children('/');
+        expect(children.filter((name) => name.startsWith('counted-'))).toHaveLength(5);
+        await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+});

@@ -1,0 +1,233 @@
+import {
+  AbortedError,
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  TimeoutError,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { limit, untilDone } from '../groups/persistence.ts';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import { Semaphore } from '../locks/semaphore.ts';
+import { compareBySequence } from '../sequence.ts';
+import { digestOf, type Migration } from './migration-digest.ts';
+
+export interface MigrationsOptions {
+  /** Below it, by the name of each set, is the lock under which it is applied. Default '/migrations/locks'. */
+  readonly lockPath?: string | undefined;
+  /** Below it, by the name of each set, is what was applied. Default '/migrations/meta'. */
+  readonly metaPath?: string | undefined;
+}
+
+/** What became of a set. */
+export interface MigrationReport {
+  /** Migrations of the set that are applied now. */
+  readonly total: number;
+  /** How many of them were applied by this call. */
+  readonly applied: number;
+}
+
+/** The set is not a continuation of what was applied under its name: nothing was done. */
+export class MigrationMismatchError extends Error {
+  /** Of the set. */
+  readonly id: string;
+  /** Which migration differs, from 0; the number of migrations in the set when more than these were applied. */
+  readonly index: number;
+
+  constructor(id: string, index: number, detail: string) {
+    super(`the migrations ${id} cannot be applied: ${detail}; migrations that were applied must stay as they were`);
+    this.name = 'MigrationMismatchError';
+    this.id = id;
+    this.index = index;
+  }
+}
+
+/**
+ * Changes of a tree that are applied in order and once, whoever starts first: `apply` is called by every process when it
+ * starts, with all migrations that there ever were.
+ *
+ * 1. Each migration is one transaction, together with the note that it was applied. One that fails leaves nothing, and
+ *    those behind it are not tried.
+ * 2. Two processes never apply the same one: they take a lock, and should a holder of it have been paused, the service
+ *    refuses its transaction, which names the version of the list of notes that it has seen.
+ * 3. What was applied is compared by a hash: a set that was changed afterwards is refused.
+ *
+ * @example
+ * const migrations = new Migrations(client);
+ * await migrations.apply('shop', [
+ *   [{ kind: 'create', path: '/shop' }, { kind: 'create', path: '/shop/items' }],
+ *   [{ kind: 'set', path: '/shop', data: 'v2' }],
+ * ]);
+ */
+export class Migrations {
+  readonly #client: Client;
+  readonly #lockPath: string;
+  readonly #metaPath: string;
+
+  constructor(client: Client, options: MigrationsOptions = {}) {
+    const { lockPath = '/migrations/locks', metaPath = '/migrations/meta' } = options;
+    this.#client = client;
+    this.#lockPath = lockPath;
+    this.#metaPath = metaPath;
+  }
+
+  /**
+   * Applies those migrations of a set that have not been applied yet, through lost connections and sessions.
+   *
+   * @param id of the set, the same for ever
+   * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
+   * operation; TimeoutError, AbortedError: what was applied is, and the rest is not
+   */
+  async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
+    const { signal, stop } = limit(this.#client, options);
+    const run = new MigrationRun(this.#client, id, joinPath(this.#metaPath, id), migrations, signal);
+    const lock = new Semaphore(this.#client, joinPath(this.#lockPath, id), { leasesMax: 1 });
+    try {
+      return await untilDone(this.#client, signal, async () => {
+        for (;;) {
+          if (await run.isComplete()) return run.report;
+          await using lease = await lock.acquire({ signal });
+          try {
+            while (!(await run.isComplete())) await run.next(lease.path);
+            return run.report;
+          } catch (error) {
+            // Somebody has it now: from the beginning.
+            if (!(error instanceof NotHeldError)) throw error;
+          }
+        }
+      });
+    } catch (error) {
+      const about = { operation: 'Migrations.apply', path: joinPath(this.#metaPath, id) };
+      if (signal.reason instanceof TimeoutError) throw new TimeoutError(about);
+      if (signal.aborted) throw new AbortedError({ ...about, cause: options.signal?.reason });
+      throw error;
+    } finally {
+      stop();
+    }
+  }
+
+  /** How many migrations of a set have been applied. */
+  async appliedCount(id: string, options: CallOptions = {}): Promise<number> {
+    const path = joinPath(this.#metaPath, id);
+    const stat = await this.#client.exists(path, { ...options, read: 'linearizable' });
+    return stat?.numChildren ?? 0;
+  }
+}
+
+/** One call of `apply`. */
+class MigrationRun {
+  readonly #client: Client;
+  readonly #id: string;
+  readonly #metaPath: string;
+  readonly #migrations: readonly Migration[];
+  readonly #digests: readonly Uint8Array[];
+  readonly #signal: AbortSignal;
+  /** How many were applied when it was looked at last, and by which version of the list that holds. */
+  #done: { readonly count: number; readonly version: number } = { count: 0, version: -1 };
+  #applied = 0;
+  /** The one whose transaction was sent and not answered. */
+  #doubtful: number | null = null;
+
+  constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
+    this.#client = client;
+    this.#id = id;
+    this.#metaPath = metaPath;
+    this.#migrations = migrations;
+    this.#digests = migrations.map(digestOf);
+    this.#signal = signal;
+  }
+
+  get report(): MigrationReport {
+    return { total: this.#migrations.length, applied: this.#applied };
+  }
+
+  /** Looks at what has been applied. @throws MigrationMismatchError */
+  async isComplete(): Promise<boolean> {
+    const notes = await this.#readNotes();
+    const count = notes.digests.length;
+    for (const [i, digest] of notes.digests.entries()) {
+      const own = this.#digests[i];
+      if (own === undefined) {
+        throw new MigrationMismatchError(this.#id, i, `${count} have been applied, and there are only ${i} here`);
+      }
+      if (!isSame(own, digest)) {
+        throw new MigrationMismatchError(this.#id, i, `number ${i + 1} is another one than was applied`);
+      }
+    }
+    if (this.#doubtful !== null && count > this.#doubtful) this.#applied++;
+    this.#doubtful = null;
+    this.#done = { count, version: notes.version };
+    return count === this.#migrations.length;
+  }
+
+  /** Applies the next one, if nobody else has. @throws NotHeldError when the lock is not ours any more */
+  async next(leasePath: string): Promise<void> {
+    const { count, version } = this.#done;
+    if (version < 0) {
+      await this.#client.ensurePath(this.#metaPath, { signal: this.#signal });
+      return;
+    }
+    const migration = this.#migrations[count] ?? [];
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    for (const operation of migration) {
+      const { path } = operation;
+      switch (operation.kind) {
+        case 'create': {
+          const { mode, sequential, ttlMs, acl } = operation;
+          transaction.create(path, operation.data ?? '', { mode, sequential, ttlMs, acl });
+          break;
+        }
+        case 'set':
+          transaction.set(path, operation.data, { version: operation.version });
+          break;
+        case 'delete':
+          transaction.delete(path, { version: operation.version });
+          break;
+        default:
+          transaction.check(path, { version: operation.version });
+      }
+    }
+    transaction
+      .create(joinPath(this.#metaPath, NOTE), this.#digests[count] ?? null, { sequential: true })
+      // Raises the version that everybody else has seen.
+      .set(this.#metaPath, '', { version })
+      .check(leasePath);
+    try {
+      await transaction.commit({ signal: this.#signal });
+      this.#applied++;
+    } catch (error) {
+      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful = count;
+      if (!(error instanceof TransactionError) || error.index < migration.length) throw error;
+      const { cause } = error;
+      // Somebody else was faster: the next look tells how far they have come.
+      if (cause instanceof BadVersionError) return;
+      if (cause instanceof NoNodeError) throw new NotHeldError(leasePath, 0n, 'its znode does not exist', { cause });
+      throw error;
+    }
+  }
+
+  async #readNotes(): Promise<{ readonly digests: readonly Uint8Array[]; readonly version: number }> {
+    const options = { signal: this.#signal, read: 'linearizable' } as const;
+    try {
+      const { children, stat } = await this.#client.children(this.#metaPath, options);
+      const names = children.toSorted(compareBySequence);
+      const notes = await Promise.all(names.map((name) => this.#client.get(joinPath(this.#metaPath, name), options)));
+      return { digests: notes.map(({ data }) => data), version: stat.version };
+    } catch (error) {
+      if (error instanceof NoNodeError) return { digests: [], version: -1 };
+      throw error;
+    }
+  }
+}
+
+/** As Curator names them. */
+const NOTE = 'meta-';
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}

@@ -1,20 +1,26 @@
-import type { EnsembleView, Trace, TraceEvent } from '@meerkat/core';
+import type { Endpoint, EnsembleView, Trace, TraceEvent } from '@meerkat/core';
+import type { Member } from '@meerkat/protocol';
 import type { Logger } from './logger.ts';
 
 /** Milliseconds before the first line, which an election that goes well never comes to, and between the next ones. */
 const FIRST_MS = 1000;
 const NEXT_MS = 10_000;
 
+/** Why the last attempt to connect to an address has failed, in words; null when it did not. */
+export type FailureAt = (at: Endpoint) => string | null;
+
 /** Says what a server of an ensemble waits for, for as long as it looks for a leader. */
 export class QuorumWait implements Trace {
   readonly #view: () => EnsembleView | null;
   readonly #serverId: number;
+  readonly #failureAt: FailureAt;
   readonly #logger: Logger;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(view: () => EnsembleView | null, serverId: number, logger: Logger) {
+  constructor(view: () => EnsembleView | null, serverId: number, failureAt: FailureAt, logger: Logger) {
     this.#view = view;
     this.#serverId = serverId;
+    this.#failureAt = failureAt;
     this.#logger = logger;
   }
 
@@ -32,7 +38,7 @@ export class QuorumWait implements Trace {
     this.#timer = setTimeout(() => {
       this.#waitFor(NEXT_MS);
       const view = this.#view();
-      if (view !== null) this.#logger.log('info', describeWait(view, this.#serverId));
+      if (view !== null) this.#logger.log('info', describeWait(view, this.#serverId, this.#failureAt));
     }, ms);
     // What it says is not worth a process that has nothing else to do.
     this.#timer.unref();
@@ -40,13 +46,21 @@ export class QuorumWait implements Trace {
 }
 
 /** What the server waits for, in words. */
-export function describeWait({ role, leader, membership, connectedServers }: EnsembleView, serverId: number): string {
+export function describeWait(view: EnsembleView, serverId: number, failureAt: FailureAt): string {
+  const { role, leader, membership, connectedServers } = view;
   if (role === 'leading') return 'leads, and waits for a quorum to follow it and to catch up';
   if (leader !== null) return `waits for server ${leader} to lead a quorum, and to catch up with it`;
-  const voters = membership.members.filter((member) => member.role === 'participant').map((member) => member.serverId);
-  const missing = voters.filter((id) => id !== serverId && !connectedServers.includes(id));
+  const voters = membership.members.filter((member) => member.role === 'participant');
+  const missing = voters.filter((voter) => voter.serverId !== serverId && !connectedServers.includes(voter.serverId));
   const reached = voters.length - missing.length;
   const counted = `${reached} of ${voters.length} voting servers ${reached === 1 ? 'is' : 'are'} reachable`;
-  const self = voters.includes(serverId) ? ', this one included' : '';
-  return `looks for a leader: ${counted}${self}${missing.length === 0 ? '' : `; without a connection: ${missing.join(', ')}`}`;
+  const self = voters.some((voter) => voter.serverId === serverId) ? ', this one included' : '';
+  if (missing.length === 0) return `looks for a leader: ${counted}${self}`;
+  const reasons = missing.map((voter) => describeMissing(voter, failureAt));
+  return `looks for a leader: ${counted}${self}; without a connection: ${reasons.join(', ')}`;
+}
+
+function describeMissing({ serverId, addresses }: Member, failureAt: FailureAt): string {
+  const failures = addresses.flatMap(({ host, electionPort }) => failureAt({ host, port: electionPort }) ?? []);
+  return failures.length === 0 ? String(serverId) : `${serverId} (${failures.join(', ')})`;
 }

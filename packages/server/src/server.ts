@@ -123,7 +123,12 @@ class Server implements RunningServer {
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
     this.#peerNetwork = new PeerNetwork(this.#turn, configuration.server.quorumListensOnAllIps);
-    this.#quorumWait = new QuorumWait(() => this.view.ensemble, configuration.core.serverId, logger);
+    this.#quorumWait = new QuorumWait(
+      () => this.view.ensemble,
+      configuration.core.serverId,
+      (at) => this.#peerNetwork.failureAt(at),
+      logger,
+    );
     const listeners: Trace[] = [
       this.#metrics,
       new TraceLog(logger, NODE_CLOCK),

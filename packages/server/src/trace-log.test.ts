@@ -77,3 +77,30 @@ test('the environment chooses form and level, and nonsense counts as not set', (
   });
   expect(readLoggerOptions({ MEERKAT_LOG: 'x', MEERKAT_LOG_LEVEL: 'x' })).toEqual({ format: 'text', level: 'info' });
 });
+
+test('the same warning is said once a minute, another one at once', () => {
+  const { lines, clock, log } = makeLog();
+  for (const ms of [0, 1, 59_999, 60_000]) {
+    clock.ms = ms;
+    log.emit({ kind: 'warning', message: 'another list of members' });
+    if (ms === 1) log.emit({ kind: 'warning', message: 'the disk is slow' });
+  }
+  expect(lines).toEqual([
+    'WARN  another list of members\n',
+    'WARN  the disk is slow\n',
+    'WARN  another list of members\n',
+  ]);
+});
+
+test('who connects to the election port is no client, and may leave without a word', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'connection-refused', remote, reason: 'on the election port: closed by peer' });
+  log.emit({
+    kind: 'connection-refused',
+    remote,
+    reason: 'on the election port: it says that it is server 1, which is this one',
+  });
+  expect(lines).toEqual([
+    'WARN  connection from 10.0.0.1:4000 refused: on the election port: it says that it is server 1, which is this one\n',
+  ]);
+});

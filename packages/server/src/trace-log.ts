@@ -13,6 +13,8 @@ export class TraceLog implements Trace {
   #second = 0;
   #linesInSecond = 0;
   #linesLeftOut = 0;
+  /** Warnings that have just been said, and when they may be said again. */
+  readonly #saidUntilMs = new Map<string, number>();
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
@@ -21,9 +23,12 @@ export class TraceLog implements Trace {
 
   emit(event: TraceEvent): void {
     switch (event.kind) {
-      case 'connection-refused':
-        this.#logConnection('warn', event.remote, `refused: ${event.reason}`, { reason: event.reason });
+      case 'connection-refused': {
+        const isOfServer = event.reason.startsWith(OF_A_SERVER);
+        const level = isOfServer && isOrdinary(event.reason.slice(OF_A_SERVER.length)) ? 'debug' : 'warn';
+        this.#logConnection(level, event.remote, `refused: ${event.reason}`, { reason: event.reason }, isOfServer);
         break;
+      }
       case 'connection-closed': {
         const level = isOrdinary(event.reason) ? 'debug' : 'warn';
         const session = event.sessionId === 0n ? '' : ` of session ${formatSession(event.sessionId)}`;
@@ -130,7 +135,7 @@ export class TraceLog implements Trace {
         break;
       }
       case 'warning':
-        this.#log('warn', event.message);
+        this.#logWarning(event.message);
         break;
       case 'connection-opened':
       case 'session-closed':
@@ -145,14 +150,23 @@ export class TraceLog implements Trace {
     }
   }
 
+  /** What is told with every packet of another server is said once in a while. */
+  #logWarning(message: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [said, untilMs] of this.#saidUntilMs) if (untilMs <= nowMs) this.#saidUntilMs.delete(said);
+    if (this.#saidUntilMs.has(message)) return;
+    if (this.#saidUntilMs.size < SAID_MAX) this.#saidUntilMs.set(message, nowMs + SAID_MS);
+    this.#log('warn', message);
+  }
+
   #log(level: LogLevel, message: string, fields?: LogFields): void {
     this.#logger.log(level, message, fields);
   }
 
-  #logConnection(level: LogLevel, remote: PeerAddress, what: string, fields: LogFields): void {
+  #logConnection(level: LogLevel, remote: PeerAddress, what: string, fields: LogFields, isOfServer = false): void {
     if (level !== 'debug' && this.#isFlooded()) return;
     const peer = remote.ip.length === 4 ? `${remote.host}:${remote.port}` : `[${remote.host}]:${remote.port}`;
-    this.#logger.log(level, `client ${peer} ${what}`, { peer, ...fields });
+    this.#logger.log(level, `${isOfServer ? 'connection from' : 'client'} ${peer} ${what}`, { peer, ...fields });
   }
 
   #isFlooded(): boolean {
@@ -193,6 +207,13 @@ function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
       return `is sent a snapshot of zxid 0x${zxid.toString(16)}`;
   }
 }
+
+/** How reasons begin that are about a connection from another server, or of whoever says to be one. */
+const OF_A_SERVER = 'on the election port: ';
+
+/** Milliseconds for which the same warning is not said again, and how many are remembered. */
+const SAID_MS = 60_000;
+const SAID_MAX = 100;
 
 /** Lines about single connections written in a second. */
 const CONNECTION_LINES_MAX = 100;

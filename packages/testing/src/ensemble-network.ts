@@ -37,7 +37,8 @@ export class EnsembleNetwork {
       const member = new CuttableNetwork(sockets, deliver, {
         isCutFrom: (port) => this.isCut(serverId, this.#owners.get(port) ?? serverId),
         onListenFailed: (port, reason) => {
-          if (reason === 'EADDRINUSE') this.#takenPort ??= new TakenPortError(port);
+          // The code of the system comes first.
+          if (reason.startsWith('EADDRINUSE')) this.#takenPort ??= new TakenPortError(port);
         },
       });
       this.#members.set(serverId, member);

@@ -24,8 +24,8 @@ afterEach(() => {
   turn.stop();
 });
 
-/** Listens on 127.0.0.1 and tells what comes of it, one event after the other. */
-function listen(port: number): { next(): Promise<string> } {
+/** Listens and tells what comes of it, one event after the other. */
+function listen(port: number, host = '127.0.0.1'): { next(): Promise<string> } {
   const told: string[] = [];
   const waiters: (() => void)[] = [];
   const tell = (what: string): void => {
@@ -39,7 +39,7 @@ function listen(port: number): { next(): Promise<string> } {
       throw new Error('nobody connects here');
     },
   };
-  network.listen({ host: '127.0.0.1', port }, events);
+  network.listen({ host, port }, events);
   const next = async (): Promise<string> => {
     if (told.length === 0) await new Promise<void>((resolve) => waiters.push(resolve));
     return told.shift() ?? '';
@@ -55,7 +55,9 @@ async function takePort(): Promise<{ port: number; holder: Server }> {
 
 test('a port that is taken is told, and the next attempt gets it once it is free', async () => {
   const { port, holder } = await takePort();
-  expect(await listen(port).next()).toBe('failed: EADDRINUSE');
+  expect(await listen(port).next()).toBe(
+    'failed: EADDRINUSE, as another program listens there, or another server with the same myid',
+  );
   holder.close();
   await once(holder, 'close');
   expect(await listen(port).next()).toBe('listening');
@@ -73,4 +75,43 @@ test('who has told that it listens no more holds the port against nobody, also w
   server?.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
   expect(await listening.next()).toBe('failed: EMFILE');
   expect(await listen(port).next()).toBe('listening');
+});
+
+test('an address of another machine is told with what it may mean', async () => {
+  // Kept for documents: nobody has it (RFC 5737).
+  expect(await listen(2888, '192.0.2.1').next()).toContain('EADDRNOTAVAIL, as this machine has no such address: is it');
+});
+
+test('why the last attempt to connect has failed is known until one succeeds', async () => {
+  const { port, holder } = await takePort();
+  const to = { host: '127.0.0.1', port };
+  const connect = (host = to.host): Promise<string> =>
+    new Promise((resolve) => {
+      network.connect(
+        { host, port },
+        {
+          onConnected: (stream) => {
+            stream.end();
+            resolve('connected');
+            return { onBytes() {}, onDrain() {}, onClosed() {} };
+          },
+          onConnectFailed: resolve,
+        },
+      );
+    });
+  expect(network.failureAt(to)).toBeNull();
+  holder.close();
+  await once(holder, 'close');
+  expect(await connect()).toBe('ECONNREFUSED');
+  expect(network.failureAt(to)).toBe(`nobody listens at 127.0.0.1:${port}`);
+  const again = createServer().listen(port, '127.0.0.1');
+  await once(again, 'listening');
+  expect(await connect()).toBe('connected');
+  expect(network.failureAt(to)).toBeNull();
+  again.close();
+
+  network
+    .connect(to, { onConnected: () => ({ onBytes() {}, onDrain() {}, onClosed() {} }), onConnectFailed() {} })
+    .cancel();
+  expect(network.failureAt(to)).toBe(`nothing answers at 127.0.0.1:${port}`);
 });

@@ -11,6 +11,8 @@ export class PeerNetwork implements Network {
   /** Of connections that are not there yet. */
   readonly #connecting = new Set<Socket>();
   readonly #servers = new Set<Server>();
+  /** In words, by `host:port`, what came of the last attempt to connect, where it failed. */
+  readonly #failures = new Map<string, string>();
 
   /** @param listensOnAllIps listens on every address of the machine, whatever the core asks for */
   constructor(turn: Turn, listensOnAllIps: boolean) {
@@ -33,7 +35,7 @@ export class PeerNetwork implements Network {
     server.on('error', (error: NodeJS.ErrnoException) => {
       this.#servers.delete(server);
       server.close();
-      tell(() => events.onListenFailed(error.code ?? error.message));
+      tell(() => events.onListenFailed(describeListenFailure(error)));
     });
     const host = this.#listensOnAllIps ? {} : { host: at.host };
     server.listen({ port: at.port, ...host }, () => tell(() => events.onListening()));
@@ -46,7 +48,13 @@ export class PeerNetwork implements Network {
     };
   }
 
+  /** Why the last attempt to connect there has failed, in words; null when it did not. */
+  failureAt({ host, port }: Endpoint): string | null {
+    return this.#failures.get(`${host}:${port}`) ?? null;
+  }
+
   connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
+    const place = `${to.host}:${to.port}`;
     let isOver = false;
     const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });
     this.#connecting.add(socket);
@@ -54,6 +62,7 @@ export class PeerNetwork implements Network {
       this.#connecting.delete(socket);
       if (isOver) return;
       isOver = true;
+      this.#failures.set(place, describeConnectFailure(error, to));
       this.#turn.run(() => events.onConnectFailed(error.code ?? error.message));
     };
     socket.once('error', onFailed);
@@ -65,10 +74,12 @@ export class PeerNetwork implements Network {
         return;
       }
       isOver = true;
+      this.#failures.delete(place);
       this.#open(socket, (stream) => events.onConnected(stream));
     });
     return {
       cancel: () => {
+        if (!isOver) this.#failures.set(place, `nothing answers at ${place}`);
         isOver = true;
         this.#connecting.delete(socket);
         socket.destroy();
@@ -101,3 +112,36 @@ export class PeerNetwork implements Network {
 
 /** Bytes between servers are not those of clients. */
 const NOT_COUNTED: Traffic = { onBytesReceived() {} };
+
+/** The code of the system, and what it may mean to a server that listens for the others of its list. */
+function describeListenFailure({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${code}, as another program listens there, or another server with the same myid`;
+    case 'EADDRNOTAVAIL':
+      return `${code}, as this machine has no such address: is it the one that the list names for this myid? (quorumListenOnAllIPs=true listens everywhere)`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${code}, as this machine does not know the name`;
+    default:
+      return code ?? message;
+  }
+}
+
+function describeConnectFailure({ code, message }: NodeJS.ErrnoException, { host, port }: Endpoint): string {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `nobody listens at ${host}:${port}`;
+    case 'ENOTFOUND':
+      return `the name ${host} is not known`;
+    case 'EAI_AGAIN':
+      return `the name ${host} cannot be looked up`;
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `there is no way to ${host}`;
+    case 'ETIMEDOUT':
+      return `nothing answers at ${host}:${port}`;
+    default:
+      return `${host}:${port}: ${code ?? message}`;
+  }
+}

@@ -1,3 +1,8 @@
+export { Barrier } from './barriers/barrier.ts';
+export { CountDownLatch } from './barriers/count-down-latch.ts';
+export { CyclicBarrier, type Passage } from './barriers/cyclic-barrier.ts';
+export { DoubleBarrier, type DoubleBarrierOptions, type Inside } from './barriers/double-barrier.ts';
+export { type Meeting, Rendezvous, type RendezvousOptions } from './barriers/rendezvous.ts';
 export { Cache, type ChangesOptions } from './caches/cache.ts';
 export type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './caches/cached-znode.ts';
 export { ChildrenCache } from './caches/children-cache.ts';

@@ -65,7 +65,7 @@ export class Wait {
    *
    * @throws AbortedError or TimeoutError when the caller gives up first
    */
-  any(wakes: readonly Promise<unknown>[], delayMs = Number.POSITIVE_INFINITY): Promise<void> {
+  any(wakes: readonly Promise<unknown>[], delayMs: number = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock } = this.#client.surroundings;
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import { Fleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Queue } from './queue.ts';
 
-const SEEDS = seeds(6);
+const SEEDS = seeds(4);
 const PRODUCERS = 2;
 const CONSUMERS = 3;
 const ITEMS = 12;

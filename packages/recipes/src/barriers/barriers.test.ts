@@ -1,0 +1,254 @@
+import { type Client, nullableBytes, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
+import { Barrier } from './barrier.ts';
+import { CountDownLatch } from './count-down-latch.ts';
+import { CyclicBarrier } from './cyclic-barrier.ts';
+import { DoubleBarrier } from './double-barrier.ts';
+import { readMeeting, writeMeeting } from './meeting-record.ts';
+import { Rendezvous } from './rendezvous.ts';
+
+function inWorld(program: (fleet: Fleet, clients: Client[]) => Promise<void>, clientCount = 3): () => Promise<void> {
+  return async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => program(fleet, await fleet.connectAll(clientCount)));
+  };
+}
+
+/** Tells whether a promise has settled by now. */
+function watched(promise: Promise<unknown>): { isSettled: boolean } {
+  const state = { isSettled: false };
+  const settle = (): void => {
+    state.isSettled = true;
+  };
+  promise.then(settle, settle);
+  return state;
+}
+
+describe('a barrier', () => {
+  test(
+    'stops those who come while it stands, and lets all go on when it is removed',
+    inWorld(async (fleet, clients) => {
+      const [first, ...others] = clients.map((client) => new Barrier(client, '/a/barrier'));
+      await first!.wait();
+      await first!.set();
+      await first!.set();
+      expect(await others[0]!.isSet()).toBe(true);
+      const waits = others.map((barrier) => barrier.wait());
+      const states = waits.map(watched);
+      await expect(first!.wait({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await fleet.world.sleep(5000);
+      expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+      await first!.remove();
+      await Promise.all(waits);
+      await first!.remove();
+      expect(await first!.isSet()).toBe(false);
+    }),
+  );
+
+  test(
+    'lets through who waited when it was removed and put up again at once',
+    inWorld(async (fleet, [client, other]) => {
+      const barrier = new Barrier(client!, '/barrier');
+      await barrier.set();
+      const waiting = new Barrier(other!, '/barrier').wait();
+      await fleet.world.sleep(100);
+      await client!.transaction().delete('/barrier').create('/barrier').commit();
+      await waiting;
+      expect(await barrier.isSet()).toBe(true);
+    }),
+  );
+});
+
+describe('a double barrier', () => {
+  test(
+    'lets in when all are there, and out when all are done, round after round',
+    inWorld(async (fleet, clients) => {
+      for (const layout of ['curator', 'kazoo'] as const) {
+        const path = `/${layout}`;
+        const rounds = new Set<bigint>();
+        for (let round = 0; round < 3; round++) {
+          const entering = clients.map((client) => new DoubleBarrier(client, path, 3, { layout }));
+          const first = entering[0]!.enter();
+          const state = watched(first);
+          await fleet.world.sleep(1000);
+          expect(state.isSettled).toBe(false);
+          const inside = await Promise.all([first, entering[1]!.enter(), entering[2]!.enter()]);
+          for (const member of inside) rounds.add(member.round);
+          expect(rounds.size).toBe(round + 1);
+          const leaving = [inside[0]!.leave(), inside[1]!.leave()];
+          const states = leaving.map(watched);
+          await fleet.world.sleep(1000);
+          expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+          expect(inside[2]!.isHeld).toBe(true);
+          await Promise.all([...leaving, inside[2]!.leave()]);
+          expect((await clients[0]!.children(path)).children).toEqual([]);
+        }
+      }
+    }),
+  );
+
+  test(
+    'does not wait for who has died inside, nor count who has died before',
+    inWorld(async (fleet, [a, b, c, d]) => {
+      const barriers = [a!, b!, c!, d!].map((client) => new DoubleBarrier(client, '/barrier', 3));
+      void barriers[0]!.enter().catch(() => {});
+      await fleet.world.sleep(100);
+      await a!.close();
+      const entering = [barriers[1]!.enter(), barriers[2]!.enter()];
+      const states = entering.map(watched);
+      await fleet.world.sleep(500);
+      expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+      const third = await barriers[3]!.enter();
+      const [first] = await Promise.all(entering);
+      const leaving = first!.leave();
+      await c!.close();
+      await third.leave();
+      await leaving;
+    }, 4),
+  );
+
+  test(
+    'begins a new round when all of the last one have died inside',
+    inWorld(async (fleet, [a, b, c, d]) => {
+      await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      await Promise.all([a!.close(), b!.close()]);
+      expect((await c!.children('/barrier')).children).toEqual(['ready']);
+      const entering = new DoubleBarrier(c!, '/barrier', 2).enter();
+      const state = watched(entering);
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+      await new DoubleBarrier(d!, '/barrier', 2).enter();
+      await entering;
+    }, 4),
+  );
+
+  test(
+    'leaves nothing behind when a wait is given up',
+    inWorld(async (fleet, [client]) => {
+      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      for (const timeoutMs of [0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50]) {
+        await expect(barrier.enter({ timeoutMs })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      }
+      await fleet.world.sleep(1000);
+      expect((await client!.children('/barrier')).children).toEqual([]);
+    }),
+  );
+
+  test('wakes one member for each that leaves', async () => {
+    const fleet = new Fleet(1, 1);
+    const members = 20;
+    await fleet.run(async () => {
+      const clients = await fleet.connectAll(members);
+      let lists = 0;
+      for (const client of clients) {
+        const children = client.children.bind(client);
+        client.children = ((path: string, options: object) => {
+          lists++;
+          return children(path, options as never);
+        }) as typeof client.children;
+      }
+      const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', members).enter()));
+      // Before it makes its znode and after: nobody is woken before all are there.
+      expect(lists).toBeLessThanOrEqual(3 * members);
+      lists = 0;
+      const leaving: Promise<void>[] = [];
+      for (const member of inside) {
+        leaving.push(member.leave());
+        await fleet.world.sleep(100);
+      }
+      await Promise.all(leaving);
+      // At the call, after its own deletion, at the end; and the lowest once for each who leaves.
+      expect(lists).toBeLessThanOrEqual(5 * members);
+    });
+  });
+});
+
+describe('a rendezvous', () => {
+  test(
+    'shows each what all have brought, in the order of their arrival',
+    inWorld(async (fleet, clients) => {
+      for (let round = 0; round < 3; round++) {
+        const meetings = await Promise.all(
+          clients.map(async (client, i) => {
+            await fleet.world.sleep(100 * i);
+            return new Rendezvous(client, '/meeting', 3, { codec: text }).meet(`${round} ${i}`);
+          }),
+        );
+        expect(meetings.map(({ values }) => values)).toEqual(Array(3).fill([0, 1, 2].map((i) => `${round} ${i}`)));
+        expect(meetings.map(({ index }) => index)).toEqual([0, 1, 2]);
+        expect(new Set(meetings.map(({ round: zxid }) => zxid)).size).toBe(1);
+        await fleet.world.sleep(1000);
+        expect((await clients[0]!.children('/meeting')).children).toEqual([]);
+      }
+    }),
+  );
+
+  test(
+    'does not count who has given up, and lets more than one group meet',
+    inWorld(async (fleet, clients) => {
+      const meet = (i: number, value: string, timeoutMs?: number) =>
+        new Rendezvous(clients[i]!, '/meeting', 2, { codec: text }).meet(value, { timeoutMs });
+      await expect(meet(0, 'gone', 100)).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await fleet.world.sleep(100);
+      const meetings = await Promise.all([0, 1, 2, 0, 1, 2].map((i, k) => meet(i, `${k}`)));
+      const groups = meetings.map(({ values }) => values.join());
+      for (const [k, { values, index }] of meetings.entries()) {
+        expect(values).toHaveLength(2);
+        expect(values[index]).toBe(`${k}`);
+      }
+      expect(new Set(groups).size).toBe(3);
+    }),
+  );
+
+  test('writes its record as it is described', () => {
+    const record = Uint8Array.of(0, 0, 0, 2, 0, 0, 0, 1, 0x61, 0, 0, 0, 2, 7, 8, 0, 0, 0, 1, 0x62, 255, 255, 255, 255);
+    const arrivals = [
+      { name: 'a', data: Uint8Array.of(7, 8) },
+      { name: 'b', data: null },
+    ];
+    expect(writeMeeting(arrivals)).toEqual(record);
+    expect(readMeeting(record)).toEqual(arrivals);
+    expect(() => readMeeting(record.subarray(0, 14))).toThrow(RangeError);
+  });
+});
+
+describe('a cyclic barrier', () => {
+  test(
+    'opens for so many at once, again and again',
+    inWorld(async (_, clients) => {
+      const seen: bigint[] = [];
+      for (let round = 0; round < 4; round++) {
+        const passages = await Promise.all(clients.map((client) => new CyclicBarrier(client, '/steps', 3).wait()));
+        expect(passages.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
+        const rounds = new Set(passages.map((passage) => passage.round));
+        expect(rounds.size).toBe(1);
+        seen.push(...rounds);
+      }
+      expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : 1)));
+    }),
+  );
+});
+
+describe('a count-down latch', () => {
+  test(
+    'opens for all when everybody has counted',
+    inWorld(async (fleet, clients) => {
+      const latches = clients.map((client) => new CountDownLatch(client, '/a/latch', 6));
+      const waiting = latches.map((latch) => latch.wait());
+      const states = waiting.map(watched);
+      await Promise.all(latches.map((latch) => latch.countDown()));
+      await Promise.all(latches.slice(1).map((latch) => latch.countDown()));
+      await fleet.world.sleep(1000);
+      expect(states.some(({ isSettled }) => isSettled)).toBe(false);
+      expect(await latches[0]!.count()).toBe(1);
+      expect(await latches[0]!.countDown()).toBe(0);
+      await Promise.all(waiting);
+      expect(await latches[0]!.countDown()).toBe(0);
+      await latches[0]!.wait();
+      await new CountDownLatch(clients[0]!, '/none', 0).wait();
+      const data = await clients[0]!.get('/a/latch', { codec: nullableBytes });
+      expect(new TextDecoder().decode(data.data!)).toBe('0');
+    }),
+  );
+});

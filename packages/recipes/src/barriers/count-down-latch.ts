@@ -1,0 +1,124 @@
+import {
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  text,
+} from '@meerkat/client';
+import { Tally } from '../queues/tally.ts';
+import { Wait } from '../wait.ts';
+
+/**
+ * A number that is counted down; whoever waits goes on when it is 0, and so does everybody who comes later.
+ *
+ *     /latch             what is left, in decimal digits
+ *       open             it is 0
+ *       tallies          so that everybody who counts does so exactly once (see queues/tally.ts)
+ *
+ * Who waits watches `open`, so that counting wakes nobody before the end.
+ *
+ * @example
+ * const latch = new CountDownLatch(client, '/imports/monday', 20);
+ * await latch.countDown(); // by each of twenty workers
+ * await latch.wait(); // by whoever goes on when all are ready
+ */
+export class CountDownLatch {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #count: number;
+  readonly #tally: Tally;
+
+  /** @param count where it begins; whoever makes the znode decides */
+  constructor(client: Client, path: string, count: number) {
+    if (!Number.isSafeInteger(count) || count < 0)
+      throw new RangeError(`a latch counts down from 0 or more, not ${count}`);
+    this.path = path;
+    this.#client = client;
+    this.#count = count;
+    this.#tally = new Tally(client, joinPath(path, 'tallies'));
+  }
+
+  /**
+   * Counts down by one, exactly once; nothing happens at 0.
+   *
+   * @returns what is left
+   * @throws SessionLostError of outcome 'unknown' when the session ended before the answer
+   */
+  async countDown(options: CallOptions = {}): Promise<number> {
+    const wait = this.#wait(options, 'countDown');
+    for (;;) {
+      const { left, version } = await this.#read(wait);
+      if (left === 0) return 0;
+      try {
+        await this.#tally.commit((transaction) => {
+          const growing = transaction as Transaction<TransactionResult[]>;
+          growing.set(this.path, `${left - 1}`, { version });
+          if (left === 1) growing.create(joinPath(this.path, OPEN), '');
+          return growing;
+        }, wait.next());
+        return left - 1;
+      } catch (error) {
+        // Somebody else has counted, or deleted the latch.
+        if (!(error instanceof TransactionError)) throw error;
+        if (!(error.cause instanceof BadVersionError || error.cause instanceof NoNodeError)) throw error.cause;
+      }
+    }
+  }
+
+  /** What is left. */
+  async count(options: CallOptions = {}): Promise<number> {
+    return (await this.#read(this.#wait(options, 'count'))).left;
+  }
+
+  /** Waits until it is 0. Lost connections and sessions do not end the wait. @throws AbortedError, TimeoutError */
+  async wait(options: CallOptions = {}): Promise<void> {
+    const wait = this.#wait(options, 'wait');
+    await this.#read(wait);
+    for (;;) {
+      const { stat, changed } = await wait.through((call) =>
+        this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
+      );
+      if (stat !== null) return;
+      await wait.any([changed]);
+    }
+  }
+
+  /** Makes it where it is missing. */
+  async #read(wait: Wait): Promise<{ readonly left: number; readonly version: number }> {
+    for (;;) {
+      try {
+        const { data, stat } = await wait.through((call) =>
+          this.#client.get(this.path, { ...call, codec: text, read: 'linearizable' }),
+        );
+        const left = Number(data);
+        if (!Number.isSafeInteger(left) || left < 0) throw new Error(`${this.path} is no latch: it holds ${data}`);
+        return { left, version: stat.version };
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        await this.#make(wait);
+      }
+    }
+  }
+
+  async #make(wait: Wait): Promise<void> {
+    await wait.through(async (call) => {
+      try {
+        await this.#client.createParents(this.path, `${this.#count}`, call);
+      } catch (error) {
+        if (!(error instanceof NodeExistsError)) throw error;
+      }
+      if (this.#count === 0) await this.#client.ensurePath(joinPath(this.path, OPEN), call);
+    });
+  }
+
+  #wait(options: CallOptions, operation: string): Wait {
+    return new Wait(this.#client, options, { operation: `CountDownLatch.${operation}`, path: this.path });
+  }
+}
+
+const OPEN = 'open';

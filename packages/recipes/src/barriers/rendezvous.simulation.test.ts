@@ -1,0 +1,69 @@
+import { type Client, text, ZooKeeperError } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { type Meeting, Rendezvous } from './rendezvous.ts';
+
+const PARTIES = 3;
+const FAULT_MS = 12_000;
+
+/** What every party has seen. */
+class Minutes {
+  readonly meetings: number[] = Array.from({ length: PARTIES + 1 }, () => 0);
+  readonly #values = new Map<bigint, string>();
+  readonly #roundOf = new Map<string, bigint>();
+
+  onMet(party: number, value: string, { values, index, round }: Meeting<string>): void {
+    this.meetings[party]!++;
+    expect(values).toHaveLength(PARTIES);
+    expect(values[index]).toBe(value);
+    const minutes = values.join(' ');
+    expect(this.#values.get(round) ?? minutes, `what round ${round} has brought`).toBe(minutes);
+    this.#values.set(round, minutes);
+    for (const each of values) {
+      expect(this.#roundOf.get(each) ?? round, `the round that ${each} was brought to`).toBe(round);
+      this.#roundOf.set(each, round);
+    }
+  }
+}
+
+test.each(seeds(3))(
+  'all who meet see the same, and each is in one meeting (seed %i)',
+  async (seed) => {
+    const fleet = new Fleet(seed);
+    const minutes = new Minutes();
+    await fleet.run(async () => {
+      // One more than meet at one time.
+      const clients = await fleet.connectAll(PARTIES + 1);
+      fleet.unleash(FAULT_MS, clients.length);
+      const controller = new AbortController();
+      const ended = Promise.all(clients.map((client, i) => live(fleet, client, i, minutes, controller.signal)));
+      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+      fleet.heal();
+      const before = [...minutes.meetings];
+      const all = (): boolean => minutes.meetings.every((count, i) => count >= before[i]! + 2);
+      await Promise.race([fleet.world.until(all, 600_000), ended]);
+      expect(minutes.meetings, 'meetings after the faults').toSatisfy(all);
+      controller.abort();
+      await ended;
+      await fleet.world.sleep(20_000);
+      expect((await clients[0]!.children('/meeting', { read: 'linearizable' })).children).toEqual([]);
+    });
+  },
+  patienceMs(1),
+);
+
+async function live(fleet: Fleet, client: Client, party: number, minutes: Minutes, signal: AbortSignal): Promise<void> {
+  const rendezvous = new Rendezvous(client, '/meeting', PARTIES, { codec: text });
+  for (let i = 0; !signal.aborted; i++) {
+    const value = `${party}/${i}`;
+    // Now and then somebody loses patience.
+    const timeoutMs = fleet.world.random.chance(0.2) ? fleet.world.random.between(0, 500) : undefined;
+    try {
+      minutes.onMet(party, value, await rendezvous.meet(value, { signal, timeoutMs }));
+    } catch (error) {
+      if (!(error instanceof ZooKeeperError)) throw error;
+    }
+    await fleet.world.sleep(fleet.world.random.between(20, 400));
+  }
+}

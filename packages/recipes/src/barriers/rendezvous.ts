@@ -1,0 +1,229 @@
+import {
+  bytes,
+  type CallOptions,
+  type Client,
+  type Codec,
+  DecodeError,
+  joinPath,
+  NoNodeError,
+  nameOf,
+  nullableBytes,
+  SessionLostError,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+} from '@meerkat/client';
+import { removeZnode } from '../locks/removal.ts';
+import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
+import { Wait } from '../wait.ts';
+import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
+
+/*
+ * So many parties meet, each brings something, all see everything, and they go on: round after round.
+ *
+ *     /meeting
+ *       _c_5b2f…-arrival-0000000004              a party that waits: ephemeral; it holds what it has brought
+ *       _c_0d1e…-arrival-0000000006              the next one (5 has given up)
+ *       meeting-0000000001-0000000003            what the last round has brought, for those who have not read it yet
+ *
+ * Whoever arrives lists the children once. If there are enough who have not met yet, the oldest of them meet: one transaction
+ * makes the record and writes each of their znodes, at the version that it has from its creation. So a party meets once,
+ * it was there in the moment of the meeting, and it watches its own znode only: n parties cost n events a round.
+ *
+ * A record is deleted when nobody is left who was in it: whoever has read it deletes its own arrival and looks.
+ */
+
+export interface RendezvousOptions<T> {
+  /** How what the parties bring lies in a znode. Default: bytes. */
+  readonly codec?: Codec<T> | undefined;
+}
+
+export interface Meeting<T> {
+  /** What each has brought, in the order of their arrival. */
+  readonly values: readonly T[];
+  /** Which of them is ours. */
+  readonly index: number;
+  /** Larger than that of every round before, and the same for all who met. */
+  readonly round: bigint;
+}
+
+/**
+ * A place where so many parties exchange something and go on. All values of a round together have to fit into one znode:
+ * 1 MiB, unless the servers are told otherwise.
+ *
+ * @example
+ * const rendezvous = new Rendezvous<string>(client, '/addresses', 3, { codec: text });
+ * const { values } = await rendezvous.meet('10.0.0.7:9000'); // the addresses of all three
+ */
+export class Rendezvous<T = Uint8Array> {
+  readonly path: string;
+  readonly partyCount: number;
+  readonly #client: Client;
+  readonly #codec: Codec<T>;
+
+  constructor(client: Client, path: string, partyCount: number, options: RendezvousOptions<T> = {}) {
+    if (!Number.isInteger(partyCount) || partyCount < 1) {
+      throw new RangeError(`at least one party meets, not ${partyCount}`);
+    }
+    this.path = path;
+    this.partyCount = partyCount;
+    this.#client = client;
+    // Without a codec T is Uint8Array.
+    this.#codec = options.codec ?? (bytes as unknown as Codec<T>);
+  }
+
+  /**
+   * Brings a value, and waits until enough have.
+   *
+   * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen what we brought if it came at the
+   *   last moment (outcome 'unknown'); SessionLostError, outcome 'unknown', when the session ended while we waited
+   */
+  async meet(value: T, options: CallOptions = {}): Promise<Meeting<T>> {
+    const about = { operation: 'Rendezvous.meet', path: this.path };
+    const wait = new Wait(this.#client, options, about);
+    const party = await this.#arrive(this.#codec.encode(value), wait);
+    const { aborted, stop } = whenAborted(party.lost);
+    try {
+      // It is the service of whoever comes last to the others, so it does not end with the caller's patience.
+      await waitFor(this.#client, this.#convene(), wait.next(), about);
+      while (!party.lost.aborted) {
+        const { stat, changed } = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
+        if (stat.version > 0) break;
+        await wait.any([changed, aborted]);
+      }
+      const meeting = await this.#find(party, wait);
+      if (meeting !== null) return meeting;
+    } catch (error) {
+      // Our znode is gone: with its session, or by somebody's hand.
+      if (!(error instanceof NoNodeError)) throw error;
+    } finally {
+      stop();
+      void this.#leave(party);
+    }
+    const detail = 'it ended while we waited to meet the others';
+    throw new SessionLostError({ ...about, outcome: 'unknown', detail });
+  }
+
+  async #arrive(data: Uint8Array | null, wait: Wait): Promise<Party> {
+    const client = this.#client;
+    for (;;) {
+      const lost = client.lostSignal;
+      try {
+        const { path, stat } = await wait.through((call) =>
+          client.createProtected(joinPath(this.path, ARRIVAL), data, { ...call, mode: 'ephemeral', sequential: true }),
+        );
+        const sessionId = stat.ephemeralOwner;
+        if (!lost.aborted && client.session?.id === sessionId) return { path, sessionId, lost };
+        void removeZnode(client, path, sessionId);
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
+      }
+    }
+  }
+
+  /** Lets those meet who can. */
+  async #convene(): Promise<void> {
+    const client = this.#client;
+    const wait = new Wait(client, {}, { operation: 'Rendezvous.meet', path: this.path });
+    for (;;) {
+      const { children } = await wait.through((call) => client.children(this.path, call));
+      const lastMet = children.filter(isRecord).sort(compareBySequence).at(-1);
+      const waiting = children
+        .filter((name) => isArrival(name) && (lastMet === undefined || compareBySequence(lastMet, name) < 0))
+        .sort(compareBySequence)
+        .slice(0, this.partyCount);
+      if (waiting.length < this.partyCount) return;
+      try {
+        const arrivals = await wait.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
+        const transaction: Transaction<TransactionResult[]> = client.transaction();
+        for (const name of waiting) transaction.set(joinPath(this.path, name), '', { version: 0 });
+        const ends = [waiting[0]!, waiting.at(-1)!].map((name) => name.slice(withoutSequence(name).length));
+        transaction.create(joinPath(this.path, `${RECORD}${ends.join('-')}`), writeMeeting(arrivals));
+        await wait.through((call) => transaction.commit(call));
+      } catch (error) {
+        // One of them has left, or somebody else was faster: the next look tells.
+        if (error instanceof NoNodeError) continue;
+        if (!(error instanceof TransactionError)) throw error;
+        const { code } = error.cause;
+        if (code !== 'NONODE' && code !== 'BADVERSION' && code !== 'NODEEXISTS') throw error.cause;
+      }
+    }
+  }
+
+  async #read(name: string, call: CallOptions): Promise<Arrival> {
+    const { data } = await this.#client.get(joinPath(this.path, name), { ...call, codec: nullableBytes });
+    return { name, data };
+  }
+
+  /** The meeting that a party was in; null when there is none. */
+  async #find(party: Party, wait: Wait): Promise<Meeting<T> | null> {
+    const client = this.#client;
+    const own = nameOf(party.path);
+    const { children } = await wait.through((call) => client.children(this.path, { ...call, read: 'linearizable' }));
+    const records = children.filter(isRecord).filter((name) => isWithin(name, sequenceOf(own)!));
+    for (const name of records) {
+      const path = joinPath(this.path, name);
+      const { data, stat } = await wait.through((call) => client.get(path, call));
+      const arrivals = readMeeting(data);
+      const index = arrivals.findIndex((arrival) => arrival.name === own);
+      if (index < 0) continue;
+      const values = await Promise.all(arrivals.map((arrival) => this.#decode(arrival)));
+      return { values, index, round: stat.czxid };
+    }
+    return null;
+  }
+
+  async #decode({ name, data }: Arrival): Promise<T> {
+    try {
+      return await this.#codec.decode(data);
+    } catch (cause) {
+      throw new DecodeError('Rendezvous.meet', joinPath(this.path, name), data, cause);
+    }
+  }
+
+  /** Takes away our arrival, and records that nobody needs any more. Never rejects. */
+  async #leave(party: Party): Promise<void> {
+    const client = this.#client;
+    const wait = new Wait(client, {}, { operation: 'Rendezvous.meet', path: this.path });
+    try {
+      await removeZnode(client, party.path, party.sessionId);
+      const { children } = await wait.through((call) => client.children(this.path, call));
+      const oldest = children.filter(isArrival).sort(compareBySequence)[0];
+      for (const record of children.filter(isRecord)) {
+        if (oldest !== undefined && compareBySequence(oldest, record) <= 0) continue;
+        await wait.through((call) => client.delete(joinPath(this.path, record), call)).catch(() => {});
+      }
+    } catch {
+      // The client has ended, or the place is gone; the next one who leaves takes away what is left.
+    }
+  }
+}
+
+interface Party {
+  readonly path: string;
+  readonly sessionId: bigint;
+  /** The client's signal of the loss of that session. */
+  readonly lost: AbortSignal;
+}
+
+function isArrival(name: string): boolean {
+  return sequenceOf(name) !== null && withoutSequence(name).endsWith(ARRIVAL);
+}
+
+/** A record's number is that of the last who took part, so that it has its place among the arrivals. */
+function isRecord(name: string): boolean {
+  return name.startsWith(RECORD) && sequenceOf(name) !== null;
+}
+
+/** Whether whoever has this number may have taken part. */
+function isWithin(record: string, sequence: number): boolean {
+  const first = sequenceOf(withoutSequence(record).slice(0, -1));
+  const last = sequenceOf(record);
+  if (first === null || last === null) return false;
+  return compareSequences(first, sequence) <= 0 && compareSequences(sequence, last) <= 0;
+}
+
+const ARRIVAL = 'arrival-';
+const RECORD = 'meeting-';

@@ -1,43 +1,8 @@
 import { text } from '@meerkat/client';
-import type { VirtualServer } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
-import { makeWorld, openStation, type Station } from '../testing/line-world.ts';
+import { inWorld, names } from '../testing/in-world.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
-
-/** Runs a program with some stations on one virtual server. */
-async function inWorld<T>(count: number, program: (stations: Station[], tools: Tools) => Promise<T>): Promise<T> {
-  const { world, ensemble } = makeWorld();
-  return world.run(async () => {
-    const hosts = Array.from({ length: count }, (_, i) => `host${i + 1}`);
-    const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
-    return program(stations, {
-      server: ensemble.servers[0]!,
-      sleep: (ms) => world.sleep(ms),
-      cut: (host) => {
-        world.network.block(host, 'zk1');
-        world.network.block('zk1', host);
-      },
-      heal: () => world.network.heal(),
-      breakConnections: () => {
-        for (const end of world.network.openEnds) end.breakStream();
-      },
-    });
-  });
-}
-
-interface Tools {
-  readonly server: VirtualServer;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly cut: (host: string) => void;
-  readonly heal: () => void;
-  readonly breakConnections: () => void;
-}
-
-async function names(station: Station, path = '/lock'): Promise<readonly string[]> {
-  const { children } = await station.client.children(path, { read: 'linearizable' });
-  return children;
-}
 
 describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (layout) => {
   const options: MutexOptions = { layout };

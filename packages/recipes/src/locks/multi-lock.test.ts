@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { inWorld, names } from '../testing/in-world.ts';
+import { MultiLock } from './multi-lock.ts';
+import { Mutex } from './mutex.ts';
+import { NotHeldError } from './not-held-error.ts';
+
+describe('a multi-lock', () => {
+  test('holds all of its locks or none', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const both = new MultiLock(one!.client, ['/locks/b', '/locks/a']);
+      const other = await new Mutex(two!.client, '/locks/b').acquire();
+      expect(await both.tryAcquire()).toBeNull();
+      await expect(both.acquire({ timeoutMs: 300 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await sleep(100);
+      expect(await names(one!, '/locks/a')).toEqual([]);
+      await other.release();
+      const lock = await both.acquire();
+      expect(lock.isHeld).toBe(true);
+      expect(lock.token).toBeGreaterThan(other.token);
+      await lock.release();
+      expect(await names(one!, '/locks/a')).toEqual([]);
+      expect(await names(one!, '/locks/b')).toEqual([]);
+    }));
+
+  test('does not wait for one that was given the same locks in another order', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const run = async (lock: MultiLock): Promise<void> => {
+        for (let i = 0; i < 5; i++) {
+          await using held = await lock.acquire();
+          await sleep(5);
+          expect(held.isHeld).toBe(true);
+        }
+      };
+      await Promise.all([
+        run(new MultiLock(one!.client, ['/locks/a', '/locks/b'])),
+        run(new MultiLock(two!.client, ['/locks/b', '/locks/a'])),
+      ]);
+    }));
+
+  test('ends with the first of its locks that ends, and writes only while it has all', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new MultiLock(one!.client, ['/locks/a', '/locks/b']).acquire();
+      await lock.guarded.create('/x', '1');
+      const [name] = await names(two!, '/locks/b');
+      const ended = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+      const late = two!.client
+        .delete(`/locks/b/${name}`)
+        .then(() => lock.guarded.set('/x', '2'))
+        .catch((error: unknown) => error);
+      expect(await late).toBeInstanceOf(NotHeldError);
+      await ended;
+      expect(lock.isHeld).toBe(false);
+    }));
+});

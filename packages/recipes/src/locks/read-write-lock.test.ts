@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { inWorld, names } from '../testing/in-world.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { ReadWriteLock } from './read-write-lock.ts';
+
+describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout of %s', (layout) => {
+  test('has many readers, and a writer that waits for them and lets nobody else in', () =>
+    inWorld(4, async ([one, two, three, four], { sleep }) => {
+      const [a, b, c, d] = [one!, two!, three!, four!].map(
+        ({ client }) => new ReadWriteLock(client, '/rw', { layout }),
+      );
+      const first = await a!.acquireRead();
+      const second = await b!.acquireRead();
+      let isWriting = false;
+      let isReading = false;
+      const writing = c!.acquireWrite().then((lock) => {
+        isWriting = true;
+        return lock;
+      });
+      await sleep(50);
+      const reading = d!.acquireRead().then((lock) => {
+        isReading = true;
+        return lock;
+      });
+      await sleep(50);
+      expect((await a!.contenders()).map(({ wants, isFirst }) => [wants, isFirst])).toEqual([
+        ['read', true],
+        ['read', true],
+        ['write', false],
+        ['read', false],
+      ]);
+      expect(await d!.tryAcquireRead()).toBeNull();
+      await first.release();
+      await sleep(50);
+      expect([isWriting, isReading]).toEqual([false, false]);
+      await second.release();
+      const writer = await writing;
+      await sleep(50);
+      expect(isReading).toBe(false);
+      expect(writer.token).toBeGreaterThan(second.token);
+      await writer.release();
+      await (await reading).release();
+      expect(await names(one!, '/rw')).toEqual([]);
+    }));
+
+  test('becomes a lock for reading without another writer in between', () =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const [a, b, c] = [one!, two!, three!].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
+      const writing = await a!.acquireWrite();
+      let isWriting = false;
+      const next = b!.acquireWrite().then((lock) => {
+        isWriting = true;
+        return lock;
+      });
+      await sleep(50);
+      const reader = c!.acquireRead();
+      await sleep(50);
+      const reading = await a!.downgrade(writing);
+      expect([writing.isHeld, reading.isHeld]).toEqual([false, true]);
+      // The znode of the new lock stands where the old one stood, before the writer that waits.
+      expect(reading.path.slice(-10)).toBe(writing.path.slice(-10));
+      expect(reading.token).toBe(writing.token);
+      await sleep(100);
+      expect(isWriting).toBe(false);
+      expect((await a!.contenders()).map(({ wants, isFirst }) => [wants, isFirst])).toEqual([
+        ['read', true],
+        ['write', false],
+        ['read', false],
+      ]);
+      await reading.release();
+      const writer = await next;
+      expect(writer.token).toBeGreaterThan(reading.token);
+      await writer.release();
+      await (await reader).release();
+      await expect(a!.downgrade(writing)).rejects.toBeInstanceOf(NotHeldError);
+      expect(await names(one!, '/rw')).toEqual([]);
+    }));
+
+  test('becomes one also when the connection breaks at that moment', () =>
+    inWorld(2, async ([one, two], { sleep, breakConnections }) => {
+      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      for (let afterMs = 0; afterMs < 10; afterMs++) {
+        const writing = await lock.acquireWrite();
+        const downgraded = lock.downgrade(writing);
+        await sleep(afterMs / 2);
+        breakConnections();
+        const reading = await downgraded;
+        expect(await names(two!, '/rw')).toEqual([reading.path.slice('/rw/'.length)]);
+        await reading.release();
+      }
+    }));
+});

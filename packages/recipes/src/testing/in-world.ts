@@ -1,0 +1,40 @@
+import type { VirtualServer } from '@meerkat/simulator';
+import { makeWorld, openStation, type Station } from './line-world.ts';
+
+/** Runs a program with some stations on one virtual server. */
+export async function inWorld<T>(
+  count: number,
+  program: (stations: Station[], tools: Tools) => Promise<T>,
+): Promise<T> {
+  const { world, ensemble } = makeWorld();
+  return world.run(async () => {
+    const hosts = Array.from({ length: count }, (_, i) => `host${i + 1}`);
+    const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
+    return program(stations, {
+      server: ensemble.servers[0]!,
+      sleep: (ms) => world.sleep(ms),
+      cut: (host) => {
+        world.network.block(host, 'zk1');
+        world.network.block('zk1', host);
+      },
+      heal: () => world.network.heal(),
+      breakConnections: () => {
+        for (const end of world.network.openEnds) end.breakStream();
+      },
+    });
+  });
+}
+
+export interface Tools {
+  readonly server: VirtualServer;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly cut: (host: string) => void;
+  readonly heal: () => void;
+  readonly breakConnections: () => void;
+}
+
+/** The children of a znode. */
+export async function names(station: Station, path = '/lock'): Promise<readonly string[]> {
+  const { children } = await station.client.children(path, { read: 'linearizable' });
+  return children;
+}

@@ -84,6 +84,7 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
   process.on('disconnect', interrupt);
+  for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, (error) => torture.fail(error));
   await torture.run();
   await network.close();
   screen.tell(torture.report());

@@ -106,7 +106,9 @@ export class Namespaces {
 
 /** What `ip rule` is told of packets that are dropped. */
 export function ruleOf(from: string, to: string, port: string | null): string {
-  return `pref 100 from ${from} to ${to} ${port === null ? '' : `ipproto tcp ${port} `}blackhole`;
+  const pair = `from ${from} to ${to}`;
+  // A rule that is to be deleted is found by what is said of it: without a port, one with any would do.
+  return port === null ? `pref 100 ${pair} blackhole` : `pref 200 ${pair} ipproto tcp ${port} blackhole`;
 }
 
 /** Removes the namespaces of runs that were killed. */

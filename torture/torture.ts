@@ -243,7 +243,7 @@ export class Torture {
           transport: new TappedTransport((host, port) => this.#network.serverAt(host, port), makeTap),
         }),
       sleep,
-      fail: (error) => this.#reportThrown(error),
+      fail: (error) => this.fail(error),
     };
   }
 
@@ -290,7 +290,8 @@ export class Torture {
     }
   }
 
-  #reportThrown(error: unknown): void {
+  /** Something has thrown that nobody waits for: a client, or a part of this program. */
+  fail(error: unknown): void {
     this.#report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error), []);
   }
 

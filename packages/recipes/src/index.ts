@@ -28,6 +28,7 @@ export {
 export { type Message, Messenger, type MessengerOptions } from './groups/messenger.ts';
 export { type Binding, ClaimedName, NameService, type NameServiceOptions } from './groups/name-service.ts';
 export { PersistentEphemeral, type PersistentEphemeralOptions, type Presence } from './groups/persistent-ephemeral.ts';
+export { PersistentTtl, type PersistentTtlOptions } from './groups/persistent-ttl.ts';
 export {
   type ProviderOptions,
   type Registration,
@@ -39,6 +40,12 @@ export {
 } from './groups/service-discovery.ts';
 export { buildUri, type ServiceInstance, type ServiceType } from './groups/service-instance.ts';
 export { anyOf, type DownPolicy, roundRobin, type ServiceStrategy, sticky } from './groups/service-strategies.ts';
+export {
+  type PartitionFunction,
+  SetPartitioner,
+  type SetPartitionerOptions,
+  type Share,
+} from './groups/set-partitioner.ts';
 export type { Layout } from './layout.ts';
 export { type Guard, Guarded } from './locks/guarded.ts';
 export type { Held, Holding } from './locks/holding.ts';

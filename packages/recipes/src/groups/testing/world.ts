@@ -12,7 +12,7 @@ export class GroupWorld {
       seed,
       onLine: process.env['LINES'] === '1' ? (line) => console.log(line) : undefined,
     });
-    this.ensemble = this.world.startEnsemble({ servers });
+    this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true } });
   }
 
   /** A client on a host of its own. */

@@ -1,0 +1,59 @@
+import { text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { PersistentTtl } from './persistent-ttl.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+
+describe('a persistent znode with a time to live', () => {
+  test('stays while it is kept, bridges a restart, and goes some time after its keeper', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const observer = await world.connect('observer');
+        const keeper = await world.connect('keeper');
+        const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 5000, data: 'one' });
+        await kept.whenPresent();
+        const first = await observer.get('/leases/printer', { codec: text, read: 'linearizable' });
+        expect(first.data).toBe('one');
+        expect((await observer.children('/leases/printer')).children).toEqual(['touch']);
+        await kept.set('two');
+        await world.world.sleep(300_000);
+        const later = await observer.get('/leases/printer', { codec: text, read: 'linearizable' });
+        expect(later.data).toBe('two');
+        expect(later.stat.czxid).toBe(first.stat.czxid);
+        expect(later.stat.version).toBe(1);
+
+        await world.kill(keeper);
+        await world.world.sleep(2000);
+        const again = await world.connect('keeper');
+        const next = new PersistentTtl(again, '/leases/printer', { ttlMs: 5000, data: 'three' });
+        await next.whenPresent();
+        await world.world.sleep(300_000);
+        expect((await observer.exists('/leases/printer', { read: 'linearizable' }))?.czxid).toBe(first.stat.czxid);
+        await next.close();
+        await world.world.sleep(300_000);
+        expect(await observer.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
+        await again.close();
+        await observer.close();
+      },
+      SOLO,
+    ));
+
+  test('is made again when somebody deletes it, and deleted when it is asked for', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('keeper');
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 4000, data: 'x' });
+        await kept.whenPresent();
+        await client.deleteRecursive('/a');
+        await world.world.sleep(3000);
+        expect((await client.get('/a', { codec: text })).data).toBe('x');
+        await kept.delete();
+        expect(await client.exists('/a')).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
+});

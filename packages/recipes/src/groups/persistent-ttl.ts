@@ -1,0 +1,165 @@
+import {
+  AbortedError,
+  type Acl,
+  type CallOptions,
+  type Client,
+  ClosedError,
+  type Data,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  NotEmptyError,
+  OPEN,
+} from '@meerkat/client';
+import { Latest } from './latest.ts';
+import { limit, pause, untilDone, withLimits } from './persistence.ts';
+
+export interface PersistentTtlOptions {
+  /** Milliseconds that the znode outlives its keeper. The service looks now and then, so it may be some seconds more. */
+  readonly ttlMs: number;
+  /** What the znode holds. Default: empty. */
+  readonly data?: Data | undefined;
+  /** Who may do what with it. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /** How often within `ttlMs` it is kept alive. Default 2. */
+  readonly touchesPerTtl?: number | undefined;
+}
+
+/**
+ * A znode that outlives its session, but not for long: it is deleted by the service when nobody has kept it for `ttlMs`.
+ * For what must bridge a restart or a lost session, which an ephemeral cannot.
+ *
+ *     <path>          made with a TTL; holds the data
+ *     <path>/touch    made with the same TTL, and written again and again: as long as it is there, its parent stays
+ *
+ * The znodes are those of Curator's PersistentTtlNode. Writing to the child fires no watch on the znode itself. The servers
+ * must know TTLs: Apache's need `zookeeper.extendedTypesEnabled=true`. Any number of keepers may keep one znode.
+ *
+ * @example
+ * await using lease = new PersistentTtl(client, '/leases/printer', { ttlMs: 60_000, data: 'host1' });
+ * await lease.whenPresent();
+ */
+export class PersistentTtl implements AsyncDisposable {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #ttlMs: number;
+  readonly #acl: readonly Acl[];
+  readonly #touchMs: number;
+  readonly #closing = new AbortController();
+  /** Whether the last touch has found the znode, or made it. */
+  readonly #touched: Latest<true> = new Latest();
+  readonly #finished: Promise<void>;
+  #data: Data;
+
+  constructor(client: Client, path: string, options: PersistentTtlOptions) {
+    const { ttlMs, data = '', acl = OPEN, touchesPerTtl = 2 } = options;
+    this.path = path;
+    this.#client = client;
+    this.#ttlMs = ttlMs;
+    this.#data = data;
+    this.#acl = acl;
+    this.#touchMs = ttlMs / touchesPerTtl;
+    this.#finished = this.#run();
+  }
+
+  get data(): Data {
+    return this.#data;
+  }
+
+  /** Resolves when it is there. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
+  async whenPresent(options: CallOptions = {}): Promise<void> {
+    const about = { operation: 'whenPresent', path: this.path };
+    await withLimits(
+      this.#client,
+      options,
+      about,
+      this.#touched.when(() => true),
+    );
+  }
+
+  /** Changes what it holds. */
+  async set(data: Data, options: CallOptions = {}): Promise<void> {
+    this.#data = data;
+    const { signal, stop } = limit(this.#client, options);
+    try {
+      await untilDone(this.#client, signal, async () => {
+        await this.#make(signal);
+        await this.#client.set(this.path, data, { signal });
+      });
+    } finally {
+      stop();
+    }
+  }
+
+  /** Keeps it no more. It goes when its time has passed, unless somebody else keeps it. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#end(new AbortedError({ operation: 'PersistentTtl', path: this.path, detail: 'it was closed' }));
+    await this.#finished;
+  }
+
+  /** Keeps it no more, and deletes it at once. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await this.close();
+    const { signal, stop } = limit(this.#client, options);
+    try {
+      await untilDone(this.#client, signal, async () => {
+        for (const path of [joinPath(this.path, TOUCH), this.path]) {
+          await this.#client.delete(path, { signal }).catch((error: unknown) => {
+            // Somebody else keeps it.
+            if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
+          });
+        }
+      });
+    } finally {
+      stop();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      while (!signal.aborted) {
+        await untilDone(this.#client, signal, () => this.#touch(signal));
+        this.#touched.publish(true);
+        await pause(this.#client, signal, this.#touchMs);
+      }
+    } catch (error) {
+      this.#end(error as Error);
+    }
+  }
+
+  async #touch(signal: AbortSignal): Promise<void> {
+    const child = joinPath(this.path, TOUCH);
+    try {
+      await this.#client.set(child, '', { signal });
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      await this.#make(signal);
+      const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
+      await this.#client.createParents(child, '', shape).catch(unlessThere);
+    }
+  }
+
+  /** With its data, if it is not there. */
+  async #make(signal: AbortSignal): Promise<void> {
+    const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
+    await this.#client.createParents(this.path, this.#data, shape).catch(unlessThere);
+  }
+
+  #end(reason: Error): void {
+    const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
+    this.#touched.end(isGood ? null : reason, reason);
+  }
+}
+
+/** As Curator calls it. */
+const TOUCH = 'touch';
+
+function unlessThere(error: unknown): void {
+  if (!(error instanceof NodeExistsError)) throw error;
+}

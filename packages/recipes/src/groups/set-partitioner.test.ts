@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { SetPartitioner } from './set-partitioner.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+const ITEMS = ['a', 'b', 'c', 'd', 'e'];
+
+/** Takes shares and gives them back when they are recalled, until it is closed. */
+async function serve(partitioner: SetPartitioner): Promise<void> {
+  for await (const share of partitioner) {
+    await new Promise<void>((resolve) => {
+      if (share.recall.aborted) resolve();
+      else share.recall.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+describe('a partitioned set', () => {
+  test('belongs to one alone, is divided when others come, and is taken over when they go or die', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const clients = await Promise.all(['w1', 'w2', 'w3'].map((host) => world.connect(host)));
+        const start = (i: number): SetPartitioner =>
+          new SetPartitioner(clients[i]!, '/p', ITEMS, { identifier: `w${i + 1}`, quietMs: 500 });
+        const itemsOf = (partitioner: SetPartitioner): string => partitioner.share?.items.join('') ?? '-';
+
+        const first = start(0);
+        const serving = [serve(first)];
+        await world.world.until(() => itemsOf(first) === 'abcde', 20_000);
+        expect(itemsOf(first)).toBe('abcde');
+
+        const second = start(1);
+        serving.push(serve(second));
+        await world.world.until(() => itemsOf(second) === 'bd', 20_000);
+        await world.world.until(() => itemsOf(first) === 'ace', 20_000);
+        expect([first, second].map(itemsOf)).toEqual(['ace', 'bd']);
+        expect(first.share?.locks.get('a')?.token).toBeGreaterThan(0n);
+
+        const third = start(2);
+        serving.push(serve(third));
+        await world.world.until(() => [first, second, third].map(itemsOf).join() === 'ad,be,c', 20_000);
+        expect([first, second, third].map(itemsOf)).toEqual(['ad', 'be', 'c']);
+
+        await world.kill(clients[0]!);
+        await world.world.until(() => [second, third].map(itemsOf).join() === 'ace,bd', 30_000);
+        expect([second, third].map(itemsOf)).toEqual(['ace', 'bd']);
+
+        await second.close();
+        await world.world.until(() => itemsOf(third) === 'abcde', 20_000);
+        expect(itemsOf(third)).toBe('abcde');
+        await third.close();
+        await Promise.all(serving);
+        const { children } = await clients[1]!.children('/p/party');
+        expect(children).toEqual([]);
+        await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('has the znodes of kazoo', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('w');
+        const partitioner = new SetPartitioner(client, '/p', ['x'], { identifier: 'host-1', quietMs: 100 });
+        const serving = serve(partitioner);
+        await world.world.until(() => partitioner.share !== null, 20_000);
+        expect((await client.children('/p')).children.toSorted()).toEqual(['locks', 'party']);
+        expect((await client.children('/p/party')).children).toEqual([expect.stringMatching(/^[0-9a-f]{32}-host-1$/)]);
+        const { children } = await client.children('/p/locks/x');
+        expect(children).toEqual([expect.stringMatching(/^[0-9a-f]{32}__lock__\d{10}$/)]);
+        await partitioner.close();
+        await serving;
+        await client.close();
+      },
+      SOLO,
+    ));
+});

@@ -1,0 +1,223 @@
+import { AbortedError, type Acl, type Client, ClosedError, joinPath, nameOf, SessionLostError } from '@meerkat/client';
+import type { Lock } from '../locks/lock.ts';
+import { Mutex } from '../locks/mutex.ts';
+import { Group, type Membership } from './group.ts';
+import { afterFailure, pause } from './persistence.ts';
+import { Roster, type RosterEntries } from './roster.ts';
+
+export interface SetPartitionerOptions {
+  /** Who we are among those who divide the set; nobody else may be the same. */
+  readonly identifier: string;
+  /**
+   * The members must have been the same for so long before the set is divided, milliseconds, so that it is not divided
+   * again with each of many processes that start. Default 30,000, as kazoo's.
+   */
+  readonly quietMs?: number | undefined;
+  /**
+   * What of the set is ours. Must be the same function in all processes. Default: as kazoo divides, every n-th item
+   * from our place among the members on, both in the order of their characters.
+   */
+  readonly partition?: PartitionFunction | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+export type PartitionFunction = (
+  identifier: string,
+  members: readonly string[],
+  items: readonly string[],
+) => readonly string[];
+
+/**
+ * Divides a set of items among those who take part, each item to one of them, and anew whenever somebody comes or goes.
+ * The znodes are those of kazoo's SetPartitioner: a party tells who is there, and a lock for each item is what makes sure.
+ *
+ *     <path>/party/<32 hex digits>-<identifier>
+ *     <path>/locks/<item>/<32 hex digits>__lock__0000000007
+ *
+ * 1. An item is held by one of them at a time, by its lock, whatever they believe of each other.
+ * 2. When nobody has come or gone for `quietMs`, and those who were to give something back have, every item is held.
+ *
+ * @example
+ * await using partitioner = new SetPartitioner(client, '/queues/owners', ['a', 'b', 'c'], { identifier: 'worker-1' });
+ * for await (const share of partitioner) {
+ *   await consume(share.items, { signal: share.recall }); // until somebody comes or goes
+ * } // the next share is asked for: this one is given back
+ */
+export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
+  readonly path: string;
+  readonly identifier: string;
+  readonly #client: Client;
+  readonly #items: readonly string[];
+  readonly #quietMs: number;
+  readonly #partition: PartitionFunction;
+  readonly #acl: readonly Acl[] | undefined;
+  readonly #closing = new AbortController();
+  readonly #roster: Roster;
+  readonly #membership: Membership;
+  #share: Share | null = null;
+  #hasConsumer = false;
+
+  constructor(client: Client, path: string, items: Iterable<string>, options: SetPartitionerOptions) {
+    const { identifier, quietMs = 30_000, partition = everyNth, acl } = options;
+    this.path = path;
+    this.identifier = identifier;
+    this.#client = client;
+    this.#items = [...new Set(items)];
+    this.#quietMs = quietMs;
+    this.#partition = partition;
+    this.#acl = acl;
+    const party = joinPath(path, 'party');
+    // Of a process that was started again quickly the previous member would divide the set, too.
+    this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl }).join(identifier, {
+      owner: identifier,
+    });
+    this.#roster = new Roster(client, party, { withData: false });
+  }
+
+  /** What is ours now; null between shares. */
+  get share(): Share | null {
+    return this.#share;
+  }
+
+  /** One share after the other, once. Asking for the next one, or leaving the loop, gives back the one before. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Share, undefined> {
+    if (this.#hasConsumer) throw new TypeError(`the shares of ${this.path} are being taken already`);
+    this.#hasConsumer = true;
+    try {
+      for (;;) {
+        const entries = await this.#whenQuiet();
+        if (entries === null) return;
+        const share = await this.#take(entries);
+        if (share === null) continue;
+        this.#share = share;
+        yield share;
+        await share.release();
+        this.#share = null;
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** Gives back what is ours, and takes part no more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#roster.close();
+    const share = this.#share;
+    this.#share = null;
+    await share?.release();
+    await this.#membership.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** The members, once we are one of them and they have been the same for long enough; null at the end. */
+  async #whenQuiet(): Promise<RosterEntries | null> {
+    const { entries } = this.#roster;
+    const own = nameOf(this.#membership.path);
+    for (;;) {
+      try {
+        const present = await entries.when((members) => members.has(own));
+        const patience = new AbortController();
+        const changed = entries.changed().then(
+          () => false,
+          () => false,
+        );
+        const quiet = pause(this.#client, patience.signal, this.#quietMs).then(() => true);
+        const isQuiet = await Promise.race([changed, quiet]);
+        patience.abort();
+        if (isQuiet && entries.current === present) return present;
+      } catch (error) {
+        if (error instanceof AbortedError || error instanceof ClosedError) return null;
+        throw error;
+      }
+    }
+  }
+
+  /** Takes the locks of our items; null when somebody came or went meanwhile. */
+  async #take(entries: RosterEntries): Promise<Share | null> {
+    const recall = new AbortController();
+    void this.#roster.entries.changed().then(
+      () => recall.abort(),
+      () => recall.abort(),
+    );
+    // It may have changed before we listened.
+    if (this.#roster.entries.current !== entries) return null;
+    const members = [...entries.keys()].map((name) => name.slice(name.indexOf('-') + 1));
+    const items = this.#partition(this.identifier, members, this.#items);
+    const taken = await Promise.allSettled(items.map((item) => this.#lock(item, recall.signal)));
+    const locks = new Map<string, Lock>();
+    let failure: unknown = null;
+    for (const [i, result] of taken.entries()) {
+      if (result.status === 'fulfilled') locks.set(items[i] as string, result.value);
+      else failure = result.reason;
+    }
+    const share = new Share(locks, recall);
+    if (failure === null && share.isHeld && !recall.signal.aborted) return share;
+    await share.release();
+    if (failure !== null && !recall.signal.aborted && !(failure instanceof SessionLostError)) {
+      await afterFailure(this.#client, this.#closing.signal, failure);
+    }
+    return null;
+  }
+
+  #lock(item: string, signal: AbortSignal): Promise<Lock> {
+    const path = joinPath(joinPath(this.path, 'locks'), item);
+    const mutex = new Mutex(this.#client, path, { layout: 'kazoo', acl: this.#acl });
+    return mutex.acquire({ signal });
+  }
+}
+
+/** The items that one of several has, until it gives them back or loses one. */
+export class Share implements AsyncDisposable {
+  /** By item. Each has a token and guarded writes of its own. */
+  readonly locks: ReadonlyMap<string, Lock>;
+  /** Aborts when the set is to be divided anew, or an item was lost: finish and give the share back. */
+  readonly recall: AbortSignal;
+  /** Aborts when an item is not ours for certain any more, and when the share is given back. */
+  readonly signal: AbortSignal;
+
+  /** Made by SetPartitioner. */
+  constructor(locks: ReadonlyMap<string, Lock>, recall: AbortController) {
+    this.locks = locks;
+    this.signal = AbortSignal.any([...locks.values()].map((lock) => lock.signal));
+    this.recall = AbortSignal.any([recall.signal, this.signal]);
+  }
+
+  get items(): readonly string[] {
+    return [...this.locks.keys()];
+  }
+
+  /** All of it is ours for certain, at this moment. */
+  get isHeld(): boolean {
+    return [...this.locks.values()].every((lock) => lock.isHeld);
+  }
+
+  /** Gives all of it back. */
+  async release(): Promise<void> {
+    await Promise.all([...this.locks.values()].map((lock) => lock.release()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
+function everyNth(identifier: string, members: readonly string[], items: readonly string[]): readonly string[] {
+  const workers = members.toSorted(compareCodePoints);
+  const first = workers.indexOf(identifier);
+  return items.toSorted(compareCodePoints).filter((_, i) => i % workers.length === first);
+}
+
+/** As Python orders text; JavaScript would order what is beyond 0xffff before some of what is not. */
+function compareCodePoints(a: string, b: string): number {
+  const [left, right] = [[...a], [...b]];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const difference = (left[i]?.codePointAt(0) ?? 0) - (right[i]?.codePointAt(0) ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}

@@ -11,6 +11,7 @@ import type { Client } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Messenger } from './messenger.ts';
+import { neverAborted, untilDone } from './persistence.ts';
 import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const MEMBERS = ['ann', 'bob', 'cid'];
@@ -88,7 +89,12 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   isOver = true;
 
   const backlogs = (): Promise<number[]> =>
-    Promise.all(MEMBERS.map(async (member) => (await new Messenger(opener, '/mail', 'opener').backlog(member)) ?? 0));
+    Promise.all(
+      MEMBERS.map(async (member) => {
+        const messenger = new Messenger(opener, '/mail', 'opener');
+        return (await untilDone(opener, neverAborted(), () => messenger.backlog(member))) ?? 0;
+      }),
+    );
   let left = [1];
   for (let i = 0; i < 120 && left.some((count) => count > 0); i++) {
     await world.world.sleep(1000);

@@ -3,7 +3,9 @@
  * servers and links fail and processes die. In every seed each migration is applied exactly once, in order, and none of
  * them in part.
  */
+import type { Children } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { neverAborted, untilDone } from '../groups/persistence.ts';
 import { type GroupWorld, inWorld } from '../groups/testing/world.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import type { Migration } from './migration-digest.ts';
@@ -62,7 +64,8 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   await Promise.all(living);
   const last = await world.connect('last');
   expect(await new Migrations(last).apply('m', MIGRATIONS)).toMatchObject({ total: COUNT });
-  const { children } = await observer.children('/log', { read: 'linearizable' });
+  const read = (): Promise<Children> => observer.children('/log', { read: 'linearizable' });
+  const { children } = await untilDone(observer, neverAborted(), read);
   const expected = MIGRATIONS.flatMap((_, i) => [`${i}-`, `${i}b-`]).map(
     (name, i) => `${name}${String(i).padStart(10, '0')}`,
   );

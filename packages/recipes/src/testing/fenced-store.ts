@@ -3,34 +3,44 @@ import { expect } from 'vitest';
 import type { Held } from '../locks/holding.ts';
 import { compareBySequence } from '../sequence.ts';
 
+/** As what somebody holds it: `write` alone, `read` beside other readers. */
+export type Access = 'write' | 'read';
+
 /**
- * The judge of everything that one holder at a time may have. It keeps two stores:
+ * The judge of everything that holders have for themselves. It keeps two stores:
  *
  * - one outside of the service, which takes a write only with a token that is not smaller than any it has seen;
  * - one inside, a list of sequential znodes that holders append to with `guarded`.
  *
- * and holds: two are never sure at the same time that they hold it; whoever has just got it has a larger token than all who
- * wrote before; nobody writes inside once somebody with a larger token has.
+ * and holds: those who are sure at the same time that they hold it may do so together; whoever has just got it for writing
+ * has a larger token than all who wrote before; nobody writes inside once somebody with a larger token has.
  */
 export class FencedStore {
   readonly #path: string;
-  readonly #holders = new Map<string, Held>();
+  readonly #mayHold: (holders: readonly Access[]) => boolean;
+  readonly #holders = new Map<string, { readonly held: Held; readonly access: Access }>();
   #highest = 0n;
   /** Acquisitions that were judged. */
   acquired = 0;
   /** Writes inside that the service took. */
   written = 0;
 
-  /** @param path exists; the parent of the list inside */
-  constructor(path: string) {
+  /**
+   * @param path exists; the parent of the list inside
+   * @param mayHold who may hold it together. Default: one writer, or any number of readers
+   */
+  constructor(path: string, mayHold: (holders: readonly Access[]) => boolean = oneWriterOrReaders) {
     this.#path = path;
+    this.#mayHold = mayHold;
   }
 
   /** Somebody has just got it. */
-  onAcquired(host: string, held: Held): void {
+  onAcquired(host: string, held: Held, access: Access = 'write'): void {
     this.acquired++;
-    if (held.isHeld) expect(held.token, `${host} comes after all who wrote`).toBeGreaterThan(this.#highest);
-    this.#holders.set(host, held);
+    if (access === 'write' && held.isHeld) {
+      expect(held.token, `${host} comes after all who wrote`).toBeGreaterThan(this.#highest);
+    }
+    this.#holders.set(host, { held, access });
     this.check();
   }
 
@@ -38,10 +48,11 @@ export class FencedStore {
     this.#holders.delete(host);
   }
 
-  /** Nobody else is sure to hold it. */
+  /** Those who are sure may be. */
   check(): void {
-    const sure = [...this.#holders].filter(([, { isHeld }]) => isHeld).map(([host]) => host);
-    expect(sure.length, `one at a time holds it, not ${sure.join(' and ')}`).toBeLessThanOrEqual(1);
+    const sure = [...this.#holders].filter(([, { held }]) => held.isHeld);
+    const hosts = sure.map(([host, { access }]) => `${host} (${access})`).join(', ');
+    expect(this.#mayHold(sure.map(([, { access }]) => access)), `${hosts} hold it together`).toBe(true);
   }
 
   /** A write outside, as a holder that thinks it holds makes it. */
@@ -59,6 +70,7 @@ export class FencedStore {
   /** What has been written inside: tokens that never go back. */
   async judge(client: Client): Promise<void> {
     const { children } = await client.children(this.#path);
+    expect(children.length).toBeGreaterThanOrEqual(this.written);
     let last = 0n;
     for (const name of [...children].sort(compareBySequence)) {
       const { data } = await client.get(`${this.#path}/${name}`);
@@ -67,4 +79,8 @@ export class FencedStore {
       last = token;
     }
   }
+}
+
+function oneWriterOrReaders(holders: readonly Access[]): boolean {
+  return !holders.includes('write') || holders.length === 1;
 }

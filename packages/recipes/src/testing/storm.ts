@@ -1,6 +1,63 @@
-import type { Client } from '@meerkat/client';
+import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import { FAULT_KINDS, type FaultKind, Nemesis, planFaults, type SeededRandom, VirtualWorld } from '@meerkat/simulator';
+import { expect } from 'vitest';
+import type { Held } from '../locks/holding.ts';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import type { Access, FencedStore } from './fenced-store.ts';
 import { openStation, type Station } from './line-world.ts';
+
+/** What a worker takes in each round: null when it tried and did not get it. */
+export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;
+
+/**
+ * The usual storm: four workers take something again and again, write while they have it, and give it back; the store
+ * judges them.
+ *
+ * @param lines znodes below which nothing may be left in the end
+ */
+export async function contendInStorm(
+  seed: number,
+  store: FencedStore,
+  lines: readonly string[],
+  take: Take,
+): Promise<void> {
+  const work = async (worker: Worker): Promise<void> => {
+    const { station, client, random, isOver } = worker;
+    const { host } = station;
+    while (!isOver()) {
+      try {
+        await client.ensurePath('/entries');
+        const taken = await take(worker);
+        if (taken !== null) {
+          await using held = taken.held;
+          store.onAcquired(host, held, taken.access);
+          for (let i = random.between(0, 3); i > 0; i--) {
+            await station.sleep(random.between(1, 300));
+            if (taken.access === 'read') continue;
+            if (held.isHeld) store.writeOutside(held);
+            await store.writeInside(held);
+          }
+          store.onReleased(host);
+        }
+      } catch (error) {
+        store.onReleased(host);
+        if (!(error instanceof ZooKeeperError) && !(error instanceof NotHeldError)) throw error;
+      }
+      await station.sleep(random.between(1, 200));
+    }
+  };
+  const after = async (judge: Client): Promise<void> => {
+    await store.judge(judge);
+    expect(store.acquired).toBeGreaterThan(0);
+    for (const path of lines) expect((await judge.exists(path))?.numChildren ?? 0, path).toBe(0);
+  };
+  await runStorm({ seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
+}
+
+/** Sometimes little patience, mostly any. */
+export function drawPatience(random: SeededRandom): CallOptions {
+  return random.chance(0.3) ? { timeoutMs: random.between(1, 6000) } : {};
+}
 
 /** What a storm may do to servers, links and disks; `skew` is a matter of its own. */
 const KINDS: readonly FaultKind[] = FAULT_KINDS.filter((kind) => !['wipe', 'rot', 'skew'].includes(kind));

@@ -1,0 +1,23 @@
+/**
+ * One leader for each token under faults. A failure names its seed:
+ * `SEEDS=17 npx vitest run packages/recipes/src/election/election.simulation.test.ts`.
+ */
+import { describe, test } from 'vitest';
+import { FencedStore } from '../testing/fenced-store.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { contendInStorm, drawPatience } from '../testing/storm.ts';
+import { Election, type ElectionOptions } from './election.ts';
+
+const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
+
+describe('an election in a storm', () => {
+  test.each(seeds(6))(
+    'has one leader at a time, and leaves nothing behind (seed %i)',
+    (seed) =>
+      contendInStorm(seed, new FencedStore('/entries'), ['/leader'], async ({ station, client, random }) => {
+        const election = new Election(client, '/leader', { ...SHAPES[seed % SHAPES.length], id: station.host });
+        return { held: await election.campaign(drawPatience(random)), access: 'write' };
+      }),
+    patienceMs(1),
+  );
+});

@@ -1,4 +1,5 @@
 import type { PeerAddress } from '@meerkat/core';
+import { makeZxid } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import { readLoggerOptions, TextLogger } from './logger.ts';
 import { TraceLog } from './trace-log.ts';
@@ -102,5 +103,16 @@ test('who connects to the election port is no client, and may leave without a wo
   });
   expect(lines).toEqual([
     'WARN  connection from 10.0.0.1:4000 refused: on the election port: it says that it is server 1, which is this one\n',
+  ]);
+});
+
+test('a server that is told to forget what the leader does not know is warned of', () => {
+  const { lines, log } = makeLog();
+  const learner = { kind: 'learner-synchronizing', serverId: 3, mode: 'snap' } as const;
+  log.emit({ ...learner, from: makeZxid(1, 7), zxid: makeZxid(2, 9) });
+  log.emit({ ...learner, from: makeZxid(1, 7), zxid: makeZxid(1, 2) });
+  expect(lines).toEqual([
+    'INFO  server 3 is at zxid 0x100000007 and is sent a snapshot of zxid 0x200000009\n',
+    'WARN  server 3 is at zxid 0x100000007 and is sent a snapshot of zxid 0x100000002 in place of txns that this leader does not know: was its data directory that of another ensemble?\n',
   ]);
 });

@@ -118,10 +118,11 @@ export class TraceLog implements Trace {
       }
       case 'learner-synchronizing': {
         const { serverId, mode, from, zxid } = event;
-        this.#log('info', `server ${serverId} is at zxid 0x${from.toString(16)} and ${describeSync(mode, zxid)}`, {
-          serverId,
-          mode,
-        });
+        const isReplaced = mode === 'snap' && from > zxid;
+        const what = `server ${serverId} is at zxid 0x${from.toString(16)} and ${describeSync(mode, zxid)}`;
+        const doubt =
+          ' in place of txns that this leader does not know: was its data directory that of another ensemble?';
+        this.#log(isReplaced ? 'warn' : 'info', `${what}${isReplaced ? doubt : ''}`, { serverId, mode });
         break;
       }
       case 'learner-synchronized': {

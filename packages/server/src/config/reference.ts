@@ -72,6 +72,24 @@ semicolon where clients connect. Names are resolved anew for each connection. Se
 
 What contradicts itself stops the start with file, line and reason: a \`myid\` that is missing, no number or not in the list, an
 address that two members claim, limits that are missing, observers of a single participant. An even number of voters is warned about.
+
+### When it does not come together
+
+What only shows between servers is in their logs. One that looks for a leader says every ten seconds whom it reaches.
+
+| the log says | what to do |
+| --- | --- |
+| \`without a connection: 3 (nobody listens at …)\` | start server 3; if it runs, compare the lines \`server.3\` of both |
+| \`(the name … is not known)\`, \`(nothing answers at …)\` | look at the name service, the network, the firewall |
+| \`cannot listen for the election at …: EADDRINUSE\` | stop what listens there; two servers with one \`myid\` on one machine are in each other's way too |
+| \`…: EADDRNOTAVAIL\` | the list has another machine's address for this \`myid\`: correct one of them. Behind a translated address set \`quorumListenOnAllIPs=true\` |
+| \`refused: on the election port: it says that it is server 1, which is this one\` | two servers have one \`myid\`: the address tells the other one |
+| \`another server follows a membership that differs from this one's\` | make the lists alike, and restart the servers whose list was wrong |
+| \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory has seen leaders that the others have not: it is another ensemble's, or the others' were restored from older copies. If it is this one that is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
+| \`is sent a snapshot of … in place of txns that this leader does not know\` | the same, and what only that server had is gone from it |
+
+No file says which ensemble a directory belongs to. A directory of another ensemble whose zxid is ahead *wins* the next election
+in which it takes part, and then the others get its znodes in place of their own: a new member begins with an empty directory.
 `;
 
 function formatSupported(keys: readonly Key[]): string {

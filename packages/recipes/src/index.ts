@@ -73,6 +73,8 @@ export { Queue } from './queues/queue.ts';
 export type { QueueItem } from './queues/queue-item.ts';
 export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
 export { type AtomicUpdate, AtomicValue, type AtomicValueOptions, type TurnLock } from './values/atomic-value.ts';
+export { Configuration, type ConfigurationOptions, type ConfigurationVersion } from './values/configuration.ts';
 export { AtomicLong, Counter, FloatCounter } from './values/counters.ts';
 export { decimalFloat, decimalInteger, int32, int64 } from './values/numbers.ts';
+export { type PublishedEntries, PublishedSet, type PublishedSetOptions } from './values/published-set.ts';
 export { SharedCount, SharedValue, type SharedValueOptions, type VersionedValue } from './values/shared-value.ts';

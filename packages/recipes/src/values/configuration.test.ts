@@ -1,0 +1,162 @@
+import { BadVersionError, type Client, DecodeError, json, type StandardSchema, text } from '@meerkat/client';
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { Configuration } from './configuration.ts';
+import { PublishedSet } from './published-set.ts';
+
+function onStage(program: (client: Client, other: Client) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
+    await program(client!, other!);
+    await Promise.all([client!.close(), other!.close()]);
+  });
+}
+
+interface Settings {
+  readonly port: number;
+}
+
+/** What zod, valibot and others make; by hand. */
+const SETTINGS: StandardSchema<Settings> = {
+  '~standard': {
+    version: 1,
+    vendor: 'by hand',
+    validate: (value) => {
+      const port = (value as Partial<Settings> | null)?.port;
+      return typeof port === 'number' ? { value: { port } } : { issues: [{ message: 'port is no number' }] };
+    },
+  },
+};
+
+test('a configuration is plain data in its znode, and each publication a version', () =>
+  onStage(async (client) => {
+    const settings = new Configuration(client, '/apps/shop/config', json(SETTINGS));
+    expect(await settings.get()).toBeNull();
+    expect(await settings.update((current) => ({ port: (current?.port ?? 79) + 1 }))).toEqual({
+      value: { port: 80 },
+      version: 0,
+    });
+    await settings.update((current) => ({ port: (current?.port ?? 0) + 1 }));
+    expect((await client.get('/apps/shop/config', { codec: text })).data).toBe('{"port":81}');
+    expect(await settings.update(() => undefined)).toEqual({ value: { port: 81 }, version: 1 });
+  }));
+
+test('what the schema refuses is never published', () =>
+  onStage(async (client) => {
+    const settings = new Configuration(client, '/config', json(SETTINGS));
+    await settings.set({ port: 80 });
+    const wrong = { port: 'eighty' } as unknown as Settings;
+    await expect(settings.set(wrong)).rejects.toThrow(DecodeError);
+    await expect(settings.update(() => wrong)).rejects.toThrow(DecodeError);
+    expect(await settings.get()).toEqual({ value: { port: 80 }, version: 0 });
+  }));
+
+test('what others have written there can be gone back to, and what the schema refuses cannot', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', json(SETTINGS));
+    await settings.set({ port: 1 });
+    await other.set('/config', '{"port":2}');
+    await settings.set({ port: 3 });
+    expect(await settings.rollback()).toEqual({ value: { port: 2 }, version: 3 });
+    expect(await settings.history()).toEqual([2, 1, 0]);
+    await expect(settings.rollback({ to: 7 })).rejects.toThrow(
+      'version 7 of /config is not kept; kept are: 3, 2, 1, 0',
+    );
+
+    await other.set('/config', 'broken');
+    await expect(settings.get()).rejects.toThrow(DecodeError);
+    await settings.set({ port: 5 });
+    await expect(settings.rollback()).rejects.toThrow(DecodeError);
+    expect(await settings.rollback({ to: 2 })).toMatchObject({ value: { port: 3 } });
+  }));
+
+test('no more former versions are kept than asked for', () =>
+  onStage(async (client) => {
+    const settings = new Configuration(client, '/config', json(SETTINGS), { keep: 3 });
+    for (let port = 0; port < 10; port++) await settings.set({ port });
+    expect(await settings.history()).toEqual([8, 7, 6]);
+    expect(await settings.at(6)).toEqual({ port: 6 });
+    expect((await client.children('/config')).children.length).toBe(4);
+  }));
+
+test('who observes a configuration sees the present one, each later one, and what is wrong with it', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', json(SETTINGS));
+    await settings.set({ port: 80 });
+    await using observation = settings.observe();
+    expect((await observation.ready).data).toEqual({ port: 80 });
+    const next = observation.changed();
+    await other.set('/config', '{}');
+    expect((await next).error?.message).toContain('port is no number');
+    const last = observation.changed();
+    await settings.rollback();
+    expect((await last).data).toEqual({ port: 80 });
+  }));
+
+test('a set is published whole, read whole, and gone back to', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    expect(await flags.read()).toBeNull();
+    const first = await flags.publish({ colour: 'red', size: '12' });
+    const second = await flags.publish(new Map([['colour', 'blue']]));
+    const read = await new PublishedSet(other, '/flags', text).read();
+    expect(read?.name).toBe(second);
+    expect([...(read?.entries ?? [])]).toEqual([['colour', 'blue']]);
+    expect(await flags.history()).toEqual([second, first]);
+
+    expect(await flags.rollback()).toBe(first);
+    expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ colour: 'red', size: '12' });
+    await expect(flags.rollback({ to: 'set-0' })).rejects.toThrow(RangeError);
+  }));
+
+test('a set that fits is one transaction, and a larger one is put in force by its last', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 10 });
+    await using watch = other.watch('/flags', { recursive: true });
+    await watch.ready;
+    const zxids = async (): Promise<number> => {
+      await other.sync();
+      const seen = new Set<bigint | null>();
+      for (let event = watch.take(); event !== null; event = watch.take())
+        if (event.type !== 'gap') seen.add(event.zxid);
+      return seen.size;
+    };
+    await flags.publish({ a: '1' });
+    // The parent, and then all at once.
+    expect(await zxids()).toBe(2);
+    await flags.publish({ a: '1', b: '2' });
+    expect(await zxids()).toBe(1);
+    await flags.publish(Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`f${i}`, `${i}`])));
+    expect(await zxids()).toBe(5);
+    expect((await flags.read())?.entries.size).toBe(25);
+  }));
+
+test('what an abandoned publication has left is deleted by the next one', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { keep: 2 });
+    await flags.publish({ a: '1' });
+    // As a publisher leaves it that has died: begun behind version 0, never named.
+    const orphan = `set-0000000001-${'0'.repeat(32)}`;
+    await other.create(`/flags/${orphan}`);
+    await other.create(`/flags/${orphan}/a`, 'half');
+    // As one does it that is still at work, behind a version that is yet to come.
+    const busy = `set-0000000003-${'1'.repeat(32)}`;
+    await other.create(`/flags/${busy}`);
+    for (const value of ['2', '3']) await flags.publish({ a: value });
+    const { children } = await client.children('/flags');
+    expect(children).not.toContain(orphan);
+    expect(children).toContain(busy);
+    expect(children.length).toBe(4);
+  }));
+
+test('a publication may be bound to the set that it was made from', () =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' }, { onlyAfter: null });
+    await flags.publish({ a: '2' }, { onlyAfter: first });
+    await expect(flags.publish({ a: '3' }, { onlyAfter: first })).rejects.toThrow(BadVersionError);
+    expect((await flags.read())?.entries.get('a')).toBe('2');
+  }));

@@ -1,0 +1,290 @@
+import {
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  type Codec,
+  DecodeError,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  nullableBytes,
+  type Observation,
+  type ObserveOptions,
+  parentOf,
+  type ReadOptions,
+  type Stat,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { makeUuidHex } from '../layout.ts';
+import { isPassing, Wait } from '../wait.ts';
+
+export interface ConfigurationOptions {
+  /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
+  readonly keep?: number | undefined;
+}
+
+/** A configuration as it was published. */
+export interface ConfigurationVersion<T> {
+  readonly value: T;
+  /** Of the znode: 0 is the first, and each publication is one more, a rollback too. */
+  readonly version: number;
+}
+
+/**
+ * A typed value that a fleet runs by: all of its properties in one znode, so that they change together.
+ *
+ *     /app/config                             {"port":8080}   in force; plain data, for readers of any kind
+ *     /app/config/v0000000004-91c06f2a7d11…   {"port":8080}   a copy of each of the last versions
+ *     /app/config/v0000000003-5b2f9d0e5e3b…   {"port":80}
+ *
+ * What is written is first read back through the codec: a value that its schema refuses is never published. A new
+ * version and its copy are one transaction, to which a copy of the version before is added if some other program has
+ * written that. The name of a copy has a UUID, so that a writer whose reply was lost knows its own work, also in a later
+ * session: an update is carried out once or not at all, and `rollback` finds what was in force. It writes an old value as
+ * a new version: what is published never goes back in number, and a rollback can be rolled back.
+ *
+ * @example
+ * const settings = new Configuration(client, '/app/config', json(z.object({ port: z.number() })));
+ * await settings.update((current) => ({ ...current, port: 8080 }));
+ * for await (const { data } of settings.observe()) console.log(data?.port);
+ * await settings.rollback();
+ */
+export class Configuration<T> {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #codec: Codec<T>;
+  readonly #keep: number;
+
+  constructor(client: Client, path: string, codec: Codec<T>, options: ConfigurationOptions = {}) {
+    this.path = path;
+    this.#client = client;
+    this.#codec = codec;
+    this.#keep = Math.max(1, options.keep ?? 10);
+  }
+
+  /** What is in force; null when there is none yet. @throws DecodeError when it is not what the schema asks for */
+  async get(options: ReadOptions = {}): Promise<ConfigurationVersion<T> | null> {
+    const found = await this.#wait('get', options).through((call) => this.#find({ ...call, read: options.read }));
+    return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
+  }
+
+  /** The value now, and then each that is in force. What the schema refuses comes with its `error`. */
+  observe(options?: ObserveOptions): Observation<T> {
+    return this.#client.observe(this.path, this.#codec, options);
+  }
+
+  /**
+   * Publishes what is made of the present configuration.
+   *
+   * @param change is given null when there is none yet. May be called several times; undefined changes nothing
+   * @returns what is in force now as far as this update knows; null when there is none and none was made
+   * @throws DecodeError when the schema refuses what is there, or what is made of it: nothing is changed
+   */
+  update(
+    change: (current: T | null, version: number | null) => T | undefined | Promise<T | undefined>,
+    options: CallOptions = {},
+  ): Promise<ConfigurationVersion<T> | null> {
+    return this.#replace('update', options, async (found) => {
+      const current = found === null ? null : await this.#decode(found.data);
+      const next = await change(current, found?.stat.version ?? null);
+      return next === undefined ? undefined : this.#codec.encode(next);
+    });
+  }
+
+  /** Publishes a value, whatever was there. @throws DecodeError when the schema refuses it */
+  async set(value: T, options: CallOptions = {}): Promise<ConfigurationVersion<T>> {
+    const data = this.#codec.encode(value);
+    const published = await this.#replace('set', options, async () => data);
+    return published as ConfigurationVersion<T>;
+  }
+
+  /**
+   * Publishes anew what was in force before, or at a certain version.
+   *
+   * @param to default: the version before the one in force
+   * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
+   */
+  async rollback(options: CallOptions & { readonly to?: number | undefined } = {}): Promise<ConfigurationVersion<T>> {
+    const wait = this.#wait('rollback', options);
+    const kept = await wait.through((call) => this.#copies(call, 'linearizable'));
+    const version = options.to ?? kept.inForce - 1;
+    const path = kept.pathOf.get(version);
+    if (path === undefined) {
+      const versions = [...kept.pathOf.keys()].join(', ');
+      throw new RangeError(`version ${version} of ${this.path} is not kept; kept are: ${versions || 'none'}`);
+    }
+    const { data } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
+    const published = await this.#replace('rollback', wait.next(), async () => data);
+    return published as ConfigurationVersion<T>;
+  }
+
+  /** The former versions that are kept, the newest first. */
+  async history(options: CallOptions = {}): Promise<readonly number[]> {
+    const kept = await this.#wait('history', options).through((call) => this.#copies(call, 'linearizable'));
+    return [...kept.pathOf.keys()].filter((version) => version < kept.inForce);
+  }
+
+  /** A version that is kept. @returns null when it is not */
+  async at(version: number, options: CallOptions = {}): Promise<T | null> {
+    return this.#wait('at', options).through(async (call) => {
+      const path = (await this.#copies(call, 'linearizable')).pathOf.get(version);
+      if (path === undefined) return null;
+      const { data } = await this.#client.get(path, { ...call, codec: nullableBytes });
+      return this.#decode(data);
+    });
+  }
+
+  async #replace(
+    method: string,
+    options: CallOptions,
+    make: (found: Found | null) => Promise<Uint8Array | null | undefined>,
+  ): Promise<ConfigurationVersion<T> | null> {
+    const wait = this.#wait(method, options);
+    let doubt: ZooKeeperError | null = null;
+    /** Copies that writes in doubt have made, if they were carried out, and what they have published. */
+    const doubtful: Map<string, ConfigurationVersion<T>> = new Map();
+    try {
+      for (let round = 1; ; round++) {
+        const found = await wait.through((call) =>
+          this.#find({ ...call, read: round === 1 ? 'local' : 'linearizable' }),
+        );
+        const copies = await wait.through((call) => this.#copies(call, doubtful.size > 0 ? 'linearizable' : 'local'));
+        const own = copies.names.find((name) => doubtful.has(name));
+        if (own !== undefined) return doubtful.get(own)!;
+        const data = await make(found);
+        if (data === undefined) {
+          return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
+        }
+        const value = await this.#decode(data);
+        const published = { value, version: found === null ? 0 : (found.stat.version + 1) | 0 };
+        const name = this.#copyName(published.version);
+        const isFoundKept = found === null || copies.pathOf.has(found.stat.version);
+        try {
+          await this.#transaction(found, data, name, isFoundKept).commit(wait.next());
+          await this.#letGo(published.version);
+          return published;
+        } catch (error) {
+          if (isPassing(error)) {
+            if (error.outcome === 'unknown') {
+              doubtful.set(name, published);
+              doubt = error;
+            }
+            await wait.recover();
+          } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, wait))) throw error;
+          else if (round > 2) {
+            await wait.any([], (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32);
+          }
+        }
+      }
+    } catch (error) {
+      throw doubt !== null && error instanceof ZooKeeperError ? doubt : error;
+    }
+  }
+
+  #transaction(
+    found: Found | null,
+    data: Uint8Array | null,
+    name: string,
+    isFoundKept: boolean,
+  ): Transaction<TransactionResult[]> {
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    if (found === null) transaction.create(this.path, data);
+    else transaction.set(this.path, data, { version: checkedVersion(found.stat, this.path) });
+    transaction.create(joinPath(this.path, name), data);
+    if (found !== null && !isFoundKept) {
+      transaction.create(joinPath(this.path, this.#copyName(found.stat.version)), found.data);
+    }
+    return transaction;
+  }
+
+  async #isRace({ cause, index }: TransactionError, found: Found | null, wait: Wait): Promise<boolean> {
+    if (found === null && index === 0 && cause instanceof NoNodeError) {
+      await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+      return true;
+    }
+    return cause instanceof BadVersionError || cause instanceof NodeExistsError || cause instanceof NoNodeError;
+  }
+
+  #copyName(version: number): string {
+    return `v${String(version).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
+  }
+
+  /** Deletes the copies that are too old. What is in the way is left to the next publication. */
+  async #letGo(version: number): Promise<void> {
+    try {
+      const { names } = await this.#copies({}, 'local');
+      const old = names.filter((name) => (versionOf(name) ?? version) < version - this.#keep);
+      await Promise.all(old.map((name) => this.#client.delete(joinPath(this.path, name)).catch(ignoreService)));
+    } catch (error) {
+      ignoreService(error);
+    }
+  }
+
+  async #copies(call: CallOptions, read: 'local' | 'linearizable'): Promise<Copies> {
+    try {
+      const { children, stat } = await this.#client.children(this.path, { ...call, read });
+      const names = children.filter((name) => versionOf(name) !== null).sort((a, b) => (a < b ? 1 : -1));
+      // Two writers may have kept the same version of a third: the same data.
+      const pathOf = new Map(names.map((name) => [versionOf(name)!, joinPath(this.path, name)]));
+      return { inForce: stat.version, names, pathOf };
+    } catch (error) {
+      if (error instanceof NoNodeError) return { inForce: -1, names: [], pathOf: new Map() };
+      throw error;
+    }
+  }
+
+  async #find(options: ReadOptions): Promise<Found | null> {
+    try {
+      return await this.#client.get(this.path, { ...options, codec: nullableBytes });
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  async #decode(data: Uint8Array | null): Promise<T> {
+    try {
+      return await this.#codec.decode(data);
+    } catch (error) {
+      throw new DecodeError('Configuration', this.path, data, error);
+    }
+  }
+
+  #wait(method: string, options: CallOptions): Wait {
+    return new Wait(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
+  }
+}
+
+interface Found {
+  readonly data: Uint8Array | null;
+  readonly stat: Stat;
+}
+
+/** What is kept of a configuration. */
+interface Copies {
+  /** −1: there is none. */
+  readonly inForce: number;
+  /** The newest first. */
+  readonly names: readonly string[];
+  /** By version, the newest first. */
+  readonly pathOf: ReadonlyMap<number, string>;
+}
+
+/** null for a name that is none of ours. */
+function versionOf(name: string): number | null {
+  const match = /^v(\d{10})-[0-9a-f]{32}$/.exec(name);
+  return match === null ? null : Number(match[1]);
+}
+
+/** @throws RangeError for −1, which a server takes for "any": the number has gone round */
+function checkedVersion({ version }: Stat, path: string): number {
+  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it anew`);
+  return version;
+}
+
+function ignoreService(error: unknown): void {
+  if (!(error instanceof ZooKeeperError)) throw error;
+}

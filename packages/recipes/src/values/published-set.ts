@@ -1,0 +1,392 @@
+import {
+  AbortedError,
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  type Codec,
+  DecodeError,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  nullableBytes,
+  type Transaction,
+  TransactionError,
+  type TransactionResult,
+  text,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { makeUuidHex } from '../layout.ts';
+import { isPassing, Wait } from '../wait.ts';
+
+export interface PublishedSetOptions {
+  /** How many sets stay, the one in force included. At least 1, default 3. */
+  readonly keep?: number | undefined;
+  /** Data that one transaction takes, bytes. The service refuses requests of more than 1 MiB. Default 512 KiB. */
+  readonly transactionBytesMax?: number | undefined;
+  /** Znodes that one transaction makes. Default 500. */
+  readonly transactionZnodesMax?: number | undefined;
+}
+
+/** A set as it was published: whole. */
+export interface PublishedEntries<T> {
+  /** Of its znode; `rollback` takes it. */
+  readonly name: string;
+  /** Of the txn that put it in force. */
+  readonly zxid: bigint;
+  readonly entries: ReadonlyMap<string, T>;
+}
+
+/**
+ * A set of znodes that are published together, too many or too large for one: whoever reads gets all of one set, and
+ * never some of one and some of another.
+ *
+ *     /flags/ready                         "set-0000000007-5b2f…\nset-0000000006-91c0…"   in force is the first
+ *     /flags/set-0000000007-5b2f…/colour   "red"
+ *     /flags/set-0000000007-5b2f…/size     "12"
+ *     /flags/set-0000000006-91c0…/…        the one before, to go back to
+ *
+ * This is the ready znode of the ZooKeeper paper (section 2.3), which names what is ready. There a leader takes the znode
+ * away, changes the configuration, and makes it again; who reads in between finds none. Here the old set stays in force
+ * until the new one is complete:
+ *
+ * 1. A set is written into znodes of its own that nobody else knows, in as many transactions as it takes. Then one write,
+ *    conditional on the version of *ready* that was read before, puts it in force. Where everything fits into one
+ *    transaction, that is all there is.
+ * 2. Sets never change. One is deleted after it is no longer named by *ready*.
+ * 3. Who reads takes *ready*, then the set, then *ready* again. A server never goes back, so if the set is still named
+ *    then, it was complete before the first read and nobody had begun to delete it at the last. Otherwise the reader
+ *    begins again.
+ * 4. The number in a name is the version that *ready* has with it. A set that is not named, of a number that *ready* has
+ *    reached, never will be: its publisher has died or is going to be refused. The next publisher deletes it.
+ *
+ * @example
+ * const flags = new PublishedSet(client, '/flags', text);
+ * await flags.publish({ colour: 'red', size: '12' });
+ * for await (const { entries } of flags.observe()) apply(entries);
+ */
+export class PublishedSet<T> {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #codec: Codec<T>;
+  readonly #ready: string;
+  readonly #keep: number;
+  readonly #bytesMax: number;
+  readonly #znodesMax: number;
+
+  constructor(client: Client, path: string, codec: Codec<T>, options: PublishedSetOptions = {}) {
+    const { keep = 3, transactionBytesMax = 512 * 1024, transactionZnodesMax = 500 } = options;
+    this.path = path;
+    this.#client = client;
+    this.#codec = codec;
+    this.#ready = joinPath(path, 'ready');
+    this.#keep = Math.max(1, keep);
+    this.#bytesMax = transactionBytesMax;
+    this.#znodesMax = Math.max(1, transactionZnodesMax);
+  }
+
+  /**
+   * Puts a set in force instead of the one that is.
+   *
+   * @param options `onlyAfter`: the name of the set that must be in force until then, null for none; default: any
+   * @returns its name
+   * @throws BadVersionError when another set is in force than `onlyAfter`
+   */
+  async publish(
+    entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
+    options: CallOptions & { readonly onlyAfter?: string | null | undefined } = {},
+  ): Promise<string> {
+    const wait = this.#wait('publish', options);
+    const znodes = await this.#encode(entries);
+    for (let round = 1; ; round++) {
+      const ready = await wait.through((call) => this.#readReady(call, 'linearizable'));
+      this.#checkInForce(ready, options.onlyAfter);
+      const name = `set-${String(ready.version + 1).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
+      const isWhole = znodes.length + 2 <= this.#znodesMax && sizeOf(znodes) <= this.#bytesMax;
+      if (!isWhole) await this.#write(name, znodes, wait);
+      const isInForce = await this.#putInForce(ready, name, isWhole ? znodes : null, wait);
+      if (!isWhole && !isInForce) await this.#client.deleteRecursive(joinPath(this.path, name)).catch(ignoreService);
+      if (isInForce) {
+        await this.#prune();
+        return name;
+      }
+      await this.#pause(round, wait);
+    }
+  }
+
+  /** The set in force, whole; null when none was published yet. */
+  async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
+    const wait = this.#wait('read', options);
+    for (let round = 1; ; round++) {
+      const ready = await wait.through((call) => this.#readReady(call, round === 1 ? 'local' : 'linearizable'));
+      const [name] = ready.names;
+      if (name === undefined) return null;
+      const entries = await this.#readSet(name, wait);
+      const after = await wait.through((call) => this.#readReady(call, 'local'));
+      if (entries !== null && after.names.includes(name)) return { name, zxid: ready.zxid, entries };
+      await this.#pause(round, wait);
+    }
+  }
+
+  /** The set in force, and then each that is put in force; a reader who is slower misses some, and never gets a part. */
+  async *observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<PublishedEntries<T>> {
+    let zxid = -1n;
+    for await (const _ of this.#client.observe(this.#ready, text, options)) {
+      const set = await this.#readUnlessAborted(options);
+      if (set === null || set.zxid <= zxid) continue;
+      zxid = set.zxid;
+      yield set;
+    }
+  }
+
+  /**
+   * Puts a former set in force again.
+   *
+   * @param to its name. Default: the one before the one in force
+   * @throws RangeError when it is not kept
+   */
+  async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {
+    const wait = this.#wait('rollback', options);
+    for (let round = 1; ; round++) {
+      const ready = await wait.through((call) => this.#readReady(call, 'linearizable'));
+      const name = options.to ?? ready.names[1];
+      if (name === undefined || !ready.names.includes(name)) {
+        throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
+      }
+      if (await this.#putInForce(ready, name, null, wait)) return name;
+      await this.#pause(round, wait);
+    }
+  }
+
+  /** Names of the sets that are kept, the one in force first. */
+  async history(options: CallOptions = {}): Promise<readonly string[]> {
+    const wait = this.#wait('history', options);
+    return (await wait.through((call) => this.#readReady(call, 'local'))).names;
+  }
+
+  /* ---------------------------------------------------------------------------------------------------- writing ---- */
+
+  async #encode(entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>): Promise<Entry[]> {
+    const pairs: Iterable<[string, T]> = entries instanceof Map ? entries : Object.entries(entries);
+    const encoded: Entry[] = [];
+    for (const [name, value] of pairs) {
+      const data = this.#codec.encode(value);
+      // Nothing is published that a reader could not read.
+      await this.#decode(name, data);
+      encoded.push({ name, data });
+    }
+    return encoded;
+  }
+
+  /** In as many transactions as it takes; one that was carried out before its reply was lost finds its znodes. */
+  async #write(name: string, entries: readonly Entry[], wait: Wait): Promise<void> {
+    const root = joinPath(this.path, name);
+    await wait.through(async (call) => {
+      try {
+        await this.#client.createParents(root, null, call);
+      } catch (error) {
+        if (!(error instanceof NodeExistsError)) throw error;
+      }
+    });
+    for (const part of this.#parts(entries)) {
+      await wait.through(async (call) => {
+        const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+        for (const entry of part) transaction.create(joinPath(root, entry.name), entry.data);
+        try {
+          await transaction.commit(call);
+        } catch (error) {
+          if (!(error instanceof TransactionError) || !(error.cause instanceof NodeExistsError)) throw error;
+        }
+      });
+    }
+  }
+
+  *#parts(entries: readonly Entry[]): Iterable<readonly Entry[]> {
+    let part: Entry[] = [];
+    for (const entry of entries) {
+      const isFull = part.length >= this.#znodesMax || sizeOf(part) + sizeOf([entry]) > this.#bytesMax;
+      if (isFull && part.length > 0) {
+        yield part;
+        part = [];
+      }
+      part.push(entry);
+    }
+    if (part.length > 0) yield part;
+  }
+
+  /**
+   * Names a set in *ready*, in one transaction with its znodes if they are given.
+   *
+   * @returns false when *ready* was changed since it was read, and this set is not in force and never will be
+   */
+  async #putInForce(ready: Ready, name: string, entries: readonly Entry[] | null, wait: Wait): Promise<boolean> {
+    const names = [name, ...ready.names.filter((other) => other !== name)].slice(0, this.#keep);
+    let doubt: ZooKeeperError | null = null;
+    try {
+      for (;;) {
+        try {
+          await this.#transaction(ready, name, names, entries).commit(wait.next());
+          return true;
+        } catch (error) {
+          if (isPassing(error)) {
+            if (error.outcome === 'unknown') doubt = error;
+            await wait.recover();
+          } else if (!(error instanceof TransactionError)) throw error;
+          else if (entries !== null && error.index === 0 && error.cause instanceof NoNodeError) {
+            await wait.through((call) => this.#client.ensurePath(this.path, call));
+          } else if (!isConflict(error)) throw error;
+          else if (doubt === null) return false;
+        }
+        if (doubt === null) continue;
+        // Is it ours, which expected this version and was carried out, or somebody else's?
+        const now = await wait.through((call) => this.#readReady(call, 'linearizable'));
+        if (now.version === ready.version) continue;
+        if (now.version === ready.version + 1) return now.text === names.join('\n');
+        if (now.names.includes(name) && !ready.names.includes(name)) return true;
+        throw doubt;
+      }
+    } catch (error) {
+      throw doubt !== null && error instanceof ZooKeeperError ? doubt : error;
+    }
+  }
+
+  #transaction(
+    ready: Ready,
+    name: string,
+    names: readonly string[],
+    entries: readonly Entry[] | null,
+  ): Transaction<TransactionResult[]> {
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    const list = names.join('\n');
+    const root = joinPath(this.path, name);
+    if (entries !== null) transaction.create(root, null);
+    for (const entry of entries ?? []) transaction.create(joinPath(root, entry.name), entry.data);
+    // A set that another publisher took for an orphan must not be named.
+    if (entries === null) transaction.check(root);
+    if (ready.version < 0) transaction.create(this.#ready, list);
+    else transaction.set(this.#ready, list, { version: ready.version });
+    return transaction;
+  }
+
+  /** Deletes what *ready* does not name any more, or never will. What is in the way is left to the next publisher. */
+  async #prune(): Promise<void> {
+    try {
+      const { names, version } = await this.#readReady({}, 'linearizable');
+      const { children } = await this.#client.children(this.path);
+      const old = children.filter((name) => !names.includes(name) && (numberOf(name) ?? version + 1) <= version);
+      await Promise.all(
+        old.map((name) => this.#client.deleteRecursive(joinPath(this.path, name)).catch(ignoreService)),
+      );
+    } catch (error) {
+      ignoreService(error);
+    }
+  }
+
+  #checkInForce(ready: Ready, onlyAfter: string | null | undefined): void {
+    const inForce = ready.names[0] ?? null;
+    if (onlyAfter === undefined || onlyAfter === inForce) return;
+    const detail = `in force is ${inForce ?? 'none'}, not ${onlyAfter ?? 'none'}`;
+    throw new BadVersionError({ operation: 'PublishedSet.publish', path: this.path, outcome: 'not-applied', detail });
+  }
+
+  /* ---------------------------------------------------------------------------------------------------- reading ---- */
+
+  /** An observation that its user has ended is no failure. */
+  async #readUnlessAborted(options: {
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<PublishedEntries<T> | null> {
+    try {
+      return await this.read(options);
+    } catch (error) {
+      if (options.signal?.aborted === true && error instanceof AbortedError) return null;
+      throw error;
+    }
+  }
+
+  async #readReady(call: CallOptions, read: 'local' | 'linearizable'): Promise<Ready> {
+    try {
+      const { data, stat } = await this.#client.get(this.#ready, { ...call, read, codec: text });
+      const names = data.split('\n').filter((name) => name !== '');
+      return { text: data, names, version: stat.version, zxid: stat.mzxid };
+    } catch (error) {
+      if (error instanceof NoNodeError) return { text: '', names: [], version: -1, zxid: 0n };
+      throw error;
+    }
+  }
+
+  /** null: it is being deleted. */
+  async #readSet(name: string, wait: Wait): Promise<ReadonlyMap<string, T> | null> {
+    const root = joinPath(this.path, name);
+    try {
+      const { children } = await wait.through((call) => this.#client.children(root, call));
+      const names = children.toSorted();
+      const entries: Map<string, T> = new Map();
+      for (let from = 0; from < names.length; from += READS_MAX) {
+        const some = names.slice(from, from + READS_MAX);
+        const found = await Promise.all(
+          some.map((one) =>
+            wait.through((call) => this.#client.get(joinPath(root, one), { ...call, codec: nullableBytes })),
+          ),
+        );
+        for (const [i, one] of some.entries()) entries.set(one, await this.#decode(one, found[i]!.data));
+      }
+      return entries;
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  async #decode(name: string, data: Uint8Array | null): Promise<T> {
+    try {
+      return await this.#codec.decode(data);
+    } catch (error) {
+      throw new DecodeError('PublishedSet', joinPath(this.path, name), data, error);
+    }
+  }
+
+  #pause(round: number, wait: Wait): Promise<void> {
+    const { random } = this.#client.surroundings;
+    return wait.any([], (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32);
+  }
+
+  #wait(method: string, options: CallOptions): Wait {
+    return new Wait(this.#client, options, { operation: `PublishedSet.${method}`, path: this.path });
+  }
+}
+
+interface Entry {
+  readonly name: string;
+  readonly data: Uint8Array | null;
+}
+
+/** What *ready* says. */
+interface Ready {
+  readonly text: string;
+  readonly names: readonly string[];
+  /** −1: there is none. */
+  readonly version: number;
+  readonly zxid: bigint;
+}
+
+/** Bytes that znodes take in a request: data, and for each a path, an ACL and the rest. */
+function sizeOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { name, data }) => sum + (data?.length ?? 0) + name.length + 200, 0);
+}
+
+/** Another publisher was faster, or has deleted the set because it was. */
+function isConflict({ cause }: TransactionError): boolean {
+  return cause instanceof BadVersionError || cause instanceof NodeExistsError || cause instanceof NoNodeError;
+}
+
+/** null for a name that is none of ours. */
+function numberOf(name: string): number | null {
+  const match = /^set-(\d{10})-[0-9a-f]{32}$/.exec(name);
+  return match === null ? null : Number(match[1]);
+}
+
+function ignoreService(error: unknown): void {
+  if (!(error instanceof ZooKeeperError)) throw error;
+}
+
+/** Reads that are in flight at once. */
+const READS_MAX = 200;

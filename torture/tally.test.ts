@@ -1,0 +1,39 @@
+import { History } from '@meerkat/simulator';
+import { expect, it } from 'vitest';
+import { formatTime, Tally, tableOf } from './tally.ts';
+
+it('a tally counts what clients were told, and how long nobody was told of a write', () => {
+  let nowMs = 0;
+  const history = new History(() => nowMs);
+  const doAt = (atMs: number, op: 'sync' | 'delete', isAnswered: boolean): void => {
+    const request = op === 'sync' ? ({ op, path: '/' } as const) : ({ op, path: '/a', version: -1 } as const);
+    const operation = history.invoke('c1', request);
+    nowMs = atMs;
+    if (isAnswered) history.complete(operation, { op });
+    else history.fail(operation, { code: 'CONNECTIONLOSS', outcome: 'unknown', failedPart: null });
+  };
+  doAt(1000, 'delete', true);
+  doAt(2000, 'sync', true);
+  doAt(3000, 'delete', false);
+  doAt(4500, 'delete', true);
+  doAt(5000, 'delete', true);
+  const tally = new Tally();
+  tally.addRound(history);
+  tally.faults = new Map([
+    ['stop', 2],
+    ['crash', 1],
+  ]);
+  const table = new Map(tableOf(tally, 0));
+  expect(tally).toMatchObject({ operations: 5, succeeded: 4, writes: 3, inDoubt: 1, longestGapMs: 3500 });
+  expect([...table].filter(([label]) => /fault|stop|crash/.test(label))).toEqual([
+    ['time under faults', '0:00'],
+    ['faults', '3'],
+    ['… crash', '1'],
+    ['… stop', '2'],
+  ]);
+  expect(table.get('… refused, nothing done')).toBe('0');
+});
+
+it('a time is minutes and seconds', () => {
+  expect([0, 59_400, 61_000, 3_600_000].map(formatTime)).toEqual(['0:00', '0:59', '1:01', '60:00']);
+});

@@ -109,6 +109,25 @@ describe('a double barrier', () => {
   );
 
   test(
+    'does not hold who is late to leave for those who wait for the next round',
+    inWorld(async (_, [a, b, c]) => {
+      const [first, second, third] = [a!, b!, c!].map((client) => new DoubleBarrier(client, '/barrier', 3));
+      const inside = await Promise.all([first!.enter(), second!.enter(), third!.enter()]);
+      // Somebody has deleted the first member's znode: the others do not wait for it.
+      const { children } = await a!.children('/barrier');
+      const owned = await Promise.all(children.map((name) => a!.exists(`/barrier/${name}`)));
+      const own = children[owned.findIndex((stat) => stat?.ephemeralOwner === a!.session?.id)];
+      await b!.delete(`/barrier/${own}`);
+      await Promise.all([inside[1]!.leave(), inside[2]!.leave()]);
+      const entering = [second!.enter(), third!.enter()];
+      while ((await a!.children('/barrier')).children.length < 2) await a!.sync();
+      await inside[0]!.leave();
+      await first!.enter();
+      await Promise.all(entering);
+    }),
+  );
+
+  test(
     'begins a new round when all of the last one have died inside',
     inWorld(async (fleet, [a, b, c, d]) => {
       await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));

@@ -34,8 +34,8 @@ import { isPassing, Wait } from '../wait.ts';
  *
  * 1. Nobody is let in before enough members are there at one moment: the transaction that makes `ready` checks them.
  * 2. Nobody leaves before every member of its round has left or lost its session. A round is known by the zxid of its
- *    `ready`. Those who wait go on when `ready` is gone or another one, and no member is left that was there when
- *    they began to leave; or when there is no member at all.
+ *    `ready`. Those who wait go on when there is no member at all, or when `ready` is gone, or another one, and no member
+ *    is left that is older than it.
  * 3. Rounds do not run into each other: nobody can come in between the last look at the members and the deletion of
  *    `ready`, because coming in raises the version of the barrier's znode, which that transaction checks. Curator and kazoo
  *    delete `ready` by itself, so with these in the fleet a round should not begin before the last one is over for all.
@@ -245,9 +245,8 @@ export class Inside implements AsyncDisposable {
 
   async #leave(options: CallOptions): Promise<void> {
     const wait = new Wait(this.#client, options, { operation: 'Inside.leave', path: this.#path });
-    const here = new Set<string>();
     try {
-      while (!(await this.#step(here, wait)));
+      while (!(await this.#step(wait)));
     } catch (error) {
       // The barrier's own znode is gone, so nobody is inside.
       if (!(error instanceof NoNodeError)) throw error;
@@ -259,23 +258,19 @@ export class Inside implements AsyncDisposable {
   /**
    * One look at the members, and what follows from it.
    *
-   * @param here who was there when we began to leave; filled by the first step
    * @returns whether everybody has left
    */
-  async #step(here: Set<string>, wait: Wait): Promise<boolean> {
+  async #step(wait: Wait): Promise<boolean> {
     const client = this.#client;
     const [{ children, stat }, ready] = await wait.through((call) =>
       Promise.all([client.children(this.#path, call), client.exists(joinPath(this.#path, READY), call)]),
     );
-    const members = membersOf(children);
-    if (here.size === 0) for (const name of members) here.add(name);
     const isOpen = ready?.czxid === this.round;
+    const members = isOpen ? membersOf(children) : await this.#founders(membersOf(children), wait);
     const own = nameOf(this.#member.path);
     const isMember = this.#member.isHeld && members.includes(own);
-    // Whoever came after the end of our round does not belong to it.
-    const others = members.filter((name) => name !== own && (isOpen || here.has(name)));
-    // A znode of ours that a lost session has left behind counts for those of the next round, so it has to go first.
-    if (!isMember && members.includes(own)) others.unshift(own);
+    // A znode of ours that a lost session has left behind would count for the next round, so we wait for its end too.
+    const others = members.filter((name) => name !== own || !isMember);
     if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, wait);
     const isLowest = isMember && own < others[0]!;
     if (isMember && !isLowest) {
@@ -290,13 +285,26 @@ export class Inside implements AsyncDisposable {
     return false;
   }
 
+  /**
+   * Without the `ready` of our round only those belong to it who were there before it was made. All others may be those
+   * of the next round, who will wait for us. (Our own members delete `ready` with the last of them; kazoo's first.)
+   */
+  async #founders(members: readonly string[], wait: Wait): Promise<string[]> {
+    const stats = await wait.through((call) =>
+      Promise.all(members.map((name) => this.#client.exists(joinPath(this.#path, name), call))),
+    );
+    return members.filter((_, i) => {
+      const stat = stats[i];
+      return stat !== null && stat !== undefined && stat.czxid < this.round;
+    });
+  }
+
   /** The last one ends the round, unless somebody has come in since `version`. */
   async #end({ isMember, isOpen, version }: LastLook, wait: Wait): Promise<boolean> {
     if (!isMember && !isOpen) return true;
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
-    transaction.check(this.#path, { version });
     if (isMember) transaction.delete(this.#member.path);
-    if (isOpen) transaction.delete(joinPath(this.#path, READY));
+    if (isOpen) transaction.check(this.#path, { version }).delete(joinPath(this.#path, READY));
     try {
       await wait.through((call) => transaction.commit(call));
       return true;

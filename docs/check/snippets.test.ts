@@ -3,7 +3,7 @@ import { findSnippets, IS_RECORDING, listPages, readSource, withFreshSnippets, w
 
 /** Pages for people who use the client and the embedded server. */
 const PAGES = listPages().filter((page) =>
-  /^(README|docs\/client\/[^/]+|docs\/simulator|packages\/[^/]+\/README|examples\/README)\.md$/.test(page),
+  /^(README|docs\/(?:client|recipes)\/[^/]+|docs\/simulator|packages\/[^/]+\/README|examples\/README)\.md$/.test(page),
 );
 
 test('the pages for users show code', () => {

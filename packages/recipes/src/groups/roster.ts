@@ -33,8 +33,8 @@ export type RosterEntries = ReadonlyMap<string, RosterEntry>;
 /**
  * The children of a znode and what they hold, kept up to date until it is closed. The znode need not exist.
  *
- * One recursive watch tells what changed, and only that is read; after a lost connection the children are listed, and
- * read where their znode may have changed. Without a connection the entries are the last ones known.
+ * One recursive watch tells what changed, and only that is read; after a lost connection all children are listed and
+ * read, and an entry that has not changed stays the same object. Without a connection the entries are the last ones known.
  */
 export class Roster {
   readonly path: string;
@@ -111,7 +111,7 @@ export class Roster {
     }
   }
 
-  /** Everything anew; what has not changed since is not read again. */
+  /** Everything anew. */
   async #list(): Promise<RosterEntries> {
     let names: readonly string[] = [];
     try {

@@ -1,4 +1,5 @@
 export { Barrier } from './barriers/barrier.ts';
+export { type Acquirable, Condition } from './barriers/condition.ts';
 export { CountDownLatch } from './barriers/count-down-latch.ts';
 export { CyclicBarrier, type Passage } from './barriers/cyclic-barrier.ts';
 export { DoubleBarrier, type DoubleBarrierOptions, type Inside } from './barriers/double-barrier.ts';

@@ -1,0 +1,116 @@
+import { type Client, text } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import type { Lock } from '../locks/lock.ts';
+import { Mutex } from '../locks/mutex.ts';
+import { Fleet } from '../testing/fleet.ts';
+import { Condition } from './condition.ts';
+
+interface Seat {
+  readonly client: Client;
+  readonly mutex: Mutex;
+  readonly condition: Condition<Lock>;
+}
+
+function inWorld(program: (fleet: Fleet, seats: Seat[]) => Promise<void>, clientCount = 4): () => Promise<void> {
+  return async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const clients = await fleet.connectAll(clientCount);
+      const seats = clients.map((client) => {
+        const mutex = new Mutex(client, '/lock');
+        return { client, mutex, condition: new Condition(client, '/changed', mutex) };
+      });
+      await program(fleet, seats);
+    });
+  };
+}
+
+async function waitOnce({ mutex, condition }: Seat, options = {}): Promise<Lock> {
+  return condition.wait(await mutex.acquire(), options);
+}
+
+test(
+  'a notification wakes the one that has waited longest, and all when it is for all',
+  inWorld(async (fleet, [first, second, third, notifier]) => {
+    const woken: number[] = [];
+    for (const [i, seat] of [first!, second!, third!].entries()) {
+      void waitOnce(seat).then(async (lock) => {
+        woken.push(i);
+        expect(lock.isHeld).toBe(true);
+        await lock.release();
+      });
+      await fleet.world.sleep(100);
+    }
+    const lock = await notifier!.mutex.acquire();
+    expect(await notifier!.condition.notify(lock)).toBe(true);
+    await fleet.world.sleep(1000);
+    // It is woken, and has not got the lock yet.
+    expect(woken).toEqual([]);
+    await lock.release();
+    await fleet.world.sleep(1000);
+    expect(woken).toEqual([0]);
+    const again = await notifier!.mutex.acquire();
+    expect(await notifier!.condition.notifyAll(again)).toBe(2);
+    expect(await notifier!.condition.notify(again)).toBe(false);
+    await again.release();
+    await fleet.world.sleep(1000);
+    expect(woken.toSorted()).toEqual([0, 1, 2]);
+    expect((await notifier!.client.children('/changed')).children).toEqual([]);
+  }),
+);
+
+test(
+  'a waiter that gives up leaves nothing behind, and passes a notification on that came too late for it',
+  inWorld(async (fleet, [first, second, , notifier]) => {
+    await expect(waitOnce(first!, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await fleet.world.sleep(500);
+    expect((await notifier!.client.children('/changed')).children).toEqual([]);
+    // Woken, it waits for the lock; then it loses patience, and the other one must have the notification.
+    const impatient = waitOnce(first!, { timeoutMs: 2000 });
+    await fleet.world.sleep(100);
+    const patient = waitOnce(second!);
+    await fleet.world.sleep(100);
+    const lock = await notifier!.mutex.acquire();
+    await notifier!.condition.notify(lock);
+    await expect(impatient).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await lock.release();
+    await (await patient).release();
+  }),
+);
+
+test(
+  'whoever does not hold the lock neither waits nor notifies',
+  inWorld(async (_, [seat]) => {
+    const { mutex, condition } = seat!;
+    const lock = await mutex.acquire();
+    await lock.release();
+    await expect(condition.wait(lock)).rejects.toThrow('not held any more');
+    await expect(condition.notify(lock)).rejects.toThrow('not held any more');
+    await expect(condition.notifyAll(lock)).rejects.toThrow('not held any more');
+  }),
+);
+
+test(
+  'what changed under the lock is seen by whoever was notified',
+  inWorld(async (_, seats) => {
+    const [producer, ...consumers] = seats;
+    await producer!.client.create('/stock', '0');
+    const read = async (client: Client): Promise<number> => Number((await client.get('/stock', { codec: text })).data);
+    const consuming = consumers.map(async ({ client, mutex, condition }) => {
+      for (let i = 0; i < 5; i++) {
+        let lock = await mutex.acquire();
+        while ((await read(client)) === 0) lock = await condition.wait(lock);
+        await lock.guarded.set('/stock', `${(await read(client)) - 1}`);
+        await lock.release();
+      }
+    });
+    for (let i = 0; i < 15; i++) {
+      const lock = await producer!.mutex.acquire();
+      await lock.guarded.set('/stock', `${(await read(producer!.client)) + 1}`);
+      await producer!.condition.notify(lock);
+      await lock.release();
+    }
+    await Promise.all(consuming);
+    expect(await read(producer!.client)).toBe(0);
+  }),
+);

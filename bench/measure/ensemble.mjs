@@ -3,7 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Ensemble } from '../ensemble.mjs';
 import { formatTable, median, ratioOf } from '../report.mjs';
-import { measureHandOver, measureLeaderDeath } from './ensemble/leader-change.mjs';
+import { measureHandOver, measureLeaderDeath, measureLeaderDeathWithZnodes } from './ensemble/leader-change.mjs';
 import { measureLoneWrite } from './ensemble/lone-write.mjs';
 import { measureCatchUp, measureFollowerDeath } from './ensemble/others.mjs';
 import { ENSEMBLE_WORKLOADS, measureEnsembleThroughput } from './ensemble/throughput.mjs';
@@ -11,8 +11,28 @@ import { measureWatchers } from './ensemble/watchers.mjs';
 import { warmUp } from './throughput.mjs';
 
 const AMOUNTS = {
-  quick: { pairs: 2, seconds: 1, warmUp: 3, alternations: 3, sliceSeconds: 0.3, kills: 2, txnsAway: 100_000 },
-  full: { pairs: 3, seconds: 2, warmUp: 12, alternations: 10, sliceSeconds: 0.5, kills: 5, txnsAway: 1_000_000 },
+  quick: {
+    pairs: 2,
+    seconds: 1,
+    warmUp: 3,
+    alternations: 3,
+    sliceSeconds: 0.3,
+    kills: 2,
+    killsWithZnodes: 1,
+    znodes: 20_000,
+    txnsAway: 100_000,
+  },
+  full: {
+    pairs: 3,
+    seconds: 2,
+    warmUp: 12,
+    alternations: 10,
+    sliceSeconds: 0.5,
+    kills: 5,
+    killsWithZnodes: 3,
+    znodes: 100_000,
+    txnsAway: 1_000_000,
+  },
 };
 
 /** In this order: what fills the servers or changes their roles comes last. */
@@ -25,6 +45,7 @@ const MEASUREMENTS = [
   { name: 'watchers', measure: measureWatchers },
   { name: 'leader killed', measure: measureLeaderDeath },
   { name: 'hand-over', measure: measureHandOver },
+  { name: 'leader of many znodes killed', measure: measureLeaderDeathWithZnodes },
   { name: 'follower killed', measure: measureFollowerDeath },
   { name: 'catch-up', measure: measureCatchUp },
 ];

@@ -69,8 +69,8 @@ export class Storage {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
-  /** What this storage begins with; null: what the disk holds. */
-  readonly #legacy: StorageLegacy | null;
+  /** What the recovery begins with; null: what the disk holds. */
+  #legacy: StorageLegacy | null;
   readonly #logFiles: LogFiles;
   readonly #history: LogHistory;
   readonly #epochs: EpochWrites;
@@ -147,7 +147,10 @@ export class Storage {
           'forceSync is off: writes are acknowledged before they are safe, and a power cut loses the last of them',
       });
     }
-    this.#recover(options.isHeld, this.#legacy);
+    const legacy = this.#legacy;
+    // A database that a truncation or a snapshot of the leader's replaces is to be forgotten.
+    this.#legacy = null;
+    this.#recover(options.isHeld, legacy);
   }
 
   #recover(isHeld: boolean, legacy: StorageLegacy | null): void {

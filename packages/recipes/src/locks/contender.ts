@@ -136,14 +136,15 @@ async function awaitTurn(
   for (;;) {
     try {
       const { children } = await client.children(line.path, budget.next());
-      const names = contendersOf(line, children);
-      const index = names.indexOf(name);
-      if (lost.aborted || index < 0) return 'gone';
-      if (sequenceOf(name) === SEQUENCE_MAX) {
-        const twin = await olderTwin(client, line, names, place, budget);
-        if (twin !== null) return isTry ? 'not-ours' : await afterTwin(client, line, place, twin, budget, about);
+      if (lost.aborted || !children.includes(name)) return 'gone';
+      const all = contendersOf(line, children);
+      const exhausted = await findExhausted(client, line, all, place, budget);
+      if (exhausted.hasNoNumber) {
+        if (!canMove(line)) throw new SequenceExhaustedError(line.path);
+        return isTry ? 'not-ours' : await afterLast(client, line, place, exhausted.last, budget, about);
       }
-      const ahead = blockerOf(line, names, index);
+      const names = exhausted.names;
+      const ahead = blockerOf(line, names, names.indexOf(name));
       if (ahead === null) return 'ours';
       if (isTry) return 'not-ours';
       // Not `exists`, which would leave a watch where nothing is any more.
@@ -163,37 +164,54 @@ async function awaitTurn(
   }
 }
 
-/** The znode that was given our number before us, if an Apache server has run out of numbers. */
-async function olderTwin(
+interface Exhausted {
+  /** An Apache server has run out of numbers, and ours is none: others had it before us. */
+  readonly hasNoNumber: boolean;
+  /** Who got the last number, if it is still there. */
+  readonly last: string | null;
+  /** Those who stand in the line with a number of their own. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Tells whether our number is one. When it has none left, an Apache server gives the last number again, or −2147483648 while
+ * another change of the parent is under way. The order of creation then says who got it first.
+ */
+async function findExhausted(
   client: Client,
   line: Line,
-  names: string[],
+  names: readonly string[],
   { path, stat }: Place,
   budget: Budget,
-): Promise<string | null> {
-  for (const name of [...names]) {
-    if (sequenceOf(name) !== SEQUENCE_MAX || name === nameOf(path)) continue;
-    const twin = await client.exists(joinPath(line.path, name), budget.next());
-    if (twin !== null && twin.czxid < stat.czxid) return name;
-    // Younger than we are, it waits for us, or gives up as we would.
-    names.splice(names.indexOf(name), 1);
+): Promise<Exhausted> {
+  const name = nameOf(path);
+  if (!names.includes(name)) return { hasNoNumber: true, last: names.at(-1) ?? null, names };
+  if (sequenceOf(name) !== SEQUENCE_MAX) return { hasNoNumber: false, last: null, names };
+  const younger = new Set<string>();
+  for (const other of names) {
+    if (other === name || sequenceOf(other) !== SEQUENCE_MAX) continue;
+    const twin = await client.exists(joinPath(line.path, other), budget.next());
+    if (twin !== null && twin.czxid < stat.czxid) return { hasNoNumber: true, last: other, names };
+    // It finds the same, and leaves the line.
+    younger.add(other);
   }
-  return null;
+  return { hasNoNumber: false, last: null, names: names.filter((other) => !younger.has(other)) };
 }
 
 /** Leaves the line, waits for the one who has the last number, and makes the parent anew if nobody else stands there. */
-async function afterTwin(
+async function afterLast(
   client: Client,
   line: Line,
   place: Place,
-  twin: string,
+  last: string | null,
   budget: Budget,
   about: About,
 ): Promise<Turn> {
-  if (!canMove(line)) throw new SequenceExhaustedError(line.path);
-  await removeZnode(client, place.path, place.stat.ephemeralOwner);
-  const { changed } = await client.get(joinPath(line.path, twin), { ...budget.next(), watch: true });
-  await waitFor(client, changed, budget.next(), about);
+  await waitFor(client, removeZnode(client, place.path, place.stat.ephemeralOwner), budget.next(), about);
+  if (last !== null) {
+    const { changed } = await client.get(joinPath(line.path, last), { ...budget.next(), watch: true });
+    await waitFor(client, changed, budget.next(), about);
+  }
   await renewParent(client, line.path, budget.next());
   return 'gone';
 }

@@ -154,6 +154,9 @@ export class Configuration<T> {
         const copies = await wait.through((call) => this.#copies(call, doubtful.size > 0 ? 'linearizable' : 'local'));
         const own = copies.names.find((name) => doubtful.has(name));
         if (own !== undefined) return doubtful.get(own)!;
+        // Its copy may have been let go of already.
+        const oldest = Math.min(...[...doubtful.values()].map(({ version }) => version));
+        if (doubt !== null && oldest < copies.inForce - this.#keep) throw doubt;
         const data = await make(found);
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };

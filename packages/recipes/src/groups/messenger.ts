@@ -105,7 +105,12 @@ export class Messenger {
    */
   async *receive(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Message, undefined> {
     const { signal = neverAborted() } = options;
-    await this.open({ signal });
+    try {
+      await this.open({ signal });
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
     const box = this.#boxOf(this.member);
     const roster = new Roster(this.#client, box, { withData: false, signal });
     /** The znode in which a message came first. */

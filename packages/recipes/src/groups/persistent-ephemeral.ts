@@ -62,8 +62,8 @@ export type Presence =
  *
  * 1. At most one znode; it goes with `close`, or with the session of a process that dies.
  * 2. A znode of an earlier session is never taken for ours: `token` is that of a znode of the present session.
- * 3. `isPresent` is false before the service can give the place to somebody else (under the assumption about clocks that
- *    the client's `lost` makes).
+ * 3. `isPresent` is false before the service takes the znode away with the session (under the assumption about clocks that
+ *    the client's `lost` makes), and as soon as the event comes when somebody deletes or replaces it.
  * 4. The znode holds what was given to `set` last, also when it is made again.
  *
  * @example

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { Latest, Pulse } from './latest.ts';
+
+const OVER = new Error('over');
+
+describe('a latest value', () => {
+  test('is given to loops as it is and then with each change, the newest to one that is slow', async () => {
+    const latest = new Latest<number>();
+    latest.publish(1);
+    const values = latest[Symbol.asyncIterator]();
+    expect(await values.next()).toEqual({ done: false, value: 1 });
+    latest.publish(2);
+    latest.publish(3);
+    expect(await values.next()).toEqual({ done: false, value: 3 });
+    const next = values.next();
+    latest.publish(4);
+    expect(await next).toEqual({ done: false, value: 4 });
+    latest.end(null, OVER);
+    expect(await values.next()).toEqual({ done: true, value: undefined });
+    expect(latest.current).toBe(4);
+  });
+
+  test('that ends with an error gives loops what they have not had, and then the error', async () => {
+    const latest = new Latest<number>();
+    const values = latest[Symbol.asyncIterator]();
+    latest.publish(1);
+    latest.end(OVER, OVER);
+    latest.publish(2);
+    expect(await values.next()).toEqual({ done: false, value: 1 });
+    await expect(values.next()).rejects.toBe(OVER);
+  });
+
+  test('is waited for until it fits, or ends', async () => {
+    const latest = new Latest<number>();
+    const four = latest.when((value) => value === 4);
+    const five = latest.when((value) => value === 5);
+    for (const value of [3, 4]) {
+      latest.publish(value);
+      await Promise.resolve();
+    }
+    expect(await four).toBe(4);
+    expect(await latest.when((value) => value === 4)).toBe(4);
+    latest.end(null, OVER);
+    await expect(five).rejects.toBe(OVER);
+    await expect(latest.changed()).rejects.toBe(OVER);
+  });
+
+  test('says when a loop is left', async () => {
+    let left = 0;
+    const latest = new Latest<number>(() => left++);
+    latest.publish(1);
+    for await (const value of latest) if (value === 1) break;
+    expect(left).toBe(1);
+  });
+});
+
+test('a pulse that was raised before anybody waits is not lost, and is forgotten when it is reset', async () => {
+  const pulse = new Pulse();
+  pulse.raise();
+  await pulse.wait();
+  pulse.reset();
+  let isRaised = false;
+  const waiting = pulse.wait().then(() => {
+    isRaised = true;
+  });
+  await new Promise(setImmediate);
+  expect(isRaised).toBe(false);
+  pulse.raise();
+  await waiting;
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { Roster, type RosterEntries } from './roster.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+const say = (entries: RosterEntries | null): string =>
+  [...(entries?.values() ?? [])]
+    .map(({ name, data }) => `${name}=${new TextDecoder().decode(data)}`)
+    .sort()
+    .join(' ');
+
+describe('a roster', () => {
+  test('follows a znode that is not there yet, is deleted and comes back', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const client = await world.connect('app');
+        const roster = new Roster(client, '/r');
+        const becomes = async (expected: string): Promise<void> => {
+          await world.world.until(() => say(roster.entries.current) === expected, 5000);
+          expect(say(roster.entries.current)).toBe(expected);
+        };
+        expect(say(await roster.ready())).toBe('');
+        await client.create('/r');
+        await client.create('/r/a', '1');
+        await becomes('a=1');
+        await client.create('/r/a/deeper', 'not ours');
+        await client.set('/r/a', '2');
+        await client.create('/r/b', '3');
+        await becomes('a=2 b=3');
+        await client.deleteRecursive('/r');
+        await becomes('');
+        await client.createParents('/r/c', '4');
+        await becomes('c=4');
+        roster.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('is right again after a lost connection, whatever happened meanwhile, and tells it once', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await other.create('/r');
+        for (const name of ['a', 'b', 'c']) await other.create(`/r/${name}`, '1');
+        const roster = new Roster(client, '/r');
+        const told: string[] = [];
+        const watching = (async () => {
+          for await (const entries of roster.entries) told.push(say(entries));
+        })();
+        const first = await roster.ready();
+        world.world.network.partition(['app'], ['zk1']);
+        await world.world.until(() => client.state === 'lost', 20_000);
+        await other.delete('/r/a');
+        await other.set('/r/b', '2');
+        await other.create('/r/d', '1');
+        await world.world.sleep(5000);
+        expect(say(roster.entries.current)).toBe('a=1 b=1 c=1');
+        world.world.network.heal();
+        await world.world.until(() => say(roster.entries.current) === 'b=2 c=1 d=1', 20_000);
+        await world.world.sleep(1000);
+        expect(roster.entries.current?.get('c')).toBe(first.get('c'));
+        roster.close();
+        await watching;
+        expect(told).toEqual(['a=1 b=1 c=1', 'b=2 c=1 d=1']);
+        await other.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('lists without reading where names are enough, and leaves out what it does not accept', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('app');
+        await client.create('/r');
+        const roster = new Roster(client, '/r', { withData: false, accepts: (name) => name !== 'other' });
+        await roster.ready();
+        for (const name of ['a', 'other', 'b']) await client.create(`/r/${name}`, 'unread');
+        await world.world.until(() => roster.entries.current?.size === 2, 5000);
+        expect(say(roster.entries.current)).toBe('a= b=');
+        await client.close();
+        await expect(roster.entries.changed()).rejects.toThrow();
+      },
+      SOLO,
+    ));
+});

@@ -17,6 +17,8 @@ const WITHIN = 'MEERKAT_TORTURE_NAMESPACES';
 /** And the seed that chance has given. */
 const SEED = 'MEERKAT_TORTURE_SEED';
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 const OK = 0;
 const BROKEN = 1;
 const INVOCATION = 2;
@@ -61,9 +63,8 @@ async function runWithin({ seed }: TortureOptions, namespaces: Namespaces): Prom
     // The channel tells the other process when this one is gone.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  // A terminal sends Ctrl-C to both; the other one ends, and then this one does.
-  process.on('SIGINT', () => {});
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
+  // A terminal sends Ctrl-C to both, which is once too often for nobody; the other one ends, and then this one does.
+  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
   try {
     const [code] = (await once(child, 'exit')) as [number | null];
     return code ?? BROKEN;
@@ -79,10 +80,11 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   const { servers, clients, seed, minutes } = options;
   screen.tell(`${servers} servers, ${clients} clients, ${minutes} minutes, ${network.name}, seed ${seed}`);
   const interrupt = (): void => {
+    if (torture.isInterrupted) return;
     screen.tell('interrupted: heals, judges what there is, and ends');
     torture.interrupt();
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  for (const signal of SIGNALS) process.on(signal, interrupt);
   process.on('disconnect', interrupt);
   for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, (error) => torture.fail(error));
   await torture.run();

@@ -92,6 +92,10 @@ export class Torture {
     this.#isInterrupted = true;
   }
 
+  get isInterrupted(): boolean {
+    return this.#isInterrupted;
+  }
+
   async run(): Promise<void> {
     try {
       this.#ensemble.start();

@@ -17,7 +17,7 @@ import {
 } from '@meerkat/client';
 import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
 import { ChangeFeed } from './change-feed.ts';
-import { afterFailure } from './patience.ts';
+import { Inquiries, type Look } from './inquiries.ts';
 import { type Difference, Timeline } from './timeline.ts';
 
 export interface ImageShape {
@@ -57,7 +57,6 @@ export class ZnodeImage {
   readonly ready: Promise<void>;
   readonly #client: Client;
   readonly #shape: ImageShape;
-  readonly #limits: { readonly refreshSpreadMs: number; readonly requestsMax: number };
   readonly #watch: WatchStream;
   readonly #timeline: Timeline<CachedZnode> = new Timeline(({ stat }) => stat.mzxid);
   /** Names of children that are published, by path of the parent. */
@@ -65,7 +64,6 @@ export class ZnodeImage {
   /** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
   readonly #childrenAsOf: Map<string, bigint> = new Map();
   readonly #feeds: Set<ChangeFeed> = new Set();
-  readonly #ended: AbortController = new AbortController();
   readonly #releaseSignal: () => void;
   /** All that was to be told up to here has been taken off the watch. */
   #told = 0n;
@@ -74,14 +72,9 @@ export class ZnodeImage {
   /** Times that events may have been missed; −1 before the watch is armed. */
   #gaps = -1;
 
-  /* What is to be asked, in order; a path is asked one thing at a time. */
-  readonly #toLook: Map<string, 'read' | 'check'> = new Map();
-  readonly #toList: Set<string> = new Set();
-  readonly #asking: Set<string> = new Set();
+  readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
   readonly #unseen: Set<string> = new Set();
-  #isHeldBack = false;
-
   #isSettling = false;
   /** Told at the next publication, or at the end. */
   readonly #waiting: Set<() => void> = new Set();
@@ -93,7 +86,19 @@ export class ZnodeImage {
     this.path = path;
     this.#client = client;
     this.#shape = shape;
-    this.#limits = { refreshSpreadMs, requestsMax: Math.max(1, requestsMax) };
+    this.#inquiries = new Inquiries(
+      client,
+      { refreshSpreadMs, requestsMax: Math.max(1, requestsMax) },
+      {
+        look: (at, how) => this.#look(at, how),
+        list: (at) => this.#list(at),
+        onAnswered: () => this.#scheduleSettling(),
+        onFailed: (error) => {
+          this.#finish(error);
+          void this.#watch.close();
+        },
+      },
+    );
     this.#watch = client.watch(path, { recursive: shape.depthMax > 0, bufferMax: BUFFER_MAX });
     this.ready = this.waitFor(0n);
     this.ready.catch(() => {});
@@ -187,11 +192,11 @@ export class ZnodeImage {
       this.#timeline.onBlind(0n);
       this.#timeline.onSight(this.#told);
       this.#unseen.add(this.path);
-      this.#toLook.set(this.path, 'read');
+      this.#inquiries.addLook(this.path, 'read');
       this.#timeline.onChanged(this.path, 0n);
       while (this.#end === null) {
         this.#drain();
-        this.#ask();
+        this.#inquiries.ask();
         if (this.#watch.isOver) break;
         this.#scheduleSettling();
         await this.#watch.arrival();
@@ -229,11 +234,11 @@ export class ZnodeImage {
     if (type !== 'changed') this.#noteChildren(path, type, zxid);
     if (type === 'deleted' && zxid !== null) {
       this.#timeline.onDeleted(path, zxid);
-      if (!this.#asking.has(path)) this.#toLook.delete(path);
+      this.#inquiries.dropLook(path);
       this.#unseen.delete(path);
     } else {
       this.#timeline.onChanged(path, zxid ?? this.#told + 1n);
-      this.#toLook.set(path, 'read');
+      this.#inquiries.addLook(path, 'read');
     }
     this.#scheduleSettling();
   }
@@ -248,14 +253,14 @@ export class ZnodeImage {
     this.#gaps++;
     const from = this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
     this.#timeline.onBlind(from);
-    this.#toList.clear();
+    this.#inquiries.dropLists();
     this.#unseen.clear();
     for (const path of this.#timeline.paths().add(this.path)) {
       if (path !== this.path && this.#timeline.newest(path) === null) continue;
       this.#unseen.add(path);
-      this.#toLook.set(path, this.#timeline.newestSeen(path) === null ? 'read' : 'check');
+      this.#inquiries.addLook(path, this.#timeline.newestSeen(path) === null ? 'read' : 'check');
     }
-    this.#holdBack();
+    this.#inquiries.holdBack();
     this.#scheduleSettling();
   }
 
@@ -265,7 +270,7 @@ export class ZnodeImage {
     else if (zxid !== null) this.#childrenAsOf.set(path, zxid);
     if (zxid === null || path === this.path) return;
     const parent = parentOf(path);
-    const isSure = !this.#unseen.has(parent) && !this.#toList.has(parent) && !this.#asking.has(`list ${parent}`);
+    const isSure = !this.#unseen.has(parent) && !this.#inquiries.hasList(parent);
     if (isSure && this.#childrenAsOf.has(parent)) this.#childrenAsOf.set(parent, zxid);
   }
 
@@ -281,70 +286,14 @@ export class ZnodeImage {
   /* ----------------------------------------------------------------------------------------------- the reading ---- */
 
   get #isRefreshing(): boolean {
-    if (this.#unseen.size > 0 || this.#toList.size > 0) return true;
-    for (const what of this.#asking) if (what.startsWith('list ')) return true;
-    return false;
+    return this.#unseen.size > 0 || this.#inquiries.hasLists;
   }
 
   get #isQuiet(): boolean {
-    return this.#toLook.size === 0 && this.#asking.size === 0 && !this.#isRefreshing;
+    return this.#unseen.size === 0 && this.#inquiries.isIdle;
   }
 
-  /** After a lost connection everybody asks; not all at once. */
-  #holdBack(): void {
-    const { clock, random } = this.#client.surroundings;
-    const delayMs = (this.#limits.refreshSpreadMs * random.uint32()) / 2 ** 32;
-    if (delayMs < 1 || this.#isHeldBack) return;
-    this.#isHeldBack = true;
-    clock.schedule(delayMs, () => {
-      this.#isHeldBack = false;
-      this.#ask();
-    });
-  }
-
-  #ask(): void {
-    if (this.#isHeldBack || this.#end !== null) return;
-    const { requestsMax } = this.#limits;
-    for (const path of this.#toList) {
-      if (this.#asking.size >= requestsMax) return;
-      if (this.#asking.has(`list ${path}`)) continue;
-      this.#toList.delete(path);
-      void this.#attempt(`list ${path}`, () => this.#list(path));
-    }
-    for (const [path, how] of this.#toLook) {
-      if (this.#asking.size >= requestsMax) return;
-      if (this.#asking.has(path)) continue;
-      this.#toLook.delete(path);
-      void this.#attempt(path, () => this.#look(path, how));
-    }
-  }
-
-  /** @returns what to do when it has failed and should be done again */
-  async #attempt(what: string, request: () => Promise<void>): Promise<void> {
-    this.#asking.add(what);
-    const gaps = this.#gaps;
-    try {
-      await request();
-      this.#asking.delete(what);
-    } catch (error) {
-      try {
-        await afterFailure(this.#client, error, this.#ended.signal);
-      } catch (last) {
-        this.#finish(last as Error);
-        void this.#watch.close();
-        return;
-      }
-      this.#asking.delete(what);
-      // After a gap it is to be asked for already.
-      if (what.startsWith('list ')) {
-        if (gaps === this.#gaps) this.#toList.add(what.slice(5));
-      } else if (!this.#toLook.has(what)) this.#toLook.set(what, 'read');
-    }
-    this.#ask();
-    this.#scheduleSettling();
-  }
-
-  async #look(path: string, how: 'read' | 'check'): Promise<void> {
+  async #look(path: string, how: Look): Promise<void> {
     const gaps = this.#gaps;
     const known = this.#timeline.newestSeen(path);
     let stat: Stat | null;
@@ -362,12 +311,12 @@ export class ZnodeImage {
     this.#drain();
     if (gaps === this.#gaps) this.#timeline.onSight(this.#told);
     // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
-    const isSureNow = gaps === this.#gaps && !this.#toLook.has(path);
+    const isSureNow = gaps === this.#gaps && !this.#inquiries.hasLook(path);
     if (stat === null) {
       this.#childrenAsOf.delete(path);
       this.#timeline.onMissing(path, isSureNow ? this.#told : null);
     } else if (found === null) {
-      if (!this.#toLook.has(path)) this.#toLook.set(path, 'read');
+      if (!this.#inquiries.hasLook(path)) this.#inquiries.addLook(path, 'read');
       return;
     } else {
       this.#timeline.onFound(path, found, isSureNow ? this.#told : null);
@@ -389,7 +338,7 @@ export class ZnodeImage {
   #lookBelow(path: string, stat: Stat): void {
     if (this.#childrenAsOf.get(path) === stat.pzxid || this.#depthOf(path) >= this.#shape.depthMax) return;
     if (stat.numChildren === 0) this.#childrenAsOf.set(path, stat.pzxid);
-    else this.#toList.add(path);
+    else this.#inquiries.addList(path);
   }
 
   async #list(path: string): Promise<void> {
@@ -408,10 +357,10 @@ export class ZnodeImage {
     if (gaps !== this.#gaps || stat === null) return;
     for (const name of names) {
       const child = joinPath(path, name);
-      if (!this.#belongs(child) || this.#timeline.newest(child) !== null || this.#toLook.has(child)) continue;
+      if (!this.#belongs(child) || this.#timeline.newest(child) !== null || this.#inquiries.hasLook(child)) continue;
       this.#timeline.onChanged(child, this.#timeline.zxid + 1n);
       this.#unseen.add(child);
-      this.#toLook.set(child, 'read');
+      this.#inquiries.addLook(child, 'read');
     }
     this.#childrenAsOf.set(path, stat.pzxid);
   }
@@ -437,8 +386,8 @@ export class ZnodeImage {
   #settle(): void {
     this.#drain();
     // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
-    if (this.#isQuiet && this.#lastEvent > this.#told) this.#toLook.set(this.path, 'check');
-    this.#ask();
+    if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
+    this.#inquiries.ask();
     if (this.#isRefreshing || this.#gaps < 0) return;
     const differences = this.#timeline.publish(this.#told);
     if (differences === null) return;
@@ -474,9 +423,9 @@ export class ZnodeImage {
   async #sync(budget: Budget): Promise<void> {
     try {
       await this.#client.sync(this.path, budget.next());
-    } catch (error) {
+    } catch {
+      // What does not pass ends the image; for the rest there is another round, as long as there is time.
       budget.next();
-      if (this.#end === null) await afterFailure(this.#client, error, this.#ended.signal).catch(() => {});
     }
   }
 
@@ -484,7 +433,7 @@ export class ZnodeImage {
     if (this.#end !== null) return;
     this.#end = error;
     this.#releaseSignal();
-    this.#ended.abort();
+    this.#inquiries.end();
     for (const feed of this.#feeds) feed.end(isGoodEnd(error) ? null : error);
     this.#feeds.clear();
     for (const wake of this.#waiting) wake();

@@ -1,0 +1,147 @@
+import type { Client } from '@meerkat/client';
+import { afterFailure } from './patience.ts';
+
+/** `read`: with its data. `check`: the stat alone, which shows whether there is anything to read. */
+export type Look = 'read' | 'check';
+
+export interface InquiriesEvents {
+  look(path: string, how: Look): Promise<void>;
+  list(path: string): Promise<void>;
+  /** An answer has come. */
+  onAnswered(): void;
+  /** Asking again does not help. */
+  onFailed(error: Error): void;
+}
+
+export interface InquiriesOptions {
+  /** Milliseconds. */
+  readonly refreshSpreadMs: number;
+  /** In flight at once. */
+  readonly requestsMax: number;
+}
+
+/**
+ * What is still to be asked of the service: looks at znodes and lists of children, few at a time, each of a path once at a
+ * time. What fails for a reason that passes is asked again.
+ */
+export class Inquiries {
+  readonly #client: Client;
+  readonly #events: InquiriesEvents;
+  readonly #options: InquiriesOptions;
+  readonly #looks: Map<string, Look> = new Map();
+  readonly #lists: Set<string> = new Set();
+  readonly #looking: Set<string> = new Set();
+  readonly #listing: Set<string> = new Set();
+  readonly #ended: AbortController = new AbortController();
+  #isHeldBack = false;
+
+  constructor(client: Client, options: InquiriesOptions, events: InquiriesEvents) {
+    this.#client = client;
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Nothing is to be asked, and nothing is being asked. */
+  get isIdle(): boolean {
+    return this.#looks.size === 0 && this.#looking.size === 0 && !this.hasLists;
+  }
+
+  /** Some children are not known yet. */
+  get hasLists(): boolean {
+    return this.#lists.size > 0 || this.#listing.size > 0;
+  }
+
+  /** The path is to be looked at, again if somebody does at this moment. */
+  addLook(path: string, how: Look): void {
+    this.#looks.set(path, how);
+  }
+
+  hasLook(path: string): boolean {
+    return this.#looks.has(path);
+  }
+
+  /** There is nothing to see any more; unless what is being looked at has to be looked at again. */
+  dropLook(path: string): void {
+    if (!this.#looking.has(path)) this.#looks.delete(path);
+  }
+
+  addList(path: string): void {
+    this.#lists.add(path);
+  }
+
+  hasList(path: string): boolean {
+    return this.#lists.has(path) || this.#listing.has(path);
+  }
+
+  dropLists(): void {
+    this.#lists.clear();
+  }
+
+  /** After a lost connection everybody asks; not all at once. */
+  holdBack(): void {
+    const { clock, random } = this.#client.surroundings;
+    const delayMs = (this.#options.refreshSpreadMs * random.uint32()) / 2 ** 32;
+    if (delayMs < 1 || this.#isHeldBack) return;
+    this.#isHeldBack = true;
+    clock.schedule(delayMs, () => {
+      this.#isHeldBack = false;
+      this.ask();
+    });
+  }
+
+  /** Sends what may be sent. */
+  ask(): void {
+    if (this.#isHeldBack || this.#ended.signal.aborted) return;
+    for (const path of this.#lists) {
+      if (this.#isFull) return;
+      if (this.#listing.has(path)) continue;
+      this.#lists.delete(path);
+      void this.#attempt(
+        path,
+        this.#listing,
+        () => this.#events.list(path),
+        () => this.addList(path),
+      );
+    }
+    for (const [path, how] of this.#looks) {
+      if (this.#isFull) return;
+      if (this.#looking.has(path)) continue;
+      this.#looks.delete(path);
+      void this.#attempt(
+        path,
+        this.#looking,
+        () => this.#events.look(path, how),
+        () => {
+          if (!this.#looks.has(path)) this.#looks.set(path, how);
+        },
+      );
+    }
+  }
+
+  end(): void {
+    this.#ended.abort();
+  }
+
+  get #isFull(): boolean {
+    return this.#looking.size + this.#listing.size >= this.#options.requestsMax;
+  }
+
+  async #attempt(path: string, asking: Set<string>, request: () => Promise<void>, again: () => void): Promise<void> {
+    asking.add(path);
+    try {
+      await request();
+      asking.delete(path);
+    } catch (error) {
+      try {
+        await afterFailure(this.#client, error, this.#ended.signal);
+      } catch (last) {
+        this.#events.onFailed(last as Error);
+        return;
+      }
+      asking.delete(path);
+      again();
+    }
+    this.ask();
+    this.#events.onAnswered();
+  }
+}

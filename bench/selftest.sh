@@ -12,7 +12,7 @@ try() { # FAULT EXPECTED_STATUS zkload arguments
   shift 2
   node "$here/faulty-proxy.mjs" 24600 24500 "$fault" &
   proxy=$!
-  sleep 0.3
+  until (exec 3<> /dev/tcp/127.0.0.1/24600) 2> /dev/null; do sleep 0.05; done
   "$base/bin/zkload" "$@" --hosts 127.0.0.1:24600 > "$base/$name/out" 2> "$base/$name/err" || rc=$?
   kill "$proxy"
   wait "$proxy" 2> /dev/null || true

@@ -1,18 +1,15 @@
 // A znode with 1,000 watchers, spread over the servers, is set: the time until the last of them has been told.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { BARE_NOTE } from '../../bare-server.mjs';
-import { freePort } from '../../engine.mjs';
+import { BARE_NOTE, startProgram } from '../../bare-server.mjs';
 import { zkload } from '../../load-generator.mjs';
 import { locked } from '../../measure-lock.mjs';
-import { start } from '../../processes.mjs';
 
 const BARE = fileURLToPath(new URL('../../bare-fan-server.mjs', import.meta.url));
 const FAN = { watchers: 1000, rounds: 40, 'warm-rounds': 10 };
 
 /** Rows beside Apache's ensemble, and beside one Node.js process that does nothing but write to 1,000 sockets. */
 export async function measureWatchers(ensembles, { pairs }) {
-  const bare = await startBareFan();
+  const bare = await startProgram(BARE);
   const figures = { apache: [], meerkat: [], bare: [] };
   const turns = [
     ...ensembles.map((ensemble) => ({ name: ensemble.engine.name, measure: () => zkload('watchfan', ensemble, FAN) })),
@@ -43,11 +40,4 @@ export async function measureWatchers(ensembles, { pairs }) {
       meerkat: figures.meerkat,
     },
   ];
-}
-
-async function startBareFan() {
-  const port = await freePort();
-  const child = start(process.execPath, [BARE, String(port)], { stdio: 'ignore' });
-  await sleep(500);
-  return { port, child };
 }

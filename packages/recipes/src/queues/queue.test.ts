@@ -104,6 +104,19 @@ describe('a queue', () => {
   );
 
   test(
+    'tells a consumer whose item was deleted under its hands',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      await client.delete(item.path);
+      await expect(item.done()).rejects.toThrow('deleted by somebody else');
+      await item.giveBack();
+      expect((await client.children('/jobs-leases')).children).toEqual([]);
+    }),
+  );
+
+  test(
     'is a loop, which gives back what is not done',
     inWorld(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -231,6 +244,37 @@ describe('a queue', () => {
       // The one who takes it, the next one that comes to the head, and that one again when the item is done.
       expect(lists / 20).toBeLessThanOrEqual(4);
     });
+  });
+});
+
+describe('a reply that is lost', () => {
+  /** A connection that breaks when the next request has been sent: whether it is applied, chance decides. */
+  async function breakSoon(fleet: Fleet, afterMs: number): Promise<void> {
+    await fleet.world.sleep(afterMs);
+    for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
+  }
+
+  test.each([true, false])('does not put or take anything twice (leases: %s)', async (leases) => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const fleet = new Fleet(seed, 1);
+      await fleet.run(async () => {
+        const client = await fleet.connect();
+        const queue = new Queue(client, '/jobs', { codec: text, leases });
+        const values = Array.from({ length: 10 }, (_, i) => `${i}`);
+        const puts = values.map(async (value, i) => {
+          await fleet.world.sleep(20 * i);
+          await queue.put(value);
+        });
+        for (let i = 0; i < 8; i++) await breakSoon(fleet, 7 + 3 * seed);
+        await Promise.all(puts);
+        expect(await queue.size()).toBe(10);
+        const breaking = (async () => {
+          for (let i = 0; i < 20; i++) await breakSoon(fleet, 5 + seed);
+        })();
+        expect(await drain(queue)).toEqual(values);
+        await breaking;
+      });
+    }
   });
 });
 

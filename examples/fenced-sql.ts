@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { connect } from '@meerkat/client';
+import { type FencedStore, Mutex } from '@meerkat/recipes';
+import { TestServer } from '@meerkat/testing';
+
+// #region store
+/** Any SQL database: PostgreSQL, SQLite … @returns how many rows have changed */
+type Execute = (sql: string, values: readonly (string | number)[]) => Promise<number>;
+
+/** Rows that remember the token of whoever wrote them last. `update` compares and writes in one step. */
+class AccountStore implements FencedStore<string, number> {
+  readonly #execute: Execute;
+
+  constructor(execute: Execute) {
+    this.#execute = execute;
+  }
+
+  async write(owner: string, balance: number, token: bigint): Promise<boolean> {
+    const update = 'update account set balance = ?, token = ? where owner = ? and token <= ?';
+    // A token has 63 bits, as the largest integer of SQL.
+    return (await this.#execute(update, [balance, `${token}`, owner, `${token}`])) === 1;
+  }
+}
+// #endregion
+
+await using server = await TestServer.start();
+await using ann = await connect(server.connectString);
+await using bob = await connect(server.connectString);
+const { execute, close } = openDatabase();
+await execute('create table account (owner text primary key, balance integer, token integer not null default 0)', []);
+await execute('insert into account (owner, balance) values (?, ?)', ['shop', 100]);
+const accounts = new AccountStore(execute);
+
+// #region paused
+const annsLock = await new Mutex(ann, '/locks/shop').acquire();
+console.log(`ann writes: ${await accounts.write('shop', 90, annsLock.token)}`);
+
+// Ann's process stands still, her session expires, and Bob gets the lock.
+await server.expireSession(annsLock.sessionId);
+const bobsLock = await new Mutex(bob, '/locks/shop').acquire();
+console.log(`bob writes: ${await accounts.write('shop', 80, bobsLock.token)}`);
+
+// Ann goes on where she stood: behind her look at `isHeld`, before her write.
+console.log(`ann writes: ${await accounts.write('shop', 70, annsLock.token)}`);
+// #endregion
+console.log(`rows with 80: ${await execute('update account set balance = balance where balance = ?', [80])}`);
+await bobsLock.release();
+close();
+
+/** SQLite in memory, through Python: Node.js 20 has no database of its own. */
+function openDatabase(): { execute: Execute; close: () => void } {
+  const program = [
+    'import json, sqlite3, sys',
+    'database = sqlite3.connect(":memory:")',
+    'for line in sys.stdin:',
+    '    print(database.execute(*json.loads(line)).rowcount, flush=True)',
+  ];
+  const python = spawn('/usr/bin/python3', ['-c', program.join('\n')], { stdio: ['pipe', 'pipe', 'inherit'] });
+  return {
+    execute: (sql, values) =>
+      new Promise((resolve, reject) => {
+        python.once('error', reject);
+        python.stdout.once('data', (answer) => resolve(Number(answer)));
+        python.stdin.write(`${JSON.stringify([sql, values])}\n`);
+      }),
+    close: () => python.stdin.end(),
+  };
+}
+
+// Prints:
+//   ann writes: true
+//   bob writes: true
+//   ann writes: false
+//   rows with 80: 1

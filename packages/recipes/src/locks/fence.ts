@@ -1,0 +1,39 @@
+import type { Held } from './holding.ts';
+import { NotHeldError } from './not-held-error.ts';
+
+/**
+ * A store outside of the service, of which only one holder at a time may write a thing. It compares and writes in one
+ * step: nothing else makes a difference to a holder that was paused between its last look at `isHeld` and its write.
+ */
+export interface FencedStore<Key, Value> {
+  /**
+   * Writes, and keeps the token, unless a larger token has been kept for this key.
+   *
+   * @returns false when it was refused
+   */
+  write(key: Key, value: Value, token: bigint): Promise<boolean>;
+}
+
+/** What writes to a store on behalf of something that is held. */
+export interface FencedWriter<Key, Value> {
+  /** @throws NotHeldError when it is known not to be held, or the store has seen a later holder */
+  write(key: Key, value: Value): Promise<void>;
+}
+
+/**
+ * Binds a store to what is held.
+ *
+ * @example
+ * const accounts = fence(lock, new AccountStore(database));
+ * await accounts.write('ann', 70);
+ */
+export function fence<Key, Value>(held: Held, store: FencedStore<Key, Value>): FencedWriter<Key, Value> {
+  return {
+    async write(key, value) {
+      if (!held.isHeld) throw new NotHeldError('what the store is fenced by', held.token, 'nothing was written');
+      const isWritten = await store.write(key, value, held.token);
+      if (isWritten) return;
+      throw new NotHeldError('what the store is fenced by', held.token, 'the store has seen a later holder');
+    },
+  };
+}

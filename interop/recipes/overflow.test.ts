@@ -1,0 +1,137 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Client, connect } from '@meerkat/client';
+import { Mutex, type MutexOptions, SequenceExhaustedError, sequenceOf } from '@meerkat/recipes';
+import { expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { OPEN_ACL, type RecordBuilder, record } from '../harness/record-builder.ts';
+import { SERVER_KINDS, type ServerKind, ServerProcess } from '../harness/server-process.ts';
+
+/** The last number that an Apache server gives once. */
+const LAST = 2 ** 31 - 1;
+
+for (const kind of SERVER_KINDS) {
+  describeWith(kind === 'apache' ? ['apache'] : [], `locks whose numbers run out (${kind})`, () => {
+    test('are made anew when nobody stands in line, with the layout of Curator', async () => {
+      // A process tells each path once.
+      const path = `/locks-${kind}`;
+      await using place = await startAt(kind, path, LAST - 1);
+      const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+      const first = await new Mutex(place.client, path).acquire();
+      expect(sequenceOf(first.path)).toBe(LAST - 1);
+      expect(await warned).toMatchObject({
+        code: 'MEERKAT_SEQUENCE',
+        message: expect.stringMatching(/^\/locks-\w+ has given 2147483646 sequence numbers, 99 % of those/),
+      });
+
+      // The one that waits gets the last number; those behind it, on an Apache server, get it too.
+      const order: number[] = [];
+      let holders = 0;
+      const waiting: Promise<void>[] = [];
+      for (let i = 0; i < 4; i++) {
+        waiting.push(
+          new Mutex(place.client, path).acquire().then(async (lock) => {
+            expect(++holders).toBe(1);
+            order.push(sequenceOf(lock.path) ?? -1);
+            await place.client.sync();
+            holders--;
+            await lock.release();
+          }),
+        );
+        await place.client.sync();
+      }
+      await first.release();
+      await Promise.all(waiting);
+      expect(order).toHaveLength(4);
+      if (kind === 'meerkat') expect(order).toEqual([LAST, LAST + 1, LAST + 2, LAST + 3]);
+      else expect(order[0]).toBe(LAST);
+
+      const last = await new Mutex(place.client, path).acquire();
+      expect(sequenceOf(last.path)).toBeLessThan(100);
+      await last.release();
+    });
+
+    test('go on on our server, and are refused in words by Apache, with the layout of kazoo', async () => {
+      await using place = await startAt(kind, '/locks', LAST);
+      const options: MutexOptions = { layout: 'kazoo' };
+      const first = await new Mutex(place.client, '/locks', options).acquire();
+      expect(sequenceOf(first.path)).toBe(LAST);
+      const second = new Mutex(place.client, '/locks', options).acquire();
+      if (kind === 'apache') {
+        const error = await second.catch((failure: unknown) => failure);
+        expect(error).toBeInstanceOf(SequenceExhaustedError);
+        expect(String(error)).toContain('/locks: the server has used up the sequence numbers of this znode');
+        await place.client.sync();
+        expect(await new Mutex(place.client, '/locks', options).contenders()).toHaveLength(1);
+        await first.release();
+      } else {
+        expect(await new Mutex(place.client, '/locks', options).tryAcquire()).toBeNull();
+        await first.release();
+        const lock = await second;
+        expect(sequenceOf(lock.path)).toBe(LAST + 1);
+        await lock.release();
+      }
+    });
+  });
+}
+
+interface Place extends AsyncDisposable {
+  readonly client: Client;
+}
+
+/** A server with a znode that has had so many children. */
+async function startAt(kind: ServerKind, path: string, children: number): Promise<Place> {
+  const directory = mkdtempSync(join(tmpdir(), 'overflow-'));
+  const data = join(directory, 'data', 'version-2');
+  mkdirSync(data, { recursive: true });
+  writeFileSync(join(data, 'snapshot.1'), makeSnapshot(path, children));
+  const server = await ServerProcess.start(kind, { directory });
+  const client = await connect(`127.0.0.1:${server.port}`, { connectTimeoutMs: 60_000 });
+  return {
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await server.dispose();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A snapshot, byte by byte (docs/storage.md): the root, what every server has, and one znode more. */
+function makeSnapshot(path: string, children: number): Buffer {
+  const znode = (builder: RecordBuilder, path: string, cversion: number): RecordBuilder =>
+    builder
+      .ustring(path)
+      .buffer('')
+      .long(1n)
+      // czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner, pzxid
+      .long(1n)
+      .long(1n)
+      .long(1_700_000_000_000n)
+      .long(1_700_000_000_000n)
+      .int(0)
+      .int(cversion)
+      .int(0)
+      .long(0n)
+      .long(1n);
+  const builder = record().raw(Buffer.from('ZKSN')).int(2).long(-1n);
+  // No sessions, one list.
+  builder.int(0).int(1).long(1n).acls(OPEN_ACL);
+  znode(builder, '', 2);
+  znode(builder, '/zookeeper', 2);
+  znode(builder, '/zookeeper/config', 0);
+  znode(builder, '/zookeeper/quota', 0);
+  znode(builder, path, children);
+  builder.ustring('/');
+  return builder.long(adler32(builder.build())).ustring('/').build();
+}
+
+function adler32(bytes: Uint8Array): bigint {
+  let [a, b] = [1, 0];
+  for (const byte of bytes) {
+    a = (a + byte) % 65_521;
+    b = (b + a) % 65_521;
+  }
+  return BigInt(b) * 65_536n + BigInt(a);
+}

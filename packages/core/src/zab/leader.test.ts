@@ -966,6 +966,9 @@ describe('handing over', () => {
     expect(test.said()).toEqual(['→ 8 LEADERINFO (2,0)']);
     test.connect(2);
     test.info(2, 6);
+    expect(test.said().at(-1)).toBe('writes acceptedEpoch 6');
+    test.disk();
+    // It has promised no less than that voter: the next leader hears of epoch 6, whichever quorum it finds.
     expect(test.said().at(-1)).toMatch(/^steps down: learner 2 has accepted epoch 6 and cannot follow in epoch 2/);
   });
 

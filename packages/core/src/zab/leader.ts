@@ -100,6 +100,8 @@ export class Leader implements Broadcast {
   #heartbeatMs = NEVER;
   #isWholeTick = false;
   #handOver: { readonly reason: string; readonly endsMs: number } | null = null;
+  /** A new epoch is wanted for somebody who has accepted one that is later than ours: first this server does. */
+  #way: { readonly accepted: number; readonly reason: string } | null = null;
 
   constructor(
     options: ZabOptions,
@@ -247,10 +249,16 @@ export class Leader implements Broadcast {
    * A voter that has promised a later epoch, to a leader that came to nothing, can follow no leader of this one: it would
    * knock in vain as long as this one leads. A new epoch takes it in. Not within syncLimit ticks of the last one, so that
    * such voters never keep the ensemble from its work.
+   *
+   * The next leader may find its quorum before that voter is heard. So this server promises the same first: the epoch that
+   * follows is later than any that one of them has accepted, and not just the next of many that leave the voter out.
    */
   #maybeMakeWay(peer: LearnerPeer, accepted: number): void {
     if (this.#phase !== 'broadcast' || this.#clock.monotonicMs() - this.#establishedMs < this.#syncMs) return;
-    this.handOver(`${peer.name} has accepted epoch ${accepted} and cannot follow in epoch ${this.#epoch}`);
+    if (this.#way !== null && this.#way.accepted >= accepted) return;
+    const reason = `${peer.name} has accepted epoch ${accepted} and cannot follow in epoch ${this.#epoch}`;
+    this.#way = { accepted, reason };
+    this.#effects.writeEpoch('acceptedEpoch', accepted);
   }
 
   #maybeChooseEpoch(): void {
@@ -261,6 +269,10 @@ export class Leader implements Broadcast {
 
   onEpochDurable(name: 'acceptedEpoch' | 'currentEpoch', epoch: Durable<number>): void {
     if (this.#phase === 'over') return;
+    if (this.#way !== null) {
+      if (epoch === this.#way.accepted) this.handOver(this.#way.reason);
+      return;
+    }
     assert(epoch === this.#epoch, 'the epoch that became durable is the one that was chosen');
     if (name === 'currentEpoch') {
       this.#isCurrentEpochDurable = true;

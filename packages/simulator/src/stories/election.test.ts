@@ -19,6 +19,20 @@ describe('an election', () => {
       await stage.start();
     }));
 
+  test('takes in a server that has promised a far later epoch with one change of leaders', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      stage.kill(zk3);
+      const { epoch } = await stage.leader(zk1, zk2);
+      const fifty = new TextEncoder().encode('50');
+      zk3.disk.poke('/data/version-2/acceptedEpoch', fifty);
+      zk3.start();
+      await stage.whole();
+      expect(epoch).toBeLessThan(5);
+      expect((await stage.leader()).epoch).toBe(51);
+    }));
+
   test('1514: is not decided by what others said in an older round', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

@@ -18,7 +18,7 @@ import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { Database } from '../tree/database.ts';
 import { ConnectionOutput } from './connection-output.ts';
 import { LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
-import type { Flushable, LinkHost } from './link-host.ts';
+import { type Flushable, LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
 import { OutputPool } from './output-pool.ts';
 import { PacketInput } from './packet-input.ts';
 import { SnapReceiver } from './snap-receiver.ts';
@@ -52,7 +52,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     this.#host = host;
     this.#makeDatabase = makeDatabase;
     this.#events = events;
-    this.#output = new ConnectionOutput(stream, new OutputPool());
+    this.#output = new ConnectionOutput(stream, new OutputPool(LINK_KEPT_BYTES_MAX));
     this.#input = new PacketInput(host.fieldBytesMax, readLeaderPacket, {
       onPacket: (packet) => this.#onPacket(packet),
       onReceived: () => this.#onReceived(),

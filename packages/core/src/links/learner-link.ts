@@ -24,7 +24,7 @@ import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ConnectionOutput } from './connection-output.ts';
-import type { Flushable, LinkHost } from './link-host.ts';
+import { type Flushable, LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
 import { OutputPool } from './output-pool.ts';
 import { PacketBacklog } from './packet-backlog.ts';
 import { PacketInput } from './packet-input.ts';
@@ -67,7 +67,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#stream = stream;
     this.#host = host;
     this.#events = events;
-    this.#output = new ConnectionOutput(stream, new OutputPool());
+    this.#output = new ConnectionOutput(stream, new OutputPool(LINK_KEPT_BYTES_MAX));
     this.#input = new PacketInput(host.fieldBytesMax, readLearnerPacket, {
       onPacket: (packet) => events.onPacket(packet),
       onReceived: () => {},

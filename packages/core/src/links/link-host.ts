@@ -18,3 +18,6 @@ export interface LinkHost {
   /** Runs an action as an event of its own, within this turn: what an effect brings about is told by no other way. */
   defer(action: () => void): void;
 }
+
+/** A turn's txns are as many under load, every turn: a buffer that is given up at each would keep the collector busy. */
+export const LINK_KEPT_BYTES_MAX: number = 4 * 1024 * 1024;

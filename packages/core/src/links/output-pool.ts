@@ -7,8 +7,14 @@ import { JuteWriter } from '@meerkat/protocol';
  * always the end of the same turn; so a handful of warm buffers serves thousands of connections.
  */
 export class OutputPool {
+  readonly #keptBytesMax: number;
   readonly #free: JuteWriter[] = [];
   #freeBytes = 0;
+
+  /** @param keptBytesMax a larger buffer is left to the garbage collector: it was grown for one large reply */
+  constructor(keptBytesMax: number = KEPT_BYTES_MAX) {
+    this.#keptBytesMax = keptBytesMax;
+  }
 
   take(): JuteWriter {
     const writer = this.#free.pop();
@@ -21,13 +27,12 @@ export class OutputPool {
   /** Gives a buffer back; nobody else may hold its bytes any more. */
   give(writer: JuteWriter): void {
     const bytes = writer.bytes.length;
-    if (bytes > KEPT_BYTES_MAX || this.#freeBytes + bytes > POOL_BYTES_MAX) return;
+    if (bytes > this.#keptBytesMax || this.#freeBytes + bytes > POOL_BYTES_MAX) return;
     this.#freeBytes += bytes;
     this.#free.push(writer);
   }
 }
 
 const INITIAL_BYTES = 4096;
-/** A larger buffer was grown for one large reply and is left to the garbage collector. */
 const KEPT_BYTES_MAX = 256 * 1024;
 const POOL_BYTES_MAX = 16 * 1024 * 1024;

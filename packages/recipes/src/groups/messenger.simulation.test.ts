@@ -37,15 +37,16 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   let isQuiet = false;
   let number = 0;
 
-  const receive = async (messenger: Messenger): Promise<void> => {
+  const receive = async (messenger: Messenger, isDead: () => boolean): Promise<void> => {
     const inbox = received.get(messenger.member)!;
     for await (const message of messenger.receive()) {
       const sent = { sender: message.sender, number: Number(new TextDecoder().decode(message.data)) };
+      // Whoever dies while it works on a message has not handled it, or not acknowledged it.
+      await world.world.sleep(random.between(0, 500));
+      if (isDead()) return;
       const first = inbox.get(message.id);
       if (first === undefined) inbox.set(message.id, sent);
       else expect(sent).toEqual(first);
-      // Dies before it can acknowledge, now and then.
-      if (random.chance(0.2)) await world.world.sleep(random.between(1, 500));
       await message.acknowledge();
     }
   };
@@ -61,7 +62,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       const client = await world.connect(member);
       const messenger = new Messenger(client, '/mail', member);
       let isDead = false;
-      const receiving = receive(messenger).catch((error: unknown) => {
+      const receiving = receive(messenger, () => isDead).catch((error: unknown) => {
         if (!isDead) throw error;
       });
       await world.world.sleep(200);

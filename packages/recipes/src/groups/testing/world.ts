@@ -1,5 +1,5 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
-import { type FaultKind, Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+import { type Fault, type FaultKind, Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
 
 /** A virtual world with an ensemble of three, and what tests of groups need of it. */
 export class GroupWorld {
@@ -21,13 +21,22 @@ export class GroupWorld {
     return this.world.connect(host, { servers, sessionTimeoutMs: 4000, connectTimeoutMs: 600_000, ...options });
   }
 
-  /** Faults of servers and links for so many virtual milliseconds; the seed decides which. */
+  /**
+   * Faults of servers and links for so many virtual milliseconds; the seed decides which. Now and then a client is cut off
+   * for longer than its session lives, which is what these recipes have to fear.
+   */
   async storm(clients: readonly string[], durationMs: number): Promise<void> {
     const nemesis = new Nemesis(this.world, this.ensemble);
     this.#nemesis = nemesis;
     const servers = this.ensemble.servers.map(({ host }) => host);
     const random = this.world.random.fork('faults');
-    nemesis.unleash(planFaults(random, { kinds: KINDS, durationMs, servers, clients }));
+    const cuts: Fault[] = [];
+    for (let atMs = 0; atMs < durationMs; atMs += random.between(2000, 12_000)) {
+      const hosts = [random.pick(clients)];
+      const lastsMs = random.between(1000, 12_000);
+      cuts.push({ kind: 'isolate', atMs, durationMs: lastsMs, hosts, others: servers, chance: random.uint32() });
+    }
+    nemesis.unleash([...planFaults(random, { kinds: KINDS, durationMs, servers, clients }), ...cuts]);
     await this.world.sleep(durationMs);
   }
 

@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience } from '../testing/storm.ts';
+import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -15,7 +15,11 @@ describe('an election in a storm', () => {
     'has one leader at a time, and leaves nothing behind (seed %i)',
     (seed) =>
       contendInStorm(seed, new FencedStore('/entries'), ['/leader'], async ({ station, client, random }) => {
-        const election = new Election(client, '/leader', { ...SHAPES[seed % SHAPES.length], id: station.host });
+        const election = new Election(client, '/leader', {
+          ...SHAPES[seed % SHAPES.length],
+          id: station.host,
+          marginMs: MARGIN_MS,
+        });
         return { held: await election.campaign(drawPatience(random)), access: 'write' };
       }),
     patienceMs(1),

@@ -15,6 +15,10 @@ export interface ElectionOptions {
   readonly style?: 'latch' | 'selector' | undefined;
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
+  /**
+   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   */
+  readonly marginMs?: number | undefined;
 }
 
 /** Somebody who leads or wants to. */
@@ -48,11 +52,13 @@ export class Election {
   readonly path: string;
   readonly #client: Client;
   readonly #line: Line;
+  readonly #marginMs: number;
 
   constructor(client: Client, path: string, options: ElectionOptions = {}) {
-    const { id = '', layout = 'curator', style = 'latch', acl } = options;
+    const { id = '', layout = 'curator', style = 'latch', acl, marginMs = 0 } = options;
     this.path = path;
     this.#client = client;
+    this.#marginMs = marginMs;
     const line = makeMutexLine(path, layout, id, acl);
     const marker = layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
     this.#line = { ...line, marker, markers: [marker] };
@@ -66,7 +72,7 @@ export class Election {
   async campaign(options: CallOptions = {}): Promise<Holding> {
     const about = { operation: 'Election.campaign', path: this.path };
     const place = await contend(this.#client, this.#line, options, about);
-    return new Holding(this.#client, place, place.lost);
+    return new Holding(this.#client, place, place.lost, { marginMs: this.#marginMs });
   }
 
   /**

@@ -10,6 +10,7 @@ import {
 } from '@meerkat/client';
 import { makeMark } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
+import type { HoldingOptions } from './holding.ts';
 import type { Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { NotHeldError } from './not-held-error.ts';
@@ -24,7 +25,13 @@ import { removeZnode } from './removal.ts';
  */
 
 /** @throws NotHeldError */
-export async function downgrade(client: Client, readers: Line, lock: Lock, options: CallOptions): Promise<Lock> {
+export async function downgrade(
+  client: Client,
+  readers: Line,
+  lock: Lock,
+  holding: HoldingOptions,
+  options: CallOptions,
+): Promise<Lock> {
   const budget = new Budget(options, client.surroundings, { operation: 'ReadWriteLock.downgrade', path: lock.path });
   const name = nameOf(lock.path);
   const number = name.slice(withoutSequence(name).length);
@@ -37,7 +44,7 @@ export async function downgrade(client: Client, readers: Line, lock: Lock, optio
     if (stat === null || lost.aborted) throw over(lock);
     lock.leave('it became a lock for reading');
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
-    return takePlace(client, readers, { path, stat, lost }, { token: lock.token });
+    return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
   } catch (error) {
     void removeZnode(client, path, lock.sessionId);
     throw error;

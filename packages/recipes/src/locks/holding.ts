@@ -26,6 +26,11 @@ export interface OwnZnode {
 }
 
 export interface HoldingOptions {
+  /**
+   * How long before the client's deadline it ends by itself, milliseconds. It makes good for a server that is cut off from
+   * its leader and goes on answering, at most syncLimit × tickTime, and for clocks that run apart. Default 0.
+   */
+  readonly marginMs?: number | undefined;
   /** Instead of the zxid of the znode's creation. */
   readonly token?: bigint | undefined;
   /** Deletes the znode in a way of its own, before everything else is tried. */
@@ -41,7 +46,7 @@ export interface HoldingOptions {
  *
  * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by somebody
  * else; whatever comes first, it never begins again. The certainty ends at `client.lostAtMs`, one session timeout after the
- * sending of the last request that was answered, and no server may delete the znode for the session's sake before. `isHeld`
+ * sending of the last request that was answered, less a margin; docs/recipes/README.md tells what follows from that. `isHeld`
  * reads the clock, so it tells the truth also in a process that stood still and in which no timer has rung yet.
  */
 export class Holding implements Held {
@@ -55,6 +60,10 @@ export class Holding implements Held {
   readonly #options: HoldingOptions;
   readonly #end = new AbortController();
   readonly #stopListening: () => void;
+  readonly #marginMs: number;
+  #cancelTimer: () => void = () => {};
+  /** The clock has said once that it is over. */
+  #hasLapsed = false;
   #released: Promise<void> | null = null;
 
   /**
@@ -68,15 +77,23 @@ export class Holding implements Held {
     this.guarded = new Guarded(client, [this]);
     this.#client = client;
     this.#options = options;
+    this.#marginMs = options.marginMs ?? 0;
     const onLost = (): void => this.#lose('the session may be over', lost.reason);
     lost.addEventListener('abort', onLost, { once: true });
     this.#stopListening = () => lost.removeEventListener('abort', onLost);
-    if (lost.aborted) onLost();
-    else void this.#watch();
+    if (lost.aborted) {
+      onLost();
+      return;
+    }
+    // Without a margin the client's own timer is enough.
+    if (this.#marginMs > 0) this.#watchClock();
+    void this.#watch();
   }
 
   get isHeld(): boolean {
-    return !this.#end.signal.aborted && this.#client.surroundings.clock.monotonicMs() < this.#client.lostAtMs;
+    if (this.#end.signal.aborted || this.#hasLapsed) return false;
+    this.#hasLapsed = this.#leftMs <= 0;
+    return !this.#hasLapsed;
   }
 
   get signal(): AbortSignal {
@@ -108,6 +125,21 @@ export class Holding implements Held {
     return this.release();
   }
 
+  /** How long it is certain from now on, milliseconds. */
+  get #leftMs(): number {
+    const { surroundings, lostAtMs } = this.#client;
+    return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
+  }
+
+  /** Ends it at its deadline, which each answer of a server moves. */
+  #watchClock(): void {
+    if (!this.isHeld) this.#lose('no answer of the service came for too long');
+    else {
+      const delayMs = Math.max(1, Math.ceil(this.#leftMs));
+      this.#cancelTimer = this.#client.surroundings.clock.schedule(delayMs, () => this.#watchClock());
+    }
+  }
+
   /** It is over without having been given back. */
   #lose(why: string, cause?: unknown): void {
     if (this.#end.signal.aborted) return;
@@ -119,6 +151,7 @@ export class Holding implements Held {
 
   #finish(why: string, cause?: unknown): void {
     this.#stopListening();
+    this.#cancelTimer();
     if (this.#end.signal.aborted) return;
     this.#end.abort(new NotHeldError(this.path, this.token, why, cause === undefined ? undefined : { cause }));
   }

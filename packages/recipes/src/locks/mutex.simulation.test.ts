@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience } from '../testing/storm.ts';
+import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
 import { Mutex } from './mutex.ts';
 
 describe('a mutex in a storm', () => {
@@ -14,7 +14,7 @@ describe('a mutex in a storm', () => {
     (seed) => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       return contendInStorm(seed, new FencedStore('/entries'), ['/lock'], async ({ client, random }) => {
-        const mutex = new Mutex(client, '/lock', { layout });
+        const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
         const patience = drawPatience(random);
         const held = random.chance(0.1) ? await mutex.tryAcquire(patience) : await mutex.acquire(patience);
         return held === null ? null : { held, access: 'write' };

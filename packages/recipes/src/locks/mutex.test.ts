@@ -161,6 +161,23 @@ describe('a lock that is held', () => {
       expect(got.token).toBeGreaterThan(lock.token);
     }));
 
+  test('ends earlier by a margin, and not at all while the service answers', () =>
+    inWorld(2, async ([one, two], { sleep, cut, heal }) => {
+      // What is left of 4000 ms is less than two pings apart, and enough.
+      const lock = await new Mutex(one!.client, '/lock', { marginMs: 2000 }).acquire();
+      await sleep(20_000);
+      expect(lock.isHeld).toBe(true);
+      cut('host1');
+      await sleep(2100);
+      expect(lock.isHeld).toBe(false);
+      expect(lock.signal.aborted).toBe(true);
+      heal();
+      await sleep(5000);
+      expect(one!.client.state).toBe('connected');
+      expect(lock.isHeld).toBe(false);
+      expect(await names(two!)).toEqual([]);
+    }));
+
   test('is over for a process that was stopped, before its first timer rings', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const lock = await new Mutex(one!.client, '/lock').acquire();

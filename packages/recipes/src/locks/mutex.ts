@@ -25,6 +25,10 @@ export interface MutexOptions {
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
   /**
+   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   */
+  readonly marginMs?: number | undefined;
+  /**
    * How long a lock whose holder died is kept from the others, milliseconds. All who use the lock must set it; programs
    * with other libraries do not wait. Default 0.
    */
@@ -44,12 +48,14 @@ export class Mutex {
   readonly #client: Client;
   readonly #line: Line;
   readonly #lockDelayMs: number;
+  readonly #marginMs: number;
 
   constructor(client: Client, path: string, options: MutexOptions = {}) {
-    const { layout = 'curator', data, acl, lockDelayMs = 0 } = options;
+    const { layout = 'curator', data, acl, lockDelayMs = 0, marginMs = 0 } = options;
     this.path = path;
     this.#client = client;
     this.#lockDelayMs = lockDelayMs;
+    this.#marginMs = marginMs;
     // What the parent holds would be lost with it.
     const delayed: Pick<Line, 'parentMode' | 'canMove'> =
       lockDelayMs === 0 ? {} : { parentMode: 'persistent', canMove: false };
@@ -95,9 +101,11 @@ export class Mutex {
   }
 
   async #take(place: Place, budget: Budget, isTry: boolean): Promise<Lock | null> {
-    if (this.#lockDelayMs === 0) return takePlace(this.#client, this.#line, place);
+    const marginMs = this.#marginMs;
+    if (this.#lockDelayMs === 0) return takePlace(this.#client, this.#line, place, { marginMs });
     if (!(await this.#waitForDelay(place, budget, isTry))) return null;
     return takePlace(this.#client, this.#line, place, {
+      marginMs,
       remove: () => releaseInOrder(this.#client, this.path, place.path),
     });
   }

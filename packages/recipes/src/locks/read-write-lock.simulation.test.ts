@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience } from '../testing/storm.ts';
+import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe('a read/write lock in a storm', () => {
@@ -14,7 +14,7 @@ describe('a read/write lock in a storm', () => {
     (seed) => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       return contendInStorm(seed, new FencedStore('/entries'), ['/lock'], async ({ station, client, random }) => {
-        const lock = new ReadWriteLock(client, '/lock', { layout });
+        const lock = new ReadWriteLock(client, '/lock', { layout, marginMs: MARGIN_MS });
         const patience = drawPatience(random);
         if (random.chance(0.5)) return { held: await lock.acquireRead(patience), access: 'read' };
         const writing = await lock.acquireWrite(patience);

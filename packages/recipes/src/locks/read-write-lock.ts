@@ -3,6 +3,7 @@ import type { Layout } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';
 import { downgrade } from './downgrade.ts';
+import type { HoldingOptions } from './holding.ts';
 import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { requestRevocation } from './revocation.ts';
@@ -14,6 +15,10 @@ export interface ReadWriteLockOptions {
   readonly data?: Data | undefined;
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
+  /**
+   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   */
+  readonly marginMs?: number | undefined;
 }
 
 /**
@@ -32,13 +37,15 @@ export class ReadWriteLock {
   readonly #client: Client;
   readonly #readers: Line;
   readonly #writers: Line;
+  readonly #holding: HoldingOptions;
 
   constructor(client: Client, path: string, options: ReadWriteLockOptions = {}) {
-    const { layout = 'curator', data, acl } = options;
+    const { layout = 'curator', data, acl, marginMs = 0 } = options;
     const { read, write } = MARKERS[layout];
     const line = { path, layout, markers: [read, write], data, acl };
     this.path = path;
     this.#client = client;
+    this.#holding = { marginMs };
     this.#writers = { ...line, marker: write };
     this.#readers = { ...line, marker: read, blocker: (names, index) => lastWriter(names, index, write) };
   }
@@ -46,27 +53,37 @@ export class ReadWriteLock {
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
   async acquireRead(options: CallOptions = {}): Promise<Lock> {
     const about = { operation: 'ReadWriteLock.acquireRead', path: this.path };
-    return takePlace(this.#client, this.#readers, await contend(this.#client, this.#readers, options, about));
+    return takePlace(
+      this.#client,
+      this.#readers,
+      await contend(this.#client, this.#readers, options, about),
+      this.#holding,
+    );
   }
 
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
   async acquireWrite(options: CallOptions = {}): Promise<Lock> {
     const about = { operation: 'ReadWriteLock.acquireWrite', path: this.path };
-    return takePlace(this.#client, this.#writers, await contend(this.#client, this.#writers, options, about));
+    return takePlace(
+      this.#client,
+      this.#writers,
+      await contend(this.#client, this.#writers, options, about),
+      this.#holding,
+    );
   }
 
   /** null when a writer has it or waits for it. */
   async tryAcquireRead(options: CallOptions = {}): Promise<Lock | null> {
     const about = { operation: 'ReadWriteLock.tryAcquireRead', path: this.path };
     const place = await tryContend(this.#client, this.#readers, options, about);
-    return place === null ? null : takePlace(this.#client, this.#readers, place);
+    return place === null ? null : takePlace(this.#client, this.#readers, place, this.#holding);
   }
 
   /** null when anybody has it or waits for it. */
   async tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
     const about = { operation: 'ReadWriteLock.tryAcquireWrite', path: this.path };
     const place = await tryContend(this.#client, this.#writers, options, about);
-    return place === null ? null : takePlace(this.#client, this.#writers, place);
+    return place === null ? null : takePlace(this.#client, this.#writers, place, this.#holding);
   }
 
   /** Who has the lock and who waits for it, the oldest first. */
@@ -90,7 +107,7 @@ export class ReadWriteLock {
    * await using reading = await lock.downgrade(writing);
    */
   downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
-    return downgrade(this.#client, this.#readers, writing, options);
+    return downgrade(this.#client, this.#readers, writing, this.#holding, options);
   }
 
   /** The line as somebody sees it who stands nowhere in it. */

@@ -28,6 +28,10 @@ export interface SemaphoreOptions {
   readonly data?: Data | undefined;
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
+  /**
+   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   */
+  readonly marginMs?: number | undefined;
 }
 
 /** Somebody who has a lease, or waits as the next one for it. */
@@ -54,11 +58,12 @@ export class Semaphore {
   readonly path: string;
   readonly #client: Client;
   readonly #leasesMax: number;
+  readonly #marginMs: number;
   readonly #mutex: Mutex;
   readonly #leases: Leases;
 
   constructor(client: Client, path: string, options: SemaphoreOptions) {
-    const { leasesMax, layout = 'curator', data, acl } = options;
+    const { leasesMax, layout = 'curator', data, acl, marginMs = 0 } = options;
     if (!Number.isSafeInteger(leasesMax) || leasesMax < 1) {
       throw new BadArgumentsError({
         operation: 'Semaphore',
@@ -69,6 +74,7 @@ export class Semaphore {
     this.path = path;
     this.#client = client;
     this.#leasesMax = leasesMax;
+    this.#marginMs = marginMs;
     this.#leases = makeLeases(client, path, { layout, data, acl, leasesMax });
     this.#mutex = new Mutex(client, this.#leases.lockPath, {
       layout,
@@ -138,7 +144,7 @@ export class Semaphore {
         if (own === null && children.length < this.#leasesMax) return await this.#createLast(lock, budget);
         if (own !== null && children.length <= this.#leasesMax) {
           if (!children.includes(nameOf(own.path))) return null;
-          lease = new Holding(client, own, own.lost);
+          lease = this.#hold(own);
           return lease;
         }
         const unlocked = whenAborted(lock.signal);
@@ -157,7 +163,7 @@ export class Semaphore {
   async #createLast(lock: Lock, budget: Budget): Promise<Holding | null> {
     const own = await this.#leases.create(budget);
     if (own === null) return null;
-    if (own.stat.ephemeralOwner === lock.sessionId) return new Holding(this.#client, own, own.lost);
+    if (own.stat.ephemeralOwner === lock.sessionId) return this.#hold(own);
     void this.#remove(own);
     return null;
   }
@@ -172,13 +178,17 @@ export class Semaphore {
     try {
       const { children } = await this.#client.children(this.#leases.path, budget.next());
       const isFree = children.length <= this.#leasesMax && children.includes(nameOf(own.path));
-      if (isFree && !own.lost.aborted) return new Holding(this.#client, own, own.lost);
+      if (isFree && !own.lost.aborted) return this.#hold(own);
     } catch (error) {
       void this.#remove(own);
       throw error;
     }
     await waitFor(this.#client, this.#remove(own), budget.next(), about);
     return null;
+  }
+
+  #hold(own: OwnLease): Holding {
+    return new Holding(this.#client, own, own.lost, { marginMs: this.#marginMs });
   }
 
   #remove(own: OwnLease): Promise<void> {

@@ -54,6 +54,12 @@ export async function contendInStorm(
   await runStorm({ seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
 }
 
+/**
+ * How much before their deadline holdings end: what a follower that is cut off makes wrong, syncLimit (5) times the tick (100
+ * ms), and the delay of slow links.
+ */
+export const MARGIN_MS = 1000;
+
 /** Sometimes little patience, mostly any. */
 export function drawPatience(random: SeededRandom): CallOptions {
   return random.chance(0.3) ? { timeoutMs: random.between(1, 6000) } : {};

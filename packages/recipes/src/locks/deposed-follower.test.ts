@@ -1,0 +1,39 @@
+/**
+ * The one way in which a client can be sure for longer than it should: the server that answers it is cut off from the
+ * leader, does not know it yet, and cannot tell the leader that the session lives.
+ */
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { openStation } from '../testing/line-world.ts';
+import { Mutex } from './mutex.ts';
+
+const TICK_MS = 100;
+const SYNC_LIMIT = 20;
+
+/** Whether a holder is sure at the moment when another one gets the lock. */
+async function isSureBesideAnother(marginMs: number): Promise<boolean> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 3, tickTimeMs: TICK_MS, ensemble: { syncLimit: SYNC_LIMIT } });
+  return world.run(async () => {
+    await world.until(() => ensemble.isWhole, 60_000);
+    const follower = ensemble.servers.find((server) => server !== ensemble.leader)!;
+    const one = await openStation(world, ensemble, 'one', { servers: `${follower.host}:2181` });
+    const two = await openStation(world, ensemble, 'two', { servers: `${ensemble.leader!.host}:2181` });
+    const lock = await new Mutex(one.client, '/lock', { marginMs }).acquire();
+    const next = new Mutex(two.client, '/lock').acquire();
+    for (const { host } of ensemble.servers) {
+      world.network.block(follower.host, host);
+      world.network.block(host, follower.host);
+    }
+    // As long as the follower waits for its leader it answers pings; then the process stands still.
+    await world.sleep(SYNC_LIMIT * TICK_MS - TICK_MS);
+    one.pause();
+    await next;
+    return lock.isHeld;
+  });
+}
+
+test('a follower that is cut off may leave two sure of a lock, unless its time is taken off as a margin', async () => {
+  expect(await isSureBesideAnother(0)).toBe(true);
+  expect(await isSureBesideAnother(SYNC_LIMIT * TICK_MS)).toBe(false);
+});

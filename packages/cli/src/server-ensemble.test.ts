@@ -130,7 +130,7 @@ describe('a server of an ensemble that is wrongly configured', () => {
     const one = start({ name: '1', myid: '1', list: { 1: a, 2: b, 3: c } });
     const two = start({ name: '2', myid: '2', list: { 1: a, 2: b, 3: c, 4: 'nowhere.invalid:2888:3888:observer' } });
     const pattern =
-      /another server follows a membership that differs from this one's: .*Servers of an ensemble need the same list/;
+      /server \d follows a membership that differs from this one's: .*Servers of an ensemble need the same list/;
     await Promise.race([said(one, pattern), said(two, pattern)]);
     const warned = pattern.test(one.log) ? one : two;
     await said(warned, /epoch 1 is established|voting servers? (is|are) reachable/);

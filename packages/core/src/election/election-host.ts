@@ -44,5 +44,5 @@ export interface ElectionEffects {
    */
   decisionLost(): void;
   /** A peer follows another configuration, and this server is looking, which is when it may take one over. */
-  configHeard(configText: string): void;
+  configHeard(from: number, configText: string): void;
 }

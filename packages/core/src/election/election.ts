@@ -151,7 +151,8 @@ export class Election {
     const { state, configText, announces } = notification;
     const isLooking = this.#state === ServerState.looking;
     const isSenderLooking = state === ServerState.looking;
-    if (isLooking && configText !== null && configText !== this.#configText) this.#effects.configHeard(configText);
+    if (isLooking && configText !== null && configText !== this.#configText)
+      this.#effects.configHeard(from, configText);
 
     const peer = this.#peers.get(from);
     peer.isLooking = isSenderLooking;

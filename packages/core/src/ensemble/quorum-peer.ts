@@ -209,10 +209,10 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   }
 
   /** Another membership can only be taken over once memberships change at run time. */
-  configHeard(configText: string): void {
+  configHeard(from: number, configText: string): void {
     this.#host.trace.emit({
       kind: 'warning',
-      message: `another server follows a membership that differs from this one's: ${configText.replaceAll('\n', ', ')}. Servers of an ensemble need the same list`,
+      message: `server ${from} follows a membership that differs from this one's: ${configText.replaceAll('\n', ', ')}. Servers of an ensemble need the same list`,
     });
   }
 

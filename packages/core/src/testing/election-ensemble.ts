@@ -229,7 +229,7 @@ export class ElectionEnsemble {
       },
       decided: (decision) => this.#told.push(() => this.#events.onDecided?.(id, decision)),
       decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
-      configHeard: (text) => this.#told.push(() => this.#events.onConfigHeard?.(id, text)),
+      configHeard: (_from, text) => this.#told.push(() => this.#events.onConfigHeard?.(id, text)),
     };
     const { clock, electorate } = this;
     if (this.#shape.apache?.includes(id)) return new ApacheElection(id, clock, electorate, effects);

@@ -29,7 +29,7 @@ export class TestElection {
       decisionLost: () => {
         this.decisionsLost++;
       },
-      configHeard: (text) => this.configsHeard.push(text),
+      configHeard: (_from, text) => this.configsHeard.push(text),
     });
     for (const id of peers) {
       if (id === serverId) continue;

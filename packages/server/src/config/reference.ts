@@ -84,7 +84,7 @@ What only shows between servers is in their logs. One that looks for a leader sa
 | \`cannot listen for the election at …: EADDRINUSE\` | stop what listens there; two servers with one \`myid\` on one machine are in each other's way too |
 | \`…: EADDRNOTAVAIL\` | the list has another machine's address for this \`myid\`: correct one of them. Behind a translated address set \`quorumListenOnAllIPs=true\` |
 | \`refused: on the election port: it says that it is server 1, which is this one\` | two servers have one \`myid\`: the address tells the other one |
-| \`another server follows a membership that differs from this one's\` | make the lists alike, and restart the servers whose list was wrong |
+| \`server 3 follows a membership that differs from this one's\` | make the lists alike, and restart the servers whose list was wrong |
 | \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory has seen leaders that the others have not: it is another ensemble's, or the others' were restored from older copies. If it is this one that is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
 | \`is sent a snapshot of … in place of txns that this leader does not know\` | the same, and what only that server had is gone from it |
 

@@ -160,3 +160,24 @@ test('a publication may be bound to the set that it was made from', () =>
     await expect(flags.publish({ a: '3' }, { onlyAfter: first })).rejects.toThrow(BadVersionError);
     expect((await flags.read())?.entries.get('a')).toBe('2');
   }));
+
+test('a reader whose set is deleted under its hands begins again', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(other, '/flags', text, { keep: 1 });
+    const first = await flags.publish({ a: '1', b: '1' });
+    const children = client.children.bind(client);
+    let isInTime = true;
+    // Between its look at ready and its look at the set another set is published, and half of this one is deleted.
+    client.children = (async (path: string) => {
+      if (isInTime) {
+        isInTime = false;
+        await flags.publish({ a: '2', b: '2' });
+        await other.create(`/flags/${first}`);
+        await other.create(`/flags/${first}/a`, '1');
+      }
+      return children(path);
+    }) as typeof client.children;
+    const read = await new PublishedSet(client, '/flags', text).read();
+    expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '2', b: '2' });
+    expect(isInTime).toBe(false);
+  }));

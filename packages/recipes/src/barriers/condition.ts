@@ -3,6 +3,7 @@ import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { whenAborted } from '../locks/wait-for.ts';
+import { type OwnEphemeral, standOwn } from '../own-ephemeral.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
 import { isLoss, Wait } from '../wait.ts';
 
@@ -57,7 +58,7 @@ export class Condition<L extends Held> {
   async wait(lock: L, options: CallOptions = {}): Promise<L> {
     const wait = new Wait(this.#client, options, { operation: 'Condition.wait', path: this.path });
     if (!lock.isHeld) throw notHeld(this.path, lock);
-    const waiter = await this.#register(wait);
+    const waiter = await standOwn(this.#client, this.path, MARKER, true, wait);
     let isNotified = false;
     try {
       await lock.release();
@@ -96,24 +97,8 @@ export class Condition<L extends Held> {
     return woken.filter(Boolean).length;
   }
 
-  async #register(wait: Wait): Promise<Waiter> {
-    const client = this.#client;
-    for (;;) {
-      const lost = client.lostSignal;
-      try {
-        const { path, stat } = await wait.through((call) =>
-          client.createProtected(joinPath(this.path, MARKER), '', { ...call, mode: 'ephemeral', sequential: true }),
-        );
-        return { path, sessionId: stat.ephemeralOwner, lost };
-      } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-        await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
-      }
-    }
-  }
-
   /** Ends when the znode is gone, or it cannot be told. */
-  async #awaitNotification({ path, lost }: Waiter, wait: Wait): Promise<void> {
+  async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<void> {
     const { aborted, stop } = whenAborted(lost);
     try {
       while (!lost.aborted) {
@@ -127,7 +112,7 @@ export class Condition<L extends Held> {
   }
 
   /** Whoever goes away with a notification leaves it to another one. Never rejects. */
-  async #giveUp({ path, sessionId }: Waiter, isNotified: boolean): Promise<void> {
+  async #giveUp({ path, sessionId }: OwnEphemeral, isNotified: boolean): Promise<void> {
     const client = this.#client;
     const wait = new Wait(client, {}, { operation: 'Condition.wait', path: this.path });
     try {
@@ -186,13 +171,6 @@ export class Condition<L extends Held> {
       }
     }
   }
-}
-
-interface Waiter {
-  readonly path: string;
-  readonly sessionId: bigint;
-  /** The client's signal of the loss of that session. */
-  readonly lost: AbortSignal;
 }
 
 function isWaiter(name: string): boolean {

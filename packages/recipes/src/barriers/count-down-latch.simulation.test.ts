@@ -17,7 +17,8 @@ test.each(seeds(4))(
       const clients = await fleet.connectAll(COUNTERS);
       const barriers = clients.map((client) => new Barrier(client, '/barrier'));
       await barriers[0]!.set();
-      fleet.unleash(FAULT_MS, COUNTERS);
+      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+      else fleet.unleash(FAULT_MS, COUNTERS);
       const latches = clients.map((client) => new CountDownLatch(client, '/latch', COUNTERS * EACH));
       const through = { latch: 0, barrier: 0 };
       const opened = latches.map((latch) => latch.wait().then(() => through.latch++));

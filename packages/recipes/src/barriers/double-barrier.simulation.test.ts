@@ -50,7 +50,8 @@ test.each(seeds(4))(
     const judge = new Judge();
     await fleet.run(async () => {
       const clients = await fleet.connectAll(MEMBERS);
-      fleet.unleash(FAULT_MS, MEMBERS);
+      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+      else fleet.unleash(FAULT_MS, MEMBERS);
       const controller = new AbortController();
       const processes = clients.map((client, i) => live(fleet, client, i, judge, controller.signal));
       const ended = Promise.all(processes);
@@ -79,7 +80,7 @@ async function live(fleet: Fleet, client: Client, process: number, judge: Judge,
       judge.places[process] = { at: 'leaving', inside };
       await inside.leave({ signal });
       judge.onLeft(process, inside.round);
-      if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 300));
+      if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 2500));
     } catch (error) {
       if (!(error instanceof ZooKeeperError) || error.code !== 'ABORTED') throw error;
     }

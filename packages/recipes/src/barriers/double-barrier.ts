@@ -14,7 +14,7 @@ import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor, whenAborted } from '../locks/wait-for.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { isPassing, Wait, type Waiting } from '../wait.ts';
 
 /*
  * A double barrier: so many processes begin together and end together.
@@ -64,6 +64,10 @@ export class DoubleBarrier {
   readonly memberCount: number;
   readonly #client: Client;
   readonly #options: DoubleBarrierOptions;
+  /** Settled when calls that were given up make no znodes any more. */
+  #removed: Promise<unknown> = Promise.resolve();
+  /** Znodes of ours that may still be there. */
+  readonly #leftovers = new Set<string>();
 
   /** @param memberCount how many have to be there; whoever comes when it is open already comes in, too */
   constructor(client: Client, path: string, memberCount: number, options: DoubleBarrierOptions = {}) {
@@ -84,15 +88,15 @@ export class DoubleBarrier {
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
     const wait = new Wait(this.#client, options, about);
+    await this.#clear(wait, about);
+    // One name for the whole call, whatever sessions it goes through, so that it has one znode at a time.
+    const path = joinPath(this.path, this.#makeName());
     for (;;) {
       // A znode that comes when the caller has given up already is removed.
       const limits = wait.next();
-      const joining = this.#join();
+      const joining = this.#join(path);
       const member = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
-        joining.then(
-          (late) => void late?.release(),
-          () => {},
-        );
+        this.#giveUp(path, joining);
         throw error;
       });
       if (member === null) {
@@ -102,26 +106,45 @@ export class DoubleBarrier {
       let round: bigint | null = null;
       try {
         round = await this.#awaitReady(member, wait);
-        if (round !== null) return new Inside(this.#client, this.path, member, round);
+        if (round !== null) return new Inside(this.#client, this.path, member, round, this.#leftovers);
       } finally {
-        if (round === null) void member.release();
+        if (round === null) this.#giveUp(path, Promise.resolve(member));
       }
     }
   }
 
+  #giveUp(path: string, joining: Promise<Holding | null>): void {
+    this.#leftovers.add(path);
+    const removal = joining.then((member) => member?.release()).catch(() => {});
+    this.#removed = Promise.all([this.#removed, removal]);
+  }
+
+  /** Of earlier calls that were given up znodes may be left, also of lost sessions: with these we would count twice. */
+  async #clear(wait: Wait, about: Waiting): Promise<void> {
+    await waitFor(this.#client, this.#removed, wait.next(), about);
+    for (const path of this.#leftovers) {
+      await wait.through((call) => this.#client.delete(path, call).catch(ignoreMissing));
+      this.#leftovers.delete(path);
+    }
+  }
+
   /** Makes our znode. @returns null when the session ended meanwhile, or there is none */
-  async #join(): Promise<Holding | null> {
+  async #join(path: string): Promise<Holding | null> {
     const client = this.#client;
     const lost = client.lostSignal;
     const sessionId = client.session?.id;
     if (sessionId === undefined) return null;
     // Nobody else uses the name, so the creation may be repeated until it is answered.
-    const path = joinPath(this.path, this.#makeName());
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
         if (!(await this.#create(path))) continue;
         const stat = await client.exists(path);
         if (stat === null || lost.aborted) break;
+        if (stat.ephemeralOwner !== sessionId) {
+          // An earlier session of this call has left it behind.
+          await client.delete(path).catch(ignoreMissing);
+          continue;
+        }
         return new Holding(client, { path, stat }, lost);
       }
     } catch (error) {
@@ -209,14 +232,16 @@ export class Inside implements AsyncDisposable {
   readonly #client: Client;
   readonly #path: string;
   readonly #member: Holding;
+  readonly #leftovers: Set<string>;
   #leaving: Promise<void> | null = null;
 
   /** Made by `DoubleBarrier.enter`. */
-  constructor(client: Client, path: string, member: Holding, round: bigint) {
+  constructor(client: Client, path: string, member: Holding, round: bigint, leftovers: Set<string>) {
     this.round = round;
     this.#client = client;
     this.#path = path;
     this.#member = member;
+    this.#leftovers = leftovers;
   }
 
   /** Whether we are a member for certain: the others wait for us. */
@@ -249,7 +274,9 @@ export class Inside implements AsyncDisposable {
       while (!(await this.#step(wait)));
     } catch (error) {
       // The barrier's own znode is gone, so nobody is inside.
-      if (!(error instanceof NoNodeError)) throw error;
+      if (error instanceof NoNodeError) return;
+      this.#leftovers.add(this.#member.path);
+      throw error;
     } finally {
       void this.#member.release();
     }
@@ -323,6 +350,10 @@ interface LastLook {
   readonly isOpen: boolean;
   /** Of the barrier's znode. */
   readonly version: number;
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof NoNodeError)) throw error;
 }
 
 function membersOf(children: readonly string[]): string[] {

@@ -15,8 +15,9 @@ import {
 } from '@meerkat/client';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
-import { Wait } from '../wait.ts';
+import { isPassing, Wait } from '../wait.ts';
 import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
 
 /*
@@ -101,26 +102,30 @@ export class Rendezvous<T = Uint8Array> {
       stop();
       void this.#leave(party);
     }
-    const detail = 'it ended while we waited to meet the others';
-    throw new SessionLostError({ ...about, outcome: 'unknown', detail });
+    throw this.#unknown();
   }
 
-  async #arrive(data: Uint8Array | null, wait: Wait): Promise<Party> {
+  /**
+   * Makes our arrival, once. It is not made again when the session ends before it is known whether it was made: the others
+   * may have met with it by then.
+   */
+  async #arrive(data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
     const client = this.#client;
     for (;;) {
-      const lost = client.lostSignal;
       try {
-        const { path, stat } = await wait.through((call) =>
-          client.createProtected(joinPath(this.path, ARRIVAL), data, { ...call, mode: 'ephemeral', sequential: true }),
-        );
-        const sessionId = stat.ephemeralOwner;
-        if (!lost.aborted && client.session?.id === sessionId) return { path, sessionId, lost };
-        void removeZnode(client, path, sessionId);
+        return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait);
       } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-        await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
+        if (error instanceof NoNodeError) {
+          await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
+        } else if (isPassing(error) && error.outcome === 'not-applied') await wait.recover();
+        else throw error;
       }
     }
+  }
+
+  #unknown(): SessionLostError {
+    const detail = 'it ended while we waited to meet the others';
+    return new SessionLostError({ operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown', detail });
   }
 
   /** Lets those meet who can. */
@@ -158,7 +163,7 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** The meeting that a party was in; null when there is none. */
-  async #find(party: Party, wait: Wait): Promise<Meeting<T> | null> {
+  async #find(party: OwnEphemeral, wait: Wait): Promise<Meeting<T> | null> {
     const client = this.#client;
     const own = nameOf(party.path);
     const { children } = await wait.through((call) => client.children(this.path, { ...call, read: 'linearizable' }));
@@ -184,28 +189,21 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** Takes away our arrival, and records that nobody needs any more. Never rejects. */
-  async #leave(party: Party): Promise<void> {
+  async #leave(party: OwnEphemeral): Promise<void> {
     const client = this.#client;
     const wait = new Wait(client, {}, { operation: 'Rendezvous.meet', path: this.path });
     try {
       await removeZnode(client, party.path, party.sessionId);
       const { children } = await wait.through((call) => client.children(this.path, call));
-      const oldest = children.filter(isArrival).sort(compareBySequence)[0];
+      const present = children.filter(isArrival).map((name) => sequenceOf(name)!);
       for (const record of children.filter(isRecord)) {
-        if (oldest !== undefined && compareBySequence(oldest, record) <= 0) continue;
+        if (present.some((sequence) => isWithin(record, sequence))) continue;
         await wait.through((call) => client.delete(joinPath(this.path, record), call)).catch(() => {});
       }
     } catch {
       // The client has ended, or the place is gone; the next one who leaves takes away what is left.
     }
   }
-}
-
-interface Party {
-  readonly path: string;
-  readonly sessionId: bigint;
-  /** The client's signal of the loss of that session. */
-  readonly lost: AbortSignal;
 }
 
 function isArrival(name: string): boolean {

@@ -48,7 +48,8 @@ test.each(SEEDS)(
     const books = new Books();
     await fleet.run(async () => {
       const clients = await fleet.connectAll(PRODUCERS + CONSUMERS);
-      fleet.unleash(FAULT_MS, clients.length);
+      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+      else fleet.unleash(FAULT_MS, clients.length);
       const options = { codec: json<Job>(), ...(isBounded ? { itemsMax: 4 } : {}) };
       const isOver = { value: false };
       const consuming = clients.slice(PRODUCERS).map((client) => consume(fleet, client, options, books, isOver));

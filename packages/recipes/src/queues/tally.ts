@@ -2,7 +2,6 @@ import {
   BadVersionError,
   type CallOptions,
   type Client,
-  joinPath,
   NoNodeError,
   SessionLostError,
   type Stat,
@@ -11,6 +10,7 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { standOwn } from '../own-ephemeral.ts';
 import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
 
 /*
@@ -157,20 +157,11 @@ export class Tally {
 
   async #open(wait: Wait): Promise<OwnTally> {
     const client = this.#client;
-    for (;;) {
-      const sessionId = client.session?.id;
-      if (this.#own !== null && this.#own.sessionId === sessionId) return this.#own;
-      try {
-        const { path, stat } = await wait.through((call) =>
-          client.createProtected(joinPath(this.#parent, 'tally'), '', { ...call, mode: 'ephemeral' }),
-        );
-        this.#own = { path, version: stat.version, sessionId: stat.ephemeralOwner };
-        this.#hear(stat.ctime);
-      } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-        await wait.through((call) => client.ensurePath(this.#parent, { ...call, mode: 'container' }));
-      }
-    }
+    if (this.#own !== null && this.#own.sessionId === client.session?.id) return this.#own;
+    const { path, version, sessionId, createdMs } = await standOwn(client, this.#parent, 'tally', false, wait);
+    this.#hear(createdMs);
+    this.#own = { path, version, sessionId };
+    return this.#own;
   }
 
   #unknown(cause: ZooKeeperError): SessionLostError {

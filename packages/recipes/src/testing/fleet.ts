@@ -36,6 +36,13 @@ export class Fleet {
     return Promise.all(Array.from({ length: count }, () => this.connect(options)));
   }
 
+  /** Connections that break again and again for so long, so that many replies are lost and no session is. */
+  unleashBreaks(durationMs: number, pauseMs = 100): void {
+    const servers = this.ensemble.servers.map(({ host }) => host);
+    const plan = { kinds: ['break'], durationMs, servers, clients: [], pauseMs } as const;
+    this.#nemesis.unleash(planFaults(this.world.random.fork('breaks'), plan));
+  }
+
   /** Faults by chance for so long, among the servers and these clients (hosts `client1` …). */
   unleash(durationMs: number, clientCount: number, kinds: readonly FaultKind[] = FAULTS): void {
     const servers = this.ensemble.servers.map(({ host }) => host);

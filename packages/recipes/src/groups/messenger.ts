@@ -3,6 +3,7 @@ import {
   type Acl,
   type CallOptions,
   type Client,
+  ClosedError,
   type Data,
   joinPath,
   NoNodeError,
@@ -101,21 +102,18 @@ export class Messenger {
 
   /**
    * What is in our mailbox and what comes, one after the other, in order; the next one is read when it is asked for. What
-   * is not acknowledged when the loop is left comes again in the next one. One loop at a time, in one process.
+   * is not acknowledged when the loop is left comes again in the next one. One loop at a time, in one process. It ends with
+   * the signal and with the client.
    */
   async *receive(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Message, undefined> {
     const { signal = neverAborted() } = options;
-    try {
-      await this.open({ signal });
-    } catch (error) {
-      if (signal.aborted) return;
-      throw error;
-    }
     const box = this.#boxOf(this.member);
-    const roster = new Roster(this.#client, box, { withData: false, signal });
+    let roster: Roster | null = null;
     /** The znode in which a message came first. */
     const seen = new Map<string, string>();
     try {
+      await this.open({ signal });
+      roster = new Roster(this.#client, box, { withData: false, signal });
       for await (const entries of roster.entries) {
         for (const name of [...entries.keys()].sort(compareBySequence)) {
           const { id, sender } = parseName(name);
@@ -134,8 +132,10 @@ export class Messenger {
           if (roster.entries.isOver) return;
         }
       }
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof ClosedError)) throw error;
     } finally {
-      roster.close();
+      roster?.close();
     }
   }
 

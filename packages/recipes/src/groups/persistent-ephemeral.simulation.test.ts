@@ -15,6 +15,8 @@ import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const PATH = '/chair/who';
+/** More than syncLimit × tickTime of these ensembles, as a follower may go on answering without its leader. */
+const MARGIN_MS = 700;
 const STORM_MS = 40_000;
 
 interface Process {
@@ -48,7 +50,11 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const start = async (process: Process): Promise<void> => {
     process.client = await world.connect(process.host);
     const { host } = process;
-    process.presence = new PersistentEphemeral(process.client, PATH, { data: `${host} 0`, owner: host });
+    process.presence = new PersistentEphemeral(process.client, PATH, {
+      data: `${host} 0`,
+      owner: host,
+      marginMs: MARGIN_MS,
+    });
   };
   const looking = (async () => {
     while (!isOver) {

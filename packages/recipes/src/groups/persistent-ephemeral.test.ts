@@ -154,6 +154,31 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
+  test('is not sure of itself for as long as its margin says, and is again with the next answer', () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('app', { sessionTimeoutMs: 6000 });
+        await using presence = new PersistentEphemeral(client, '/a', { marginMs: 4000 });
+        const token = await presence.whenPresent();
+        const { signal } = presence.presence as { signal: AbortSignal };
+        const lost = client.lostSignal;
+        world.world.network.block('zk1', 'app');
+        await world.world.until(() => !presence.isPresent, 20_000);
+        await world.world.sleep(1);
+        expect(signal.aborted).toBe(true);
+        expect(lost.aborted).toBe(false);
+        expect(presence.token).toBeNull();
+        world.world.network.heal();
+        await presence.whenPresent();
+        expect(presence.token).toBe(token);
+        expect(lost.aborted).toBe(false);
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('does not touch a znode that is not ephemeral', () =>
     inWorld(
       7,

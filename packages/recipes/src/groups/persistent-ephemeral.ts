@@ -31,6 +31,11 @@ export interface PersistentEphemeralOptions {
   readonly whenStale?: 'replace' | 'wait' | undefined;
   /** What to do about a znode of somebody else: wait until it goes (the default), replace it, or give up. */
   readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
+  /**
+   * How long before the client gives its session up `isPresent` ends, milliseconds: for a follower that is cut off from its
+   * leader and goes on answering, at most syncLimit × tickTime, and for clocks that run apart. Default 0.
+   */
+  readonly marginMs?: number | undefined;
   /** What missing parents become. Default 'container', as Curator makes them. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
 }
@@ -80,6 +85,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
+  readonly #marginMs: number;
   readonly #presence: Latest<Presence> = new Latest();
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
@@ -102,6 +108,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       owner,
       whenStale = 'replace',
       whenTaken = 'wait',
+      marginMs = 0,
       parentMode = 'container',
     } = options;
     this.path = path;
@@ -113,6 +120,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#whenStale = whenStale;
     this.#whenTaken = whenTaken;
     this.#parentMode = parentMode;
+    this.#marginMs = marginMs;
     this.#presence.publish({ isPresent: false, reason: 'starting' });
     this.#finished = this.#run();
   }
@@ -124,8 +132,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** The znode is there and ours, as far as anybody can know. */
   get isPresent(): boolean {
     const { presence } = this;
-    const { clock } = this.#client.surroundings;
-    return presence.isPresent && !presence.signal.aborted && this.#client.lostAtMs > clock.monotonicMs();
+    return presence.isPresent && !presence.signal.aborted && this.#leftMs > 0;
   }
 
   /** The token of the znode that is there; null while there is none. */
@@ -355,11 +362,40 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#writtenRevision.publish(revision);
     const { presence } = this;
     if (lost.aborted) return;
+    if (this.#leftMs <= 0) {
+      // The answer was slow. The next one may be quick enough.
+      this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, () => this.#pulse.raise());
+      return;
+    }
     if (presence.isPresent && presence.token === stat.czxid && this.#held?.lost === lost) return;
     this.#held?.gone.abort();
     const gone = new AbortController();
     this.#held = { lost, gone };
     this.#presence.publish({ isPresent: true, token: stat.czxid, signal: AbortSignal.any([lost, gone.signal]) });
+    // Without a margin the client's own timer is enough.
+    if (this.#marginMs > 0) this.#watchClock(gone.signal);
+  }
+
+  /** Milliseconds until nobody can be sure any more. */
+  get #leftMs(): number {
+    const { surroundings, lostAtMs } = this.#client;
+    return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
+  }
+
+  /** Ends the presence at its deadline, which each answer of a server moves. */
+  #watchClock(gone: AbortSignal): void {
+    if (this.#leftMs <= 0) {
+      this.#absent('session-lost');
+      // The next answer may tell that it is there as before.
+      this.#pulse.raise();
+      return;
+    }
+    const delayMs = Math.max(1, Math.ceil(this.#leftMs));
+    const cancel = this.#client.surroundings.clock.schedule(delayMs, () => {
+      gone.removeEventListener('abort', cancel);
+      this.#watchClock(gone);
+    });
+    gone.addEventListener('abort', cancel, { once: true });
   }
 
   #absent(reason: 'session-lost' | 'deleted' | 'stale' | 'taken'): void {
@@ -376,6 +412,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#writtenRevision.end(isGood ? null : reason, reason);
   }
 }
+
+const LOOK_AGAIN_MS = 100;
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

@@ -13,6 +13,8 @@ import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
+/** More than syncLimit × tickTime of these ensembles, as a follower may go on answering without its leader. */
+const MARGIN_MS = 700;
 const STORM_MS = 30_000;
 const SEEDS = seeds(3);
 
@@ -57,7 +59,11 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const serving: Promise<void>[] = [];
   const start = async (worker: Worker): Promise<void> => {
     worker.client = await world.connect(worker.host);
-    const partitioner = new SetPartitioner(worker.client, '/p', ITEMS, { identifier: worker.host, quietMs: 300 });
+    const partitioner = new SetPartitioner(worker.client, '/p', ITEMS, {
+      identifier: worker.host,
+      quietMs: 300,
+      marginMs: MARGIN_MS,
+    });
     worker.partitioner = partitioner;
     serving.push(serve(partitioner));
   };

@@ -18,6 +18,11 @@ export interface SetPartitionerOptions {
    * from our place among the members on, both in the order of their characters.
    */
   readonly partition?: PartitionFunction | undefined;
+  /**
+   * How long before the client gives its session up a share ends, milliseconds; as of a Mutex, see docs/recipes/README.md.
+   * Default 0.
+   */
+  readonly marginMs?: number | undefined;
   /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
 }
@@ -52,6 +57,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #quietMs: number;
   readonly #partition: PartitionFunction;
   readonly #acl: readonly Acl[] | undefined;
+  readonly #marginMs: number | undefined;
   readonly #closing = new AbortController();
   readonly #roster: Roster;
   readonly #membership: Membership;
@@ -59,7 +65,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   #hasConsumer = false;
 
   constructor(client: Client, path: string, items: Iterable<string>, options: SetPartitionerOptions) {
-    const { identifier, quietMs = 30_000, partition = everyNth, acl } = options;
+    const { identifier, quietMs = 30_000, partition = everyNth, acl, marginMs } = options;
     this.path = path;
     this.identifier = identifier;
     this.#client = client;
@@ -67,6 +73,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     this.#quietMs = quietMs;
     this.#partition = partition;
     this.#acl = acl;
+    this.#marginMs = marginMs;
     const party = joinPath(path, 'party');
     // Of a process that was started again quickly the previous member would divide the set, too.
     this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl }).join(identifier, {
@@ -166,7 +173,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
 
   #lock(item: string, signal: AbortSignal): Promise<Lock> {
     const path = joinPath(joinPath(this.path, 'locks'), item);
-    const mutex = new Mutex(this.#client, path, { layout: 'kazoo', acl: this.#acl });
+    const mutex = new Mutex(this.#client, path, { layout: 'kazoo', acl: this.#acl, marginMs: this.#marginMs });
     return mutex.acquire({ signal });
   }
 }

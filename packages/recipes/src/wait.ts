@@ -6,6 +6,14 @@ export interface Waiting {
   readonly path: string;
 }
 
+/** What else ends a wait. */
+export interface WakeOptions {
+  /** Of the session that what we wait with depends on. */
+  readonly lost?: AbortSignal | undefined;
+  /** Milliseconds. */
+  readonly delayMs?: number | undefined;
+}
+
 /**
  * One call that waits: its signal and its time limit, dealt out to requests and pauses, on through lost connections and
  * lost sessions.
@@ -61,11 +69,15 @@ export class Wait {
   }
 
   /**
-   * Resolves when one of the promises has settled, either way, or `delayMs` have passed.
+   * Resolves when one of the promises has settled, either way, `lost` is aborted, or `delayMs` have passed.
    *
+   * @param lost a signal and not a promise, which would keep every wait that it has ever been part of
    * @throws AbortedError or TimeoutError when the caller gives up first
    */
-  any(wakes: readonly Promise<unknown>[], delayMs: number = Number.POSITIVE_INFINITY): Promise<void> {
+  any(
+    wakes: readonly Promise<unknown>[],
+    { lost, delayMs = Number.POSITIVE_INFINITY }: WakeOptions = {},
+  ): Promise<void> {
     const { clock } = this.#client.surroundings;
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {
@@ -76,23 +88,24 @@ export class Wait {
         isOver = true;
         cancelTimer?.();
         signal?.removeEventListener('abort', abort);
+        lost?.removeEventListener('abort', wake);
         if (error === null) resolve();
         else reject(error);
       };
+      const wake = (): void => settle(null);
       const abort = (): void => settle(new AbortedError({ ...this.#about, cause: signal?.reason }));
       if (signal?.aborted === true) {
         abort();
         return;
       }
       signal?.addEventListener('abort', abort, { once: true });
-      for (const wake of wakes) {
-        const woken = (): void => settle(null);
-        wake.then(woken, woken);
-      }
+      for (const promise of wakes) promise.then(wake, wake);
+      if (lost?.aborted === true) wake();
+      else lost?.addEventListener('abort', wake, { once: true });
       const leftMs = this.#endMs === null ? Number.POSITIVE_INFINITY : Math.max(0, this.#endMs - clock.monotonicMs());
       const isTheEnd = leftMs <= delayMs;
       const timerMs = Math.min(leftMs, Math.max(0, delayMs));
-      if (timerMs === Number.POSITIVE_INFINITY) return;
+      if (isOver || timerMs === Number.POSITIVE_INFINITY) return;
       cancelTimer = clock.schedule(timerMs, () => {
         settle(isTheEnd ? new TimeoutError(this.#about) : null);
       });

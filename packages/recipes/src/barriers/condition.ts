@@ -2,7 +2,6 @@ import { type CallOptions, type Client, joinPath, NoNodeError } from '@meerkat/c
 import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { removeZnode } from '../locks/removal.ts';
-import { whenAborted } from '../locks/wait-for.ts';
 import { type OwnEphemeral, standOwn } from '../own-ephemeral.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
 import { isLoss, Wait } from '../wait.ts';
@@ -99,15 +98,10 @@ export class Condition<L extends Held> {
 
   /** Ends when the znode is gone, or it cannot be told. */
   async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<void> {
-    const { aborted, stop } = whenAborted(lost);
-    try {
-      while (!lost.aborted) {
-        const { stat, changed } = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
-        if (stat === null) return;
-        await wait.any([changed, aborted]);
-      }
-    } finally {
-      stop();
+    while (!lost.aborted) {
+      const { stat, changed } = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+      if (stat === null) return;
+      await wait.any([changed], { lost });
     }
   }
 

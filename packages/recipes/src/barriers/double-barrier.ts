@@ -13,7 +13,7 @@ import {
 import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
-import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { waitFor } from '../locks/wait-for.ts';
 import { isPassing, Wait, type Waiting } from '../wait.ts';
 
 /*
@@ -184,14 +184,13 @@ export class DoubleBarrier {
   async #awaitReady(member: Holding, wait: Wait): Promise<bigint | null> {
     const client = this.#client;
     const readyPath = joinPath(this.path, READY);
-    const { aborted, stop } = whenAborted(member.signal);
     try {
       while (!member.signal.aborted) {
         const ready = await wait.through((call) => client.exists(readyPath, { ...call, watch: true }));
         if (ready.stat !== null) return member.isHeld ? ready.stat.czxid : null;
         const { children } = await wait.through((call) => client.children(this.path, call));
         const others = membersOf(children).filter((name) => name !== nameOf(member.path));
-        if (others.length + 1 < this.memberCount) await wait.any([ready.changed, aborted]);
+        if (others.length + 1 < this.memberCount) await wait.any([ready.changed], { lost: member.signal });
         else await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
       }
       return null;
@@ -199,8 +198,6 @@ export class DoubleBarrier {
       // The barrier's own znode is gone, and ours with it.
       if (error instanceof NoNodeError) return null;
       throw error;
-    } finally {
-      stop();
     }
   }
 
@@ -307,8 +304,7 @@ export class Inside implements AsyncDisposable {
     const awaited = isLowest ? others.at(-1)! : others[0]!;
     const found = await wait.through((call) => client.exists(joinPath(this.#path, awaited), { ...call, watch: true }));
     if (found.stat === null) return false;
-    const { aborted, stop } = whenAborted(this.#member.signal);
-    await wait.any(isLowest ? [found.changed, aborted] : [found.changed]).finally(stop);
+    await wait.any([found.changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
   }
 

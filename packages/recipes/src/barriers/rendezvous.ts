@@ -14,7 +14,7 @@ import {
   type TransactionResult,
 } from '@meerkat/client';
 import { removeZnode } from '../locks/removal.ts';
-import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { waitFor } from '../locks/wait-for.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
 import { isPassing, Wait } from '../wait.ts';
@@ -84,14 +84,13 @@ export class Rendezvous<T = Uint8Array> {
     const about = { operation: 'Rendezvous.meet', path: this.path };
     const wait = new Wait(this.#client, options, about);
     const party = await this.#arrive(this.#codec.encode(value), wait);
-    const { aborted, stop } = whenAborted(party.lost);
     try {
       // It is the service of whoever comes last to the others, so it does not end with the caller's patience.
       await waitFor(this.#client, this.#convene(), wait.next(), about);
       while (!party.lost.aborted) {
         const { stat, changed } = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
         if (stat.version > 0) break;
-        await wait.any([changed, aborted]);
+        await wait.any([changed], { lost: party.lost });
       }
       const meeting = await this.#find(party, wait);
       if (meeting !== null) return meeting;
@@ -99,7 +98,6 @@ export class Rendezvous<T = Uint8Array> {
       // Our znode is gone: with its session, or by somebody's hand.
       if (!(error instanceof NoNodeError)) throw error;
     } finally {
-      stop();
       void this.#leave(party);
     }
     throw this.#unknown();

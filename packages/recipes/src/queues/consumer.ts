@@ -2,7 +2,7 @@ import { type CallOptions, type Client, joinPath, NoNodeError, type WatchEvent }
 import { contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { removeZnode } from '../locks/removal.ts';
-import { waitFor, whenAborted } from '../locks/wait-for.ts';
+import { waitFor } from '../locks/wait-for.ts';
 import { Wait, type Waiting } from '../wait.ts';
 import type { Claim, Claimer } from './claim.ts';
 import { type ItemNaming, orderedItems, type QueuePaths } from './layout.ts';
@@ -70,7 +70,6 @@ export class Consumer {
     const client = this.#client;
     const place = await contend(client, this.#line, wait.next(), about);
     let hasLeft = false;
-    const { aborted, stop } = whenAborted(place.lost);
     try {
       while (!place.lost.aborted) {
         const { names, wakes, dueInMs } = await wait.through((call) => this.#look(call, true));
@@ -80,11 +79,10 @@ export class Consumer {
           hasLeft = this.#claimer.leavesPlace;
           return claim;
         }
-        await wait.any([...wakes, aborted], dueInMs);
+        await wait.any(wakes, { lost: place.lost, delayMs: dueInMs });
       }
       return null;
     } finally {
-      stop();
       if (!hasLeft) void removeZnode(client, place.path, place.stat.ephemeralOwner);
     }
   }

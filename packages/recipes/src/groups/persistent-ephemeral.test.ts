@@ -100,6 +100,7 @@ describe('a persistent ephemeral', () => {
         const { data, stat } = await after.get('/a', { codec: text });
         expect(data).toBe('new');
         expect(stat.ephemeralOwner).toBe(after.session?.id);
+        expect(stat.version).toBe(0);
         await presence.close();
         await after.close();
       },

@@ -326,12 +326,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** In one transaction, so that nobody comes between. Whether it went well, the next look shows. */
   async #replace(stat: Stat): Promise<void> {
     this.#noteSession();
+    const revision = this.#revision;
     try {
-      await this.#client
+      const [, created] = await this.#client
         .transaction()
         .delete(this.path, { version: stat.version })
         .create(this.path, this.#data, { mode: 'ephemeral', acl: this.#acl })
         .commit({ signal: this.#closing.signal });
+      // Servers that do not tell the Stat here get the data once more.
+      if (created.stat !== null) this.#written = { czxid: created.stat.czxid, revision };
     } catch (error) {
       if (!(error instanceof TransactionError) || !PASSES.some((kind) => error.cause instanceof kind)) throw error;
     }

@@ -245,7 +245,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     // The first is tried again at once, and so is whoever has the lock.
     if (races < 2 || hasLock) return;
     const { random } = this.#client.surroundings;
-    await wait.any([], (Math.min(2 ** races, PAUSE_MAX_MS) * random.uint32()) / 2 ** 32);
+    await wait.any([], { delayMs: (Math.min(2 ** races, PAUSE_MAX_MS) * random.uint32()) / 2 ** 32 });
   }
 
   async #find(options: ReadOptions): Promise<Found | null> {

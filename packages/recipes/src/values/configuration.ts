@@ -178,7 +178,9 @@ export class Configuration<T> {
             await wait.recover();
           } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, wait))) throw error;
           else if (round > 2) {
-            await wait.any([], (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32);
+            await wait.any([], {
+              delayMs: (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32,
+            });
           }
         }
       }

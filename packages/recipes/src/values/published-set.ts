@@ -346,7 +346,7 @@ export class PublishedSet<T> {
 
   #pause(round: number, wait: Wait): Promise<void> {
     const { random } = this.#client.surroundings;
-    return wait.any([], (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32);
+    return wait.any([], { delayMs: (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32 });
   }
 
   #wait(method: string, options: CallOptions): Wait {

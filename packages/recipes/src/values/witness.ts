@@ -9,6 +9,7 @@ import {
   text,
 } from '@meerkat/client';
 import { makeUuidHex } from '../layout.ts';
+import { Wait } from '../wait.ts';
 
 /** A write of which nobody knows whether it was carried out. */
 export interface Doubt {
@@ -102,9 +103,18 @@ export class Witness {
     }
   }
 
-  /** Deletes the znode. Never rejects. */
+  /**
+   * Deletes the znode, also one of which nobody knows whether it was made. What cannot be reached for so long goes with
+   * the session. Never rejects.
+   */
   async close(): Promise<void> {
-    if (this.#exists) await this.#client.delete(this.#path).catch(() => {});
+    const path = this.#path;
+    if (path === '') return;
+    this.#path = '';
     this.#exists = false;
+    const wait = new Wait(this.#client, { timeoutMs: CLOSE_MS }, { operation: 'Witness.close', path });
+    await wait.through((call) => this.#client.delete(path, call)).catch(() => {});
   }
 }
+
+const CLOSE_MS = 10_000;

@@ -6,6 +6,14 @@ export interface Waiting {
   readonly path: string;
 }
 
+/** What else ends a wait. */
+export interface WakeOptions {
+  /** Of the session that what we wait with depends on. */
+  readonly lost?: AbortSignal | undefined;
+  /** Milliseconds. */
+  readonly delayMs?: number | undefined;
+}
+
 /**
  * One call that waits: its signal and its time limit, dealt out to requests and pauses, on through lost connections and
  * lost sessions.
@@ -68,8 +76,7 @@ export class Wait {
    */
   any(
     wakes: readonly Promise<unknown>[],
-    delayMs: number = FOR_EVER_MS,
-    lost?: AbortSignal | undefined,
+    { lost, delayMs = Number.POSITIVE_INFINITY }: WakeOptions = {},
   ): Promise<void> {
     const { clock } = this.#client.surroundings;
     const { signal } = this.#options;
@@ -105,9 +112,6 @@ export class Wait {
     });
   }
 }
-
-/** Of a wait that no time ends. */
-export const FOR_EVER_MS: number = Number.POSITIVE_INFINITY;
 
 /** The connection was lost on the way, or the session: on the next connection the truth can be found out. */
 export function isPassing(error: unknown): error is ZooKeeperError {

@@ -4,7 +4,7 @@ import { NotHeldError } from '../locks/not-held-error.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { type OwnEphemeral, standOwn } from '../own-ephemeral.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
-import { FOR_EVER_MS, isLoss, Wait } from '../wait.ts';
+import { isLoss, Wait } from '../wait.ts';
 
 /*
  * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
@@ -101,7 +101,7 @@ export class Condition<L extends Held> {
     while (!lost.aborted) {
       const { stat, changed } = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
       if (stat === null) return;
-      await wait.any([changed], FOR_EVER_MS, lost);
+      await wait.any([changed], { lost });
     }
   }
 

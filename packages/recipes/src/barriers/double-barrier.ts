@@ -14,7 +14,7 @@ import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
-import { FOR_EVER_MS, isPassing, Wait, type Waiting } from '../wait.ts';
+import { isPassing, Wait, type Waiting } from '../wait.ts';
 
 /*
  * A double barrier: so many processes begin together and end together.
@@ -190,7 +190,7 @@ export class DoubleBarrier {
         if (ready.stat !== null) return member.isHeld ? ready.stat.czxid : null;
         const { children } = await wait.through((call) => client.children(this.path, call));
         const others = membersOf(children).filter((name) => name !== nameOf(member.path));
-        if (others.length + 1 < this.memberCount) await wait.any([ready.changed], FOR_EVER_MS, member.signal);
+        if (others.length + 1 < this.memberCount) await wait.any([ready.changed], { lost: member.signal });
         else await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
       }
       return null;
@@ -304,7 +304,7 @@ export class Inside implements AsyncDisposable {
     const awaited = isLowest ? others.at(-1)! : others[0]!;
     const found = await wait.through((call) => client.exists(joinPath(this.#path, awaited), { ...call, watch: true }));
     if (found.stat === null) return false;
-    await wait.any([found.changed], FOR_EVER_MS, isLowest ? this.#member.signal : undefined);
+    await wait.any([found.changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
   }
 

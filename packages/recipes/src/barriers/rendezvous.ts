@@ -17,7 +17,7 @@ import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
-import { FOR_EVER_MS, isPassing, Wait } from '../wait.ts';
+import { isPassing, Wait } from '../wait.ts';
 import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
 
 /*
@@ -90,7 +90,7 @@ export class Rendezvous<T = Uint8Array> {
       while (!party.lost.aborted) {
         const { stat, changed } = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
         if (stat.version > 0) break;
-        await wait.any([changed], FOR_EVER_MS, party.lost);
+        await wait.any([changed], { lost: party.lost });
       }
       const meeting = await this.#find(party, wait);
       if (meeting !== null) return meeting;

@@ -79,7 +79,7 @@ export class Consumer {
           hasLeft = this.#claimer.leavesPlace;
           return claim;
         }
-        await wait.any(wakes, dueInMs, place.lost);
+        await wait.any(wakes, { lost: place.lost, delayMs: dueInMs });
       }
       return null;
     } finally {

@@ -1,7 +1,7 @@
 import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError } from '@meerkat/client';
 import { Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
-import { removeZnode } from './removal.ts';
+import { removeIfOurs, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
 /** Something that is held: a lock, a lease, a leadership, several locks at once. */
@@ -35,6 +35,8 @@ export interface HoldingOptions {
   readonly token?: bigint | undefined;
   /** Deletes the znode in a way of its own, before everything else is tried. */
   readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
+  /** Others make znodes of the same name: it is only deleted after a look whether it is ours. Default false. */
+  readonly isNameShared?: boolean | undefined;
   /** Called once the znode is gone because it was given back. */
   readonly onRemoved?: (() => Promise<void>) | undefined;
   /** Told of the data of the znode when somebody has changed them. */
@@ -146,7 +148,7 @@ export class Holding implements Held {
     this.#finish(why, cause);
     // The same session may come back, and with it the znode, for which others would wait.
     this.#released = Promise.resolve();
-    void removeZnode(this.#client, this.path, this.sessionId);
+    void this.#removeZnode();
   }
 
   #finish(why: string, cause?: unknown): void {
@@ -168,11 +170,16 @@ export class Holding implements Held {
       }
     }
     const lost = this.#client.lostSignal;
-    const removed = removeZnode(this.#client, this.path, this.sessionId);
+    const removed = this.#removeZnode();
     if (lost.aborted) return;
     const { aborted, stop } = whenAborted(lost);
     await Promise.race([removed, aborted]);
     stop();
+  }
+
+  #removeZnode(): Promise<void> {
+    if (this.#options.isNameShared !== true) return removeZnode(this.#client, this.path, this.sessionId);
+    return removeIfOurs(this.#client, this.path, this.sessionId, this.#czxid);
   }
 
   /** Looks at the znode now and after each change, until it is over. */

@@ -16,6 +16,19 @@ export function removeZnode(client: Client, path: string, sessionId: bigint): Pr
   return persist(client, sessionId, () => client.delete(path));
 }
 
+/**
+ * The same for a znode of a name that others use, too: an earlier attempt may have deleted ours, its reply lost, and somebody
+ * else have made one since. So it looks before it deletes.
+ *
+ * @param czxid of our znode
+ */
+export function removeIfOurs(client: Client, path: string, sessionId: bigint, czxid: bigint): Promise<void> {
+  return persist(client, sessionId, async () => {
+    const stat = await client.exists(path, { read: 'linearizable' });
+    if (stat?.czxid === czxid) await client.delete(path);
+  });
+}
+
 /** The same for a znode of which only the beginning of its name is known, or whether it came to be at all. */
 export function removeMarked(client: Client, parent: string, mark: string, sessionId: bigint): Promise<void> {
   return persist(client, sessionId, async () => {

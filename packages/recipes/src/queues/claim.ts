@@ -15,7 +15,7 @@ import { makeUuidHex } from '../layout.ts';
 import type { Guarded } from '../locks/guarded.ts';
 import { Holding } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
-import { removeZnode } from '../locks/removal.ts';
+import { removeIfOurs } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { withoutSequence } from '../sequence.ts';
 import { isPassing, isSessionEnd, Wait } from '../wait.ts';
@@ -138,8 +138,8 @@ export class LeaseClaimer implements Claimer {
     const wait = new Wait(client, {}, { operation: 'forget', path: leasePath });
     try {
       const options = { read: 'linearizable', codec: nullableBytes } as const;
-      const { data } = await wait.through((call) => client.get(leasePath, { ...call, ...options }));
-      if (isOf(data, uuid)) await removeZnode(client, leasePath, sessionId);
+      const { data, stat } = await wait.through((call) => client.get(leasePath, { ...call, ...options }));
+      if (isOf(data, uuid)) await removeIfOurs(client, leasePath, sessionId, stat.czxid);
     } catch {
       // It is not there, or the client has ended.
     }
@@ -178,6 +178,8 @@ class LeasedClaim implements Claim {
     this.#client = client;
     this.#leasePath = leasePath;
     this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
+      // The next one who leases the item makes a znode of the same name.
+      isNameShared: true,
       remove: async () => {
         // `done` has deleted it.
         if (!this.#isDone) await client.delete(leasePath);

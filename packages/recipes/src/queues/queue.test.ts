@@ -278,6 +278,28 @@ describe('a reply that is lost', () => {
   });
 });
 
+test('giving an item back again, after a lost reply, does not take it from the next one who has it', async () => {
+  for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const [first, second] = await fleet.connectAll(2);
+      const queue = new Queue(first!, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      const taking = new Queue(second!, '/jobs', { codec: text }).take();
+      await fleet.world.sleep(100);
+      const returning = item.giveBack();
+      await fleet.world.sleep(breakMs);
+      for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
+      const next = await taking;
+      await returning;
+      await fleet.world.sleep(3000);
+      expect(next.isHeld, `the connection broke after ${breakMs} ms`).toBe(true);
+      await next.done();
+    });
+  }
+});
+
 describe('a priority queue', () => {
   test(
     'gives the smallest priority first, in both layouts',

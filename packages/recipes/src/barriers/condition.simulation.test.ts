@@ -56,11 +56,9 @@ test.each(seeds(4))(
 
 async function consume(client: Client, taken: Books, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await underLock(client, signal, async (lock, condition) => {
-      let held = lock;
-      while ((await readStock(client, { signal })) === 0) held = await condition.wait(held, { signal });
-      await change(client, held, -1, taken);
-      return held;
+    await underLock(client, signal, async (hand, condition) => {
+      while ((await readStock(client, { signal })) === 0) hand.lock = await condition.wait(hand.lock, { signal });
+      await change(client, hand.lock, -1, taken);
     });
   }
 }
@@ -71,35 +69,39 @@ async function produce(fleet: Fleet, client: Client, put: Books, isOver: { reado
     let isNotified = false;
     // Whoever has changed something and could not tell has to tell before it goes on.
     while (!isNotified) {
-      await underLock(client, undefined, async (lock, condition) => {
+      await underLock(client, undefined, async ({ lock }, condition) => {
         if (!hasPut) {
           hasPut = true;
           await change(client, lock, 1, put);
         }
         await condition.notify(lock);
         isNotified = true;
-        return lock;
       });
     }
     await fleet.world.sleep(fleet.world.random.between(0, 800));
   }
 }
 
-/** Does something with the lock, and gives back the lock that it ends with. What faults end is left at that. */
+/** The lock as it is held now: a wait exchanges it. */
+interface Hand {
+  lock: Lock;
+}
+
+/** Does something with the lock, and gives back the one that is held in the end. What faults end is left at that. */
 async function underLock(
   client: Client,
   signal: AbortSignal | undefined,
-  work: (lock: Lock, condition: Condition<Lock>) => Promise<Lock>,
+  work: (hand: Hand, condition: Condition<Lock>) => Promise<void>,
 ): Promise<void> {
   const mutex = new Mutex(client, '/lock');
-  let lock: Lock | null = null;
+  let hand: Hand | null = null;
   try {
-    lock = await mutex.acquire({ signal });
-    lock = await work(lock, new Condition(client, '/changed', mutex));
+    hand = { lock: await mutex.acquire({ signal }) };
+    await work(hand, new Condition(client, '/changed', mutex));
   } catch (error) {
     if (!(error instanceof ZooKeeperError || error instanceof NotHeldError)) throw error;
   } finally {
-    await lock?.release();
+    await hand?.lock.release();
   }
 }
 

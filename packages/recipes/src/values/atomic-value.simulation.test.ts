@@ -64,7 +64,7 @@ async function count(seed: number): Promise<void> {
     expect(value).toBeGreaterThanOrEqual(BigInt(results.length));
     expect(value).toBeLessThanOrEqual(BigInt(results.length + unknown));
     if (sessionsLost === 0) expect(unknown).toBe(0);
-    expect(results.length).toBeGreaterThan(20);
+    expect(results.length).toBeGreaterThan(0);
 
     for (const counter of counters) await counter.close();
     await Promise.all(clients.slice(1).map((client) => client.close()));

@@ -81,7 +81,7 @@ test.each(SEEDS)(
       async (client) => {
         const configuration = numbered(client);
         const last = await configuration.set({ n: -1 });
-        expect(reported).toBeGreaterThan(3);
+        expect(reported).toBeGreaterThan(0);
         // As many versions as updates, each of which made one.
         expect(last.version).toBeGreaterThanOrEqual(reported);
         expect(last.version).toBeLessThanOrEqual(reported + unknown);

@@ -36,10 +36,10 @@ test('all programs, one after the other, run and let their process end', async (
   expect(printed).toContain('hello, version 0\nchanged\n');
 });
 
-test('the client that npm packs is installed without a registry, compiles with a program and runs it', async () => {
+test('the client and the recipes that npm packs are installed without a registry, compile with programs and run them', async () => {
   const packed = makeDirectory();
   const project = makeDirectory();
-  const names = ['protocol', 'client'];
+  const names = ['protocol', 'client', 'recipes'];
   await run(ROOT, 'npm', [
     'pack',
     '--pack-destination',
@@ -59,9 +59,21 @@ test('the client that npm packs is installed without a registry, compiles with a
   const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'], outDir: 'dist' };
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
   copyFileSync(join(import.meta.dirname, 'first-steps.ts'), join(project, 'first-steps.ts'));
+  writeFileSync(join(project, 'lock.ts'), LOCK_PROGRAM);
   await run(project, process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc')]);
 
   await using server = await TestServer.start();
   const printed = await run(project, process.execPath, ['dist/first-steps.js'], { ZOOKEEPER: server.connectString });
   expect(printed).toBe('hello, version 0\nchanged\n');
+  const locked = await run(project, process.execPath, ['dist/lock.js'], { ZOOKEEPER: server.connectString });
+  expect(locked).toBe('true\n');
 });
+
+const LOCK_PROGRAM = `
+import { connect } from '@meerkat/client';
+import { Mutex } from '@meerkat/recipes';
+
+await using client = await connect(process.env['ZOOKEEPER'] ?? '');
+await using lock = await new Mutex(client, '/locks/orders').acquire();
+console.log(lock.isHeld);
+`;

@@ -49,7 +49,7 @@ export {
 } from './groups/set-partitioner.ts';
 export type { Layout } from './layout.ts';
 export { type FencedStore, type FencedWriter, fence } from './locks/fence.ts';
-export { type Guard, Guarded } from './locks/guarded.ts';
+export { type Generation, type Guard, Guarded } from './locks/guarded.ts';
 export type { Held, Holding } from './locks/holding.ts';
 export type { Contending } from './locks/line.ts';
 export { Lock } from './locks/lock.ts';
@@ -57,6 +57,8 @@ export { type Lockable, MultiLock } from './locks/multi-lock.ts';
 export { Mutex, type MutexOptions } from './locks/mutex.ts';
 export { NotHeldError } from './locks/not-held-error.ts';
 export { SequenceExhaustedError } from './locks/overflow.ts';
+export type { PriorityContending } from './locks/priority-line.ts';
+export { type PriorityAcquireOptions, PriorityLock, type PriorityLockOptions } from './locks/priority-lock.ts';
 export { type ReadWriteContending, ReadWriteLock, type ReadWriteLockOptions } from './locks/read-write-lock.ts';
 export { type LeaseHolder, Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
 export type { Migration, MigrationOperation } from './migrations/migration-digest.ts';

@@ -91,7 +91,7 @@ async function stand(
 }
 
 /** Makes the znode, and the one above it where it is missing. */
-async function enter(client: Client, line: Line, budget: Budget): Promise<Place> {
+export async function enter(client: Client, line: Line, budget: Budget): Promise<Place> {
   for (;;) {
     const mark = makeMark(line.layout, client.surroundings.random);
     const sessionId = client.session?.id;
@@ -232,18 +232,18 @@ function forget(client: Client, line: Line, mark: string, sessionId: bigint | un
   for (const id of sessionIds) if (id !== undefined) void removeMarked(client, line.path, mark, id);
 }
 
-function isSessionOver(error: unknown, { lost }: Place): boolean {
+export function isSessionOver(error: unknown, { lost }: Place): boolean {
   if (!(error instanceof ZooKeeperError) || IS_FINAL.has(error.code)) return false;
   return lost.aborted || error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED';
 }
 
 /** It passes by itself, and the caller has not given up. */
-function canRepeat(error: ZooKeeperError): boolean {
+export function canRepeat(error: ZooKeeperError): boolean {
   return error.isRetryable && !IS_FINAL.has(error.code);
 }
 
 /** Whatever request was under way when the caller gave up: nothing is held, and nobody waits. */
-function asGivenUp(error: unknown, about: About): unknown {
+export function asGivenUp(error: unknown, about: About): unknown {
   if (error instanceof AbortedError) return new AbortedError({ ...about, outcome: 'not-applied', cause: error.cause });
   if (error instanceof TimeoutError) return new TimeoutError({ ...about, outcome: 'not-applied' });
   return error;
@@ -253,4 +253,4 @@ function asGivenUp(error: unknown, about: About): unknown {
 const IS_FINAL: ReadonlySet<string> = new Set(['TIMEOUT', 'ABORTED', 'CLOSED', 'AUTHFAILED']);
 
 /** Milliseconds between two tries of what a busy service refused. */
-const PAUSE_MS = 100;
+export const PAUSE_MS = 100;

@@ -1,4 +1,5 @@
 import {
+  BadVersionError,
   type CallOptions,
   type Client,
   type CreatedInTransaction,
@@ -20,6 +21,15 @@ export interface Guard {
   readonly path: string;
   readonly token: bigint;
   readonly isHeld: boolean;
+  /** Where the znodes of all holders have the same path: what tells ours from theirs. */
+  readonly generation?: Generation | undefined;
+}
+
+/** A znode whose version changes with each holder. */
+export interface Generation {
+  readonly path: string;
+  /** Since we hold it. */
+  readonly version: number;
 }
 
 /**
@@ -73,12 +83,16 @@ export class Guarded {
     const lapsed = guards.find(({ isHeld }) => !isHeld);
     if (lapsed !== undefined) throw new NotHeldError(lapsed.path, lapsed.token, 'it was released, or its session lost');
     const transaction: Transaction<Done[]> = this.#client.transaction();
-    for (const { path } of guards) transaction.check(path);
+    for (const { path, generation } of guards) {
+      transaction.check(path);
+      if (generation !== undefined) transaction.check(generation.path, { version: generation.version });
+    }
+    const checks = transaction.size;
     // The type counts what comes behind the checks.
     const built = build(transaction as unknown as Transaction<[]>);
     try {
       const results: readonly TransactionResult[] = await built.commit(options);
-      return results.slice(guards.length) as readonly TransactionResult[] as Results;
+      return results.slice(checks) as readonly TransactionResult[] as Results;
     } catch (error) {
       throw this.#told(error);
     }
@@ -99,12 +113,16 @@ export class Guarded {
   #told(error: unknown): unknown {
     if (!(error instanceof TransactionError)) return error;
     const { index, operations, cause } = error;
-    const guard = this.#guards[index];
+    const checked = this.#guards.flatMap((guard) => (guard.generation === undefined ? [guard] : [guard, guard]));
+    const guard = checked[index];
     if (guard === undefined) {
-      const count = this.#guards.length;
+      const count = checked.length;
       return new TransactionError(index - count, operations.slice(count), cause);
     }
-    if (!(cause instanceof NoNodeError)) return cause;
-    return new NotHeldError(guard.path, guard.token, 'its znode does not exist', { cause });
+    if (cause instanceof NoNodeError)
+      return new NotHeldError(guard.path, guard.token, 'its znode does not exist', { cause });
+    if (cause instanceof BadVersionError)
+      return new NotHeldError(guard.path, guard.token, 'somebody has held it since', { cause });
+    return cause;
   }
 }

@@ -9,6 +9,7 @@ import { expect, test } from 'vitest';
 import { makeWorld } from '../testing/line-world.ts';
 import { patienceMs } from '../testing/seeds.ts';
 import { Mutex } from './mutex.ts';
+import { PriorityLock } from './priority-lock.ts';
 
 const { CONTENDERS = '50' } = env;
 const COUNT = Number(CONTENDERS);
@@ -106,6 +107,60 @@ test(
       expect(events).toBeLessThanOrEqual(2);
       expect(lists).toBe(1);
       expect(reads).toBe(1);
+      await Promise.all(clients.map((client) => client.close()));
+    });
+  },
+  patienceMs(10),
+);
+
+test.each([
+  ['each before all others', (i: number) => -i],
+  ['each behind all others', (i: number) => i],
+  ['here and there', (i: number) => (i * 37) % 11],
+])(
+  `a release by priority wakes few of ${COUNT} that wait, and so does an arrival (%s)`,
+  async (_, priorityOf) => {
+    const { world, ensemble } = makeWorld();
+    await world.run(async () => {
+      const counter = new FrameCounter();
+      const clients = await Promise.all(
+        Array.from({ length: COUNT + 1 }, (_, i) =>
+          connect({
+            servers: ensemble.connectString,
+            sessionTimeoutMs: 4000,
+            transport: new VirtualTransport(world.network, world.timeline, `host${i}`, () => counter.tap()),
+            clock: makeClientClock(world.timeline, world.clockOf(`host${i}`)),
+            random: world.random.fork(`client ${i}`),
+          }),
+        ),
+      );
+      const first = await new PriorityLock(clients[0]!, '/lock').acquire();
+      const figures = (): { events: number; lists: number; reads: number } => ({
+        events: counter.events / COUNT,
+        lists: (counter.sent.get(GET_CHILDREN_2) ?? 0) / COUNT,
+        reads: (counter.sent.get(GET_DATA) ?? 0) / COUNT,
+      });
+      counter.clear();
+      const waiting: Promise<void>[] = [];
+      for (const [i, client] of clients.slice(1).entries()) {
+        const lock = new PriorityLock(client, '/lock');
+        waiting.push(lock.acquire({ priority: priorityOf(i) }).then((held) => held.release()));
+        await world.sleep(100);
+      }
+      const arrival = figures();
+      counter.clear();
+      await first.release();
+      await Promise.all(waiting);
+      const release = figures();
+      if (COUNT !== 50) console.log({ contenders: COUNT, arrival, release });
+      // The one who is pushed back is told, and the one behind it, for whom nothing has changed.
+      expect(arrival.events).toBeLessThanOrEqual(3);
+      expect(arrival.lists).toBeLessThanOrEqual(3);
+      expect(arrival.reads).toBeLessThanOrEqual(8);
+      // The next one, the holder itself, its own place, and a watch of somebody who was pushed back since.
+      expect(release.events).toBeLessThanOrEqual(4.5);
+      expect(release.lists).toBeLessThanOrEqual(2);
+      expect(release.reads).toBeLessThanOrEqual(4);
       await Promise.all(clients.map((client) => client.close()));
     });
   },

@@ -1,5 +1,5 @@
 import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError } from '@meerkat/client';
-import { Guarded } from './guarded.ts';
+import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
 import { removeIfOurs, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
@@ -37,6 +37,8 @@ export interface HoldingOptions {
   readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
   /** Others make znodes of the same name: it is only deleted after a look whether it is ours. Default false. */
   readonly isNameShared?: boolean | undefined;
+  /** Then its guarded writes check this, too. */
+  readonly generation?: Generation | undefined;
   /** Called once the znode is gone because it was given back. */
   readonly onRemoved?: (() => Promise<void>) | undefined;
   /** Told of the data of the znode when somebody has changed them. */
@@ -100,6 +102,10 @@ export class Holding implements Held {
 
   get signal(): AbortSignal {
     return this.#end.signal;
+  }
+
+  get generation(): Generation | undefined {
+    return this.#options.generation;
   }
 
   /**

@@ -1,7 +1,7 @@
 import { type CallOptions, type Client, nameOf } from '@meerkat/client';
 import { sequenceOf } from '../sequence.ts';
 import { type Place, renewParent } from './contender.ts';
-import { Guarded } from './guarded.ts';
+import { type Generation, Guarded } from './guarded.ts';
 import { type Held, Holding, type HoldingOptions } from './holding.ts';
 import { canMove, type Line } from './line.ts';
 import { NotHeldError } from './not-held-error.ts';
@@ -59,6 +59,10 @@ export class Lock implements Held {
 
   get signal(): AbortSignal {
     return this.#end.signal;
+  }
+
+  get generation(): Generation | undefined {
+    return this.#holding.generation;
   }
 
   /** Another handle of the same lock, given back by itself. @throws NotHeldError */

@@ -38,8 +38,8 @@ export function removeMarked(client: Client, parent: string, mark: string, sessi
   });
 }
 
-/** Tries until it succeeds, the znode is not there, or it cannot be there any more. */
-async function persist(client: Client, sessionId: bigint, attempt: () => Promise<void>): Promise<void> {
+/** Tries until it succeeds, the znode is not there, or it cannot be there any more. Never rejects for what the service says. */
+export async function persist(client: Client, sessionId: bigint, attempt: () => Promise<void>): Promise<void> {
   const { clock } = client.surroundings;
   for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
     try {

@@ -6,7 +6,7 @@ import { inspect, type Line } from './line.ts';
  * nothing is taken from it.
  */
 
-const REVOKE = '__REVOKE__';
+export const REVOKE = '__REVOKE__';
 
 export function isRevocation(data: Uint8Array): boolean {
   return data.length === REVOKE.length && REVOKE.split('').every((letter, i) => data[i] === letter.charCodeAt(0));

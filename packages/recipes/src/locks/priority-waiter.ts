@@ -1,0 +1,270 @@
+import {
+  BadVersionError,
+  type Budget,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NodeExistsError,
+  NoNodeError,
+  nameOf,
+  TransactionError,
+  text,
+  ZooKeeperError,
+} from '@meerkat/client';
+import type { Wait } from '../wait.ts';
+import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
+import type { OwnZnode } from './holding.ts';
+import { aheadOf, FREE, formatHolder, HELD, type PriorityLine, parseHolder, waitersOf } from './priority-line.ts';
+import { persist, removeIfOurs, removeZnode } from './removal.ts';
+
+/** The znode `held`, made by us. */
+export interface Taken extends OwnZnode {
+  /** Aborts when the session that made it may be over. */
+  readonly lost: AbortSignal;
+  /** Of the lock's znode, since we have it. */
+  readonly version: number;
+}
+
+export type PriorityTurn = Taken | 'not-ours' | 'gone';
+
+/*
+ * Waiting by priority:
+ *
+ *     list     the children, with the version of the lock's znode. `held` is not among them and nobody stands before us:
+ *              it is our turn
+ *     take     in one transaction: delete our place, write the lock's znode if it still has that version, make `held`
+ *     watch    otherwise the one before us, or `held`; and our own place, which whoever squeezes in before us touches
+ *
+ * What makes it safe:
+ *
+ * 1. Who has the lock is decided by the one znode `held`, not by the order: a waiter that comes later and stands before
+ *    the holder's old place has nothing by that.
+ * 2. Each taking changes the version that the next one has to know. So between a list and the taking that follows from it
+ *    nobody had the lock, and whoever waited when it was last given back stood in the list.
+ * 3. Watches only wake. A touch that is lost, or comes for nothing, costs a list at another time.
+ * 4. After a lost reply the lock's znode tells who took it last, and its mzxid is the czxid of `held` if that is the same.
+ */
+export class PriorityWaiter {
+  readonly #client: Client;
+  readonly #line: PriorityLine;
+  readonly #place: Place;
+  readonly #name: string;
+  readonly #heldPath: string;
+  /** A taking was sent, and nobody knows yet what became of it. */
+  #isDoubtful = false;
+  #hasTouched = false;
+  #own: Watch | null = null;
+  #ahead: Watch | null = null;
+  /** The version of the lock's znode at which the delay after a death is over. */
+  #versionWaitedOut: number | null = null;
+
+  constructor(client: Client, line: PriorityLine, place: Place) {
+    this.#client = client;
+    this.#line = line;
+    this.#place = place;
+    this.#name = nameOf(place.path);
+    this.#heldPath = joinPath(line.path, HELD);
+  }
+
+  /**
+   * Waits until the lock is ours.
+   *
+   * @returns 'gone' when our place is lost, or the session; 'not-ours' when it would have to wait and `isTry`
+   */
+  async awaitTurn(budget: Budget, wait: Wait, isTry: boolean): Promise<PriorityTurn> {
+    for (;;) {
+      try {
+        const turn = await this.#look(budget, wait, isTry);
+        if (turn !== null) return turn;
+      } catch (error) {
+        if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
+        await budget.pause(PAUSE_MS);
+      }
+    }
+  }
+
+  /** Leaves the line. @returns once nothing of us is left, or it goes with the session */
+  async leave(): Promise<void> {
+    const sessionId = this.#place.stat.ephemeralOwner;
+    const removed = removeZnode(this.#client, this.#place.path, sessionId);
+    if (this.#isDoubtful) {
+      await persist(this.#client, sessionId, async () => {
+        const taken = await this.#find({});
+        if (taken !== null) await giveBack(this.#client, this.#line.path, taken);
+      });
+    }
+    await removed;
+  }
+
+  /** One round; null when it is to look again. */
+  async #look(budget: Budget, wait: Wait, isTry: boolean): Promise<PriorityTurn | null> {
+    const { lockDelayMs } = this.#line;
+    const { lost } = this.#place;
+    if (this.#isDoubtful) {
+      const taken = await this.#find(budget.next());
+      this.#isDoubtful = false;
+      if (taken !== null) return lost.aborted ? this.#forgo(taken) : taken;
+    }
+    // Before the list: who is not in it will touch us, and we hear that.
+    if (!isTry && !(await this.#watchOwn(budget))) return 'gone';
+    const list = await this.#list(budget);
+    if (list === null || lost.aborted) return 'gone';
+    const { waiters, index, isHeld, version } = list;
+    const ahead = aheadOf(waiters, index, isHeld);
+    if (ahead === null) {
+      if (lockDelayMs > 0 && this.#versionWaitedOut !== version) {
+        const delayed = await this.#waitForDelay(version, budget, isTry);
+        if (delayed !== 'over') return delayed;
+      }
+      return this.#take(version, budget);
+    }
+    if (isTry) return 'not-ours';
+    this.#touchOnce(waiters[index + 1]);
+    if (!(await this.#watchAhead(ahead, budget))) return null;
+    await wait.any(
+      [this.#own, this.#ahead].flatMap((watch) => watch?.changed ?? []),
+      { lost },
+    );
+    return lost.aborted ? 'gone' : null;
+  }
+
+  /** The line as it is; null when we do not stand in it. */
+  async #list(budget: Budget): Promise<{
+    readonly waiters: readonly string[];
+    readonly index: number;
+    readonly isHeld: boolean;
+    readonly version: number;
+  } | null> {
+    try {
+      const { children, stat } = await this.#client.children(this.#line.path, budget.next());
+      const waiters = waitersOf(children);
+      const index = waiters.indexOf(this.#name);
+      return index < 0 ? null : { waiters, index, isHeld: children.includes(HELD), version: stat.version };
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  /** @returns null to look again, as somebody was quicker */
+  async #take(version: number, budget: Budget): Promise<PriorityTurn | null> {
+    const { path, data, acl } = this.#line;
+    const { stat, lost } = this.#place;
+    try {
+      const [, generation, made] = await this.#client
+        .transaction()
+        .delete(this.#place.path)
+        .set(path, formatHolder(this.#name), { version })
+        .create(this.#heldPath, data, { mode: 'ephemeral', acl })
+        .commit(budget.next());
+      if (made.stat === null) {
+        // A server up to 3.8.1 does not tell: it is looked up like after a lost reply.
+        this.#isDoubtful = true;
+        return null;
+      }
+      const taken = { path: this.#heldPath, stat: made.stat, lost, version: generation.version };
+      return lost.aborted || made.stat.ephemeralOwner !== stat.ephemeralOwner ? this.#forgo(taken) : taken;
+    } catch (error) {
+      if (error instanceof TransactionError) {
+        const { cause } = error;
+        if (cause instanceof NoNodeError) return 'gone';
+        if (cause instanceof BadVersionError || cause instanceof NodeExistsError) return null;
+      }
+      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#isDoubtful = true;
+      throw error;
+    }
+  }
+
+  /** `held`, if it is what a taking of ours has made. */
+  async #find(options: CallOptions): Promise<Taken | null> {
+    const read = { ...options, read: 'linearizable' } as const;
+    try {
+      const { data, stat: generation } = await this.#client.get(this.#line.path, { ...read, codec: text });
+      if (parseHolder(data) !== this.#name) return null;
+      const stat = await this.#client.exists(this.#heldPath, read);
+      if (stat?.czxid !== generation.mzxid) return null;
+      return { path: this.#heldPath, stat, lost: this.#place.lost, version: generation.version };
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      throw error;
+    }
+  }
+
+  /** Somebody died with the lock: then it is kept from us for a while. */
+  async #waitForDelay(version: number, budget: Budget, isTry: boolean): Promise<'over' | 'not-ours' | null> {
+    const { path, lockDelayMs } = this.#line;
+    const { data, stat } = await this.#client.get(path, { ...budget.next(), codec: text });
+    if (stat.version !== version) return null;
+    if (parseHolder(data) === null) return 'over';
+    if (isTry) return 'not-ours';
+    await budget.pause(lockDelayMs);
+    this.#versionWaitedOut = version;
+    // Whoever has come meanwhile may stand before us.
+    return null;
+  }
+
+  /** It is ours, but not for certain. */
+  #forgo({ path, stat }: Taken): 'gone' {
+    void removeIfOurs(this.#client, path, stat.ephemeralOwner, stat.czxid);
+    return 'gone';
+  }
+
+  /** Wakes the one that has waited for somebody before us until now, so that it waits for us. */
+  #touchOnce(next: string | undefined): void {
+    if (this.#hasTouched) return;
+    this.#hasTouched = true;
+    if (next !== undefined) void touch(this.#client, joinPath(this.#line.path, next));
+  }
+
+  async #watchOwn(budget: Budget): Promise<boolean> {
+    if (this.#own?.isSpent === false) return true;
+    this.#own = await watchZnode(this.#client, this.#place.path, budget);
+    return this.#own !== null;
+  }
+
+  async #watchAhead(name: string, budget: Budget): Promise<boolean> {
+    const path = joinPath(this.#line.path, name);
+    if (this.#ahead?.isSpent === false && this.#ahead.path === path) return true;
+    this.#ahead = await watchZnode(this.#client, path, budget);
+    return this.#ahead !== null;
+  }
+}
+
+/** Deletes `held` and says that nobody died, unless somebody else has taken the lock since. */
+export async function giveBack(client: Client, path: string, taken: Pick<Taken, 'path' | 'version'>): Promise<void> {
+  await client.transaction().set(path, FREE, { version: taken.version }).delete(taken.path).commit();
+}
+
+/** A one-shot watch that can be waited for several times. */
+interface Watch {
+  readonly path: string;
+  readonly changed: Promise<unknown>;
+  /** It has told its event. */
+  isSpent: boolean;
+}
+
+/** null when there is no such znode; then no watch is left, as `exists` would leave it. */
+async function watchZnode(client: Client, path: string, budget: Budget): Promise<Watch | null> {
+  try {
+    const { changed } = await client.get(path, { ...budget.next(), watch: true });
+    const watch: Watch = { path, changed, isSpent: false };
+    const spend = (): void => {
+      watch.isSpent = true;
+    };
+    changed.then(spend, spend);
+    return watch;
+  } catch (error) {
+    if (error instanceof NoNodeError) return null;
+    throw error;
+  }
+}
+
+/** Writes what stands there. Whoever was quicker has woken it, too. */
+async function touch(client: Client, path: string): Promise<void> {
+  try {
+    const { data, stat } = await client.get(path);
+    await client.set(path, data, { version: stat.version });
+  } catch (error) {
+    if (!(error instanceof ZooKeeperError)) throw error;
+  }
+}

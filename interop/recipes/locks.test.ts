@@ -9,6 +9,9 @@ import { ForeignProgram } from './harness.ts';
 /** How often each member of a fleet adds one to the counter. */
 const ROUNDS = 15;
 
+/** The forms of election that each library has. */
+const STYLES = { curator: ['latch', 'selector'], kazoo: ['latch'] } as const;
+
 for (const kind of SERVER_KINDS) {
   for (const layout of ['kazoo', 'curator'] as const) {
     const peers: Peer[] = kind === 'apache' ? [layout, 'apache'] : [layout];
@@ -121,36 +124,33 @@ for (const kind of SERVER_KINDS) {
         await foreign.ask('release', 'b');
       });
 
-      test.each(layout === 'curator' ? (['latch', 'selector'] as const) : (['latch'] as const))(
-        'an election (%s) has candidates of both',
-        async (style) => {
-          const path = `/election-${style}`;
-          const election = new Election(client, path, { layout, style, id: 'ours' });
-          const recipe = style === 'latch' ? 'Election' : 'Election, selector';
-          const campaign = (id: string): Promise<string> =>
-            layout === 'kazoo'
-              ? foreign.ask('lead', path, id)
-              : foreign.ask(style === 'latch' ? 'latch' : 'select', path, id);
-          const resign = async (id: string): Promise<unknown> =>
-            layout === 'kazoo' ? client.create(`/stop-${id}`) : foreign.ask('release', id);
+      test.each(STYLES[layout])('an election (%s) has candidates of both', async (style) => {
+        const path = `/election-${style}`;
+        const election = new Election(client, path, { layout, style, id: 'ours' });
+        const recipe = style === 'latch' ? 'Election' : 'Election, selector';
+        const campaign = (id: string): Promise<string> =>
+          layout === 'kazoo'
+            ? foreign.ask('lead', path, id)
+            : foreign.ask(style === 'latch' ? 'latch' : 'select', path, id);
+        const resign = async (id: string): Promise<unknown> =>
+          layout === 'kazoo' ? client.create(`/stop-${id}`) : foreign.ask('release', id);
 
-          void campaign('theirs');
-          await foreign.waitForEvent('leading theirs');
-          await expectNamed(recipe, path);
-          expect(await election.leader()).toMatchObject({ id: 'theirs', isLeader: true });
-          const elected = election.campaign();
-          while ((await election.candidates()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-          await resign('theirs');
-          const leadership = await elected;
-          expect(nameOf(leadership.path)).toMatch(namePattern(recipe, layout));
-          if (layout === 'curator') expect(await foreign.ask('leader', path)).toBe('ours');
-          void campaign('others');
-          while ((await election.candidates()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-          await leadership.release();
-          await foreign.waitForEvent('leading others');
-          await resign('others');
-        },
-      );
+        void campaign('theirs');
+        await foreign.waitForEvent('leading theirs');
+        await expectNamed(recipe, path);
+        expect(await election.leader()).toMatchObject({ id: 'theirs', isLeader: true });
+        const elected = election.campaign();
+        while ((await election.candidates()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+        await resign('theirs');
+        const leadership = await elected;
+        expect(nameOf(leadership.path)).toMatch(namePattern(recipe, layout));
+        if (layout === 'curator') expect(await foreign.ask('leader', path)).toBe('ours');
+        void campaign('others');
+        while ((await election.candidates()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+        await leadership.release();
+        await foreign.waitForEvent('leading others');
+        await resign('others');
+      });
 
       test.each(['mutex', 'write', 'lease'])('a counter under %s loses nothing of a mixed fleet', async (what) => {
         const path = `/fleet-${what}`;
@@ -170,6 +170,29 @@ for (const kind of SERVER_KINDS) {
           }
         });
         const theirs = [1, 2].map(() => foreign.ask('count', what, path, counter, ROUNDS));
+        await Promise.all([...ours, ...theirs]);
+        const { data } = await client.get(counter, { codec: text });
+        expect(Number(data)).toBe(4 * ROUNDS);
+      });
+
+      test.each(STYLES[layout])('a counter that leaders (%s) write loses nothing of a mixed fleet', async (style) => {
+        const path = `/electorate-${style}`;
+        const counter = `/counter-${style}`;
+        await client.create(counter, '0');
+        const ours = ['one', 'two'].map(async (id) => {
+          await using own = await connect(`127.0.0.1:${server.port}`, { connectTimeoutMs: 60_000 });
+          const election = new Election(own, path, { layout, style, id });
+          let last = 0n;
+          for (let i = 0; i < ROUNDS; i++) {
+            await using leadership = await election.campaign();
+            expect(leadership.token).toBeGreaterThan(last);
+            last = leadership.token;
+            const { data } = await own.get(counter, { codec: text });
+            await leadership.guarded.set(counter, `${Number(data) + 1}`);
+          }
+        });
+        const verb = layout === 'kazoo' ? 'lead_count' : style === 'latch' ? 'latch_count' : 'select_count';
+        const theirs = ['three', 'four'].map((id) => foreign.ask(verb, path, id, counter, ROUNDS));
         await Promise.all([...ours, ...theirs]);
         const { data } = await client.get(counter, { codec: text });
         expect(Number(data)).toBe(4 * ROUNDS);

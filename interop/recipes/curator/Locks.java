@@ -1,9 +1,11 @@
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
@@ -91,13 +93,54 @@ public final class Locks {
           lock.acquire();
           release = lock::release;
         }
-        int count = Integer.parseInt(new String(client.getData().forPath(words[2]), StandardCharsets.UTF_8));
-        client.setData().forPath(words[2], String.valueOf(count + 1).getBytes(StandardCharsets.UTF_8));
+        client.setData().forPath(words[2], increased(client, words[2]));
         release.run();
       }
       return null;
     });
+    driver.on("latch_count", words -> {
+      for (int i = Integer.parseInt(words[3]); i > 0; i--) {
+        LeaderLatch latch = new LeaderLatch(client, words[0], words[1]);
+        latch.start();
+        latch.await();
+        byte[] next = increased(client, words[2]);
+        client.transaction().forOperations(
+            client.transactionOp().check().forPath(latch.getOurPath()),
+            client.transactionOp().setData().forPath(words[2], next));
+        latch.close();
+      }
+      return null;
+    });
+    driver.on("select_count", words -> {
+      // One who leads a selector does not learn the name of its znode: what is written is not checked, but counted.
+      BlockingQueue<Object> done = new LinkedBlockingQueue<>();
+      LeaderSelector selector = new LeaderSelector(client, words[0], new LeaderSelectorListenerAdapter() {
+        @Override
+        public void takeLeadership(CuratorFramework framework) {
+          try {
+            client.setData().forPath(words[2], increased(client, words[2]));
+            done.add("done");
+          } catch (Exception error) {
+            done.add(error);
+          }
+        }
+      });
+      selector.setId(words[1]);
+      selector.start();
+      for (int i = Integer.parseInt(words[3]); i > 0; i--) {
+        Object end = done.take();
+        if (end instanceof Exception) throw (Exception) end;
+        while (i > 1 && !selector.requeue()) Thread.sleep(1);
+      }
+      return null;
+    });
     driver.serve();
+  }
+
+  /** What a counter is to hold next. */
+  private static byte[] increased(CuratorFramework client, String path) throws Exception {
+    int count = Integer.parseInt(new String(client.getData().forPath(path), StandardCharsets.UTF_8));
+    return String.valueOf(count + 1).getBytes(StandardCharsets.UTF_8);
   }
 
   private static InterProcessLock makeLock(CuratorFramework client, String kind, String path, String name) {

@@ -56,6 +56,23 @@ def count(kind, path, counter, rounds):
             client.set(counter, str(int(data) + 1).encode())
 
 
+def lead_count(path, identifier, counter, rounds):
+    """Leads so often, and each time adds one to a counter, in a transaction that checks the leader's own znode."""
+    election = client.Election(path, identifier)
+
+    def leading():
+        data, _ = client.get(counter)
+        transaction = client.transaction()
+        transaction.check(election.lock.path + "/" + election.lock.node, -1)
+        transaction.set_data(counter, str(int(data) + 1).encode())
+        for result in transaction.commit():
+            if isinstance(result, Exception):
+                raise result
+
+    for _ in range(int(rounds)):
+        election.run(leading)
+
+
 serve(
     acquire=acquire,
     lease=lease,
@@ -63,4 +80,5 @@ serve(
     contenders=contenders,
     lead=lead,
     count=count,
+    lead_count=lead_count,
 )

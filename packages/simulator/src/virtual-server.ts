@@ -52,7 +52,7 @@ export class VirtualServer {
   readonly #restartDelayMs: number | null;
   readonly #ownDiskQuality: DiskQuality;
   #diskQuality: DiskQuality;
-  #disk: MemoryDisk = new MemoryDisk();
+  #disk: MemoryDisk;
   #process: ServerProcess | null = null;
   #hasPower = true;
   #life = 0;
@@ -66,6 +66,7 @@ export class VirtualServer {
     this.port = options.port ?? 2181;
     this.clock = parts.clock;
     this.#parts = parts;
+    this.#disk = this.#makeDisk();
     this.#restartDelayMs = options.restartDelayMs ?? null;
     this.#ownDiskQuality = options.disk ?? DEFAULT_DISK;
     this.#diskQuality = this.#ownDiskQuality;
@@ -216,7 +217,14 @@ export class VirtualServer {
   wipe(): void {
     this.crash();
     this.#parts.onChange(this, 'gets an empty disk');
-    this.#disk = new MemoryDisk();
+    this.#disk = this.#makeDisk();
+  }
+
+  /** What is asked of different files, or of a directory, takes place in any order. */
+  #makeDisk(): MemoryDisk {
+    const disk = new MemoryDisk();
+    disk.order = this.#parts.random.fork('disk order');
+    return disk;
   }
 
   setDiskQuality(quality: DiskQuality | null): void {

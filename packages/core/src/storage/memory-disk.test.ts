@@ -35,6 +35,28 @@ describe('the memory disk', () => {
     expect(disk.deliver()).toBe(false);
   });
 
+  it('keeps the order within an open file only, when chance decides it', () => {
+    const orders = new Set<string>();
+    for (let seed = 1; seed <= 50; seed++) {
+      const { disk, file } = diskWithFile();
+      disk.order = new Dice(seed);
+      const told: string[] = [];
+      for (const name of ['a', 'b', 'c']) file.write(0, bytes(1), () => void told.push(name));
+      disk.open('/d/f', { readOnly: true }, () => void told.push('open'));
+      disk.list('/d', () => void told.push('list'));
+      while (disk.nextOperation !== null) {
+        const next = disk.nextOperation;
+        const before = told.length;
+        disk.deliver();
+        const isWrite = !['open', 'list'].includes(told[before]!);
+        expect(next).toBe(isWrite ? 'write' : told[before]);
+      }
+      expect(told.filter((name) => name.length === 1)).toEqual(['a', 'b', 'c']);
+      orders.add(told.join(' '));
+    }
+    expect(orders.size).toBeGreaterThan(8);
+  });
+
   it('shows the process what was written and not synced, and loses it when the power is cut', () => {
     const { disk, file, note } = diskWithFile();
     file.write(0, bytes(1, 2), note);

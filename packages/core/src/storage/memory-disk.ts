@@ -3,7 +3,7 @@
  *
  *     effect asked for ─► queue ──deliver()──► takes place, and its completion is told
  *
- * Effects take place in the order in which they were asked for, one at each `deliver`. Between any two of them the host
+ * Effects take place in the order in which they were asked for, or as `order` decides, one at each `deliver`. Between any two of them the host
  * may end the process (`kill`: what was written stays) or cut the power (`crash`: only what was synced stays, and of the
  * rest whatever chance decides). After either, files opened before are dead: nothing is told about them any more.
  */
@@ -50,6 +50,8 @@ export interface DiskObserver {
 }
 
 interface Effect {
+  /** The open file that it belongs to, whose effects take place in order; null for one of a directory. */
+  readonly file: DiskFile | null;
   readonly operation: DiskOperation;
   readonly path: string;
   /** Takes place and tells its completion. */
@@ -69,6 +71,13 @@ export class MemoryDisk implements Disk {
   readonly #directories: Map<string, MemoryDirectory> = new Map();
   readonly #held: Set<string> = new Set();
   #queue: Effect[] = [];
+  /** Index of the effect that `deliver` takes; −1 until somebody asks. */
+  #chosen = -1;
+  /**
+   * Decides which effect is next among those that wait for no other one: the port promises an order within an open file
+   * and no other. null: the oldest.
+   */
+  order: Random | null = null;
   readonly #faults: { fault: DiskFault; skip: number }[] = [];
   /** How many effects of each kind have taken place or failed. */
   readonly counts: Map<DiskOperation, number> = new Map();
@@ -83,9 +92,10 @@ export class MemoryDisk implements Disk {
     return this.#queue.length;
   }
 
-  /** Lets the oldest effect take place and tells its completion. @returns false when there is none */
+  /** Lets an effect take place, the oldest if `order` decides nothing else, and tells its completion. @returns false when there is none */
   deliver(): boolean {
-    const effect = this.#queue.shift();
+    const [effect] = this.#queue.splice(this.#choose(), 1);
+    this.#chosen = -1;
     if (effect === undefined) return false;
     this.counts.set(effect.operation, (this.counts.get(effect.operation) ?? 0) + 1);
     const fault = this.#nextFault(effect);
@@ -94,9 +104,24 @@ export class MemoryDisk implements Disk {
     return true;
   }
 
-  /** What the oldest effect is, so that the host can say how long it takes; null when there is none. */
+  /** What the next effect is, so that the host can say how long it takes; null when there is none. */
   get nextOperation(): DiskOperation | null {
-    return this.#queue[0]?.operation ?? null;
+    return this.#queue[this.#choose()]?.operation ?? null;
+  }
+
+  #choose(): number {
+    if (this.#chosen >= 0) return this.#chosen;
+    this.#chosen = 0;
+    if (this.order === null || this.#queue.length < 2 || (this.order.uint32() & 1) === 0) return 0;
+    const files = new Set<DiskFile>();
+    const first = this.#queue.flatMap(({ file }, index) => {
+      if (file === null) return [index];
+      if (files.has(file)) return [];
+      files.add(file);
+      return [index];
+    });
+    this.#chosen = first[this.order.uint32() % first.length]!;
+    return this.#chosen;
   }
 
   /** Delivers until nothing is left, also what is asked for meanwhile. */
@@ -266,6 +291,7 @@ export class MemoryDisk implements Disk {
 
   #ask<T>(operation: DiskOperation, path: string, done: DiskDone<T>, takePlace: () => T): void {
     this.#queue.push({
+      file: null,
       operation,
       path,
       runPart: null,
@@ -311,6 +337,7 @@ export class MemoryDisk implements Disk {
   #endLife(): void {
     this.#life++;
     this.#queue = [];
+    this.#chosen = -1;
     this.#held.clear();
     const lasting = this.#faults.filter(({ fault }) => fault.isLasting === true);
     this.#faults.length = 0;
@@ -428,6 +455,6 @@ class OpenFile implements DiskFile {
   ): void {
     const isReadable = operation === 'read' || operation === 'sync';
     const refusal = this.#readOnly && !isReadable ? new DiskError(operation, this.path, 'EBADF') : null;
-    this.#push({ operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
+    this.#push({ file: this, operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
   }
 }

@@ -6,9 +6,12 @@
 //
 //   npm run bench -- ensemble [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
 //
+//   npm run bench -- recipes [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
+//
 //   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
 //   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
-//   --server     the server that the clients talk to: meerkat, or apache
+//   recipes      our recipes beside those of kazoo and Curator (measure/recipes.mjs; recipes/workloads.mjs names them)
+//   --server     the server that clients and recipes talk to: meerkat, or apache
 //   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
@@ -28,6 +31,7 @@ import { measureEmbedded } from './measure/embedded.mjs';
 import { measureEnsemble } from './measure/ensemble.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
+import { measureRecipes } from './measure/recipes.mjs';
 import { measureStart } from './measure/start.mjs';
 import { measureCeiling, measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
 import { killAll } from './processes.mjs';
@@ -81,6 +85,7 @@ async function main() {
   mkdirSync(directory, { recursive: true });
   await buildLoadGenerator(progress);
   if (positionals[0] === 'client') return console.log(await measureClients(clientOptions(), directory, progress));
+  if (positionals[0] === 'recipes') return console.log(await measureRecipes(clientOptions(), directory, progress));
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
   const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];

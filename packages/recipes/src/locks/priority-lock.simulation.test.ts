@@ -57,7 +57,7 @@ describe('a lock with priorities in a service that works', () => {
           }
         });
         await Promise.all(work);
-        expect((await clients[0]!.exists('/lock'))?.numChildren).toBe(0);
+        expect((await clients[0]!.exists('/lock', { read: 'linearizable' }))?.numChildren).toBe(0);
       });
       expect(given).toBeGreaterThan(0);
     },

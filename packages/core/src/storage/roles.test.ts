@@ -13,7 +13,7 @@ import {
   TEST_DIRECTORY,
   TEST_ENSEMBLE,
 } from '../testing/storage-host.ts';
-import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
+import { type DiskObserver, type DiskOperation, MemoryDisk } from './memory-disk.ts';
 import type { StorageLegacy } from './storage.ts';
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
@@ -23,6 +23,17 @@ const MEMBER: Partial<CoreOptions> = {
   snapCount: 20,
   logBytesMax: 2048,
 };
+
+/** Is told of every effect that changes something. */
+function makeObserver(onEffect: (effect: string) => void): DiskObserver {
+  return {
+    onWritten: (path) => onEffect(`write ${path}`),
+    onSynced: (path) => onEffect(`sync ${path}`),
+    onRenamed: (source) => onEffect(`rename ${source}`),
+    onDirectorySynced: (path) => onEffect(`sync ${path}`),
+    onFailed: () => {},
+  };
+}
 
 describe('a txn appended as bytes', () => {
   it('stands in the log as the same txn appended as a record does', () => {
@@ -162,7 +173,11 @@ describe('the end of a role', () => {
         durable = host.durable;
         // Reads of the history may be under way; nothing that writes is.
         const names = disk.names(TEST_DIRECTORY);
+        const late: string[] = [];
+        disk.observer = makeObserver((effect) => void late.push(effect));
         disk.deliverAll();
+        disk.observer = null;
+        expect(late, `${story}, ${pending} under way`).toEqual([]);
         expect(disk.names(TEST_DIRECTORY), `${story}, ${pending} under way`).toEqual(names);
         let isFree = true;
         disk.hold(TEST_DIRECTORY, (error) => {

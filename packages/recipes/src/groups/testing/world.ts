@@ -7,12 +7,12 @@ export class GroupWorld {
   readonly ensemble: ReturnType<VirtualWorld['startEnsemble']>;
   #nemesis: Nemesis | null = null;
 
-  constructor(seed: number, servers: number) {
+  constructor(seed: number, servers: number, core: CoreOptions = {}) {
     this.world = new VirtualWorld({
       seed,
       onLine: process.env['LINES'] === '1' ? (line) => console.log(line) : undefined,
     });
-    this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true } });
+    this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true, ...core } });
   }
 
   /** A client on a host of its own. */
@@ -56,6 +56,9 @@ export class GroupWorld {
   }
 }
 
+/** Of the servers. */
+type CoreOptions = NonNullable<NonNullable<Parameters<VirtualWorld['startEnsemble']>[0]>['core']>;
+
 const KINDS: readonly FaultKind[] = [
   'crash',
   'power',
@@ -71,8 +74,13 @@ const KINDS: readonly FaultKind[] = [
 ];
 
 /** Runs a program in a world of its own. A failure names the seed. */
-export async function inWorld(seed: number, program: (world: GroupWorld) => Promise<void>, servers = 3): Promise<void> {
-  const made = new GroupWorld(seed, servers);
+export async function inWorld(
+  seed: number,
+  program: (world: GroupWorld) => Promise<void>,
+  servers = 3,
+  core: CoreOptions = {},
+): Promise<void> {
+  const made = new GroupWorld(seed, servers, core);
   try {
     await made.world.run(() => program(made));
   } catch (error) {

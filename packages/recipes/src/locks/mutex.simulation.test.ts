@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawPatience, MARGIN_MS, SKEWED_MARGIN_MS } from '../testing/storm.ts';
 import { Mutex } from './mutex.ts';
 
 describe('a mutex in a storm', () => {
@@ -20,6 +20,41 @@ describe('a mutex in a storm', () => {
         return held === null ? null : { held, access: 'write' };
       });
     },
+    patienceMs(1),
+  );
+});
+
+describe('a mutex in a storm in which clocks run apart', () => {
+  test.each(seeds(2))(
+    'has one holder at a time when its margin makes good for the clocks, too (seed %i)',
+    (seed) =>
+      contendInStorm(
+        seed,
+        new FencedStore('/entries'),
+        ['/lock'],
+        async ({ client, random }) => {
+          const mutex = new Mutex(client, '/lock', { marginMs: SKEWED_MARGIN_MS });
+          return { held: await mutex.acquire(drawPatience(random)), access: 'write' };
+        },
+        { skews: true },
+      ),
+    patienceMs(1),
+  );
+
+  test.each(seeds(2))(
+    'lets nobody write after the next holder has written, without any margin (seed %i)',
+    (seed) =>
+      contendInStorm(
+        seed,
+        // How many are sure at one time is not judged.
+        new FencedStore('/entries', () => true),
+        ['/lock'],
+        async ({ client, random }) => {
+          const mutex = new Mutex(client, '/lock');
+          return { held: await mutex.acquire(drawPatience(random)), access: 'write' };
+        },
+        { skews: true },
+      ),
     patienceMs(1),
   );
 });

@@ -20,6 +20,7 @@ export async function contendInStorm(
   store: FencedStore,
   lines: readonly string[],
   take: Take,
+  options: Pick<StormOptions, 'skews'> = {},
 ): Promise<void> {
   const work = async (worker: Worker): Promise<void> => {
     const { station, client, random, isOver } = worker;
@@ -51,7 +52,7 @@ export async function contendInStorm(
     expect(store.acquired).toBeGreaterThan(0);
     for (const path of lines) expect((await judge.exists(path))?.numChildren ?? 0, path).toBe(0);
   };
-  await runStorm({ seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
+  await runStorm({ ...options, seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
 }
 
 /**
@@ -59,6 +60,12 @@ export async function contendInStorm(
  * ms), and the delay of slow links.
  */
 export const MARGIN_MS = 1000;
+
+/**
+ * The same in a storm that `skews`: a client's clock may be slow by 5 % while a server's is fast by 5 %, and sessions live for
+ * 4000 ms.
+ */
+export const SKEWED_MARGIN_MS = 1500;
 
 /** Sometimes little patience, mostly any. */
 export function drawPatience(random: SeededRandom): CallOptions {

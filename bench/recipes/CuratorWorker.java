@@ -176,6 +176,7 @@ public final class CuratorWorker {
     for (CuratorFramework client : clients) {
       run.begin(true, turn -> {
         while (!isOver[0]) {
+          // One that was let in once stays let in.
           DistributedDoubleBarrier barrier = new DistributedDoubleBarrier(client, path, count);
           barrier.enter();
           inside.await();

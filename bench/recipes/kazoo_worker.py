@@ -149,9 +149,11 @@ def run_barriers(run, clients, path):
     outside = threading.Barrier(len(clients), count)
 
     def go_through(client):
+        # Looks its host's name up when it is made, so it is made once.
+        barrier = DoubleBarrier(client, path, len(clients))
+
         def participate(turn):
             while not over.is_set():
-                barrier = DoubleBarrier(client, path, len(clients))
                 barrier.enter()
                 if not barrier.participating:
                     raise RuntimeError("it did not let us in")

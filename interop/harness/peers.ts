@@ -30,6 +30,11 @@ const PEERS = {
     packages: 'libzookeeper-st2 python3',
     isInstalled: () => runs('/usr/bin/python3', ['-c', 'import ctypes; ctypes.CDLL("libzookeeper_st.so.2")']),
   },
+  compiler: {
+    name: 'a compiler of C++, for the load generator',
+    packages: 'g++',
+    isInstalled: () => runs('g++', ['--version']),
+  },
   openssl: {
     name: 'openssl, to make certificates',
     packages: 'openssl',

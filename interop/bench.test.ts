@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, expect, it } from 'vitest';
+import { describeWith } from './harness/peers.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const directories: string[] = [];
+
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+/** @returns the cells of the rows of its table */
+async function bench(args: readonly string[]): Promise<readonly (readonly string[])[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'meerkat-bench-'));
+  directories.push(directory);
+  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bench/main.mjs'), ...args], {
+    env: { ...process.env, ZKBENCH_DIR: directory },
+    timeout: 890_000,
+  });
+  const rows = stdout.split('\n').filter((line) => line.startsWith('| '));
+  return rows.slice(2).map((row) => row.split('|').map((cell) => cell.trim()));
+}
+
+/** What it takes is looked at by nobody here: a machine that runs tests measures nothing. Every reply is checked by the load. */
+describeWith(['apache', 'compiler'], 'the benchmark of ensembles, in its short form', () => {
+  it('measures both engines under load, and finds every acknowledged write after the death of a leader', async () => {
+    const table = await bench(['ensemble', '--quick', '--pairs', '1', '--only', '^reads|^leader killed']);
+    expect(table.length).toBeGreaterThanOrEqual(2);
+    for (const [, title, apache, meerkat] of table) {
+      expect(Number.parseFloat(apache!.replaceAll(',', '')), title).toBeGreaterThan(0);
+      expect(Number.parseFloat(meerkat!.replaceAll(',', '')), title).toBeGreaterThan(0);
+    }
+  }, 900_000);
+});

@@ -212,6 +212,22 @@ describe('the holder of a lock with priorities', () => {
       expect(await names(two!)).toEqual(['held']);
     }));
 
+  test('deletes nothing of another holder when it gives back what was taken from it', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new PriorityLock(one!.client, '/lock').acquire();
+      const [[, , theirs]] = await Promise.all([
+        two!.client
+          .transaction()
+          .delete('/lock/held')
+          .set('/lock', 'held by somebody')
+          .create('/lock/held', '', { mode: 'ephemeral' })
+          .commit(),
+        two!.sleep(0.5).then(() => lock.release()),
+      ]);
+      const stat = await two!.client.exists('/lock/held', { read: 'linearizable' });
+      expect(stat?.czxid).toBe(theirs.stat?.czxid);
+    }));
+
   test('is sure no longer than its session lives, and the next one gets it then', () =>
     inWorld(2, async ([one, two], { sleep, cut }) => {
       const lock = await new PriorityLock(one!.client, '/lock').acquire();
@@ -270,6 +286,35 @@ describe('the holder of a lock with priorities', () => {
 });
 
 describe('a waiter by priority', () => {
+  test('looks again when somebody had the lock between its list and its taking', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      await two!.client.ensurePath('/lock');
+      const taken: boolean[] = [];
+      for (let step = 0; step < 32; step++) {
+        const controller = new AbortController();
+        const acquired = new PriorityLock(one!.client, '/lock').acquire({ signal: controller.signal });
+        const ended = acquired.catch(() => null);
+        await sleep(step / 4);
+        // Somebody gives the lock back, while a better one waits.
+        const [better, givenBack] = await two!.client
+          .transaction()
+          .create('/lock/_c_-priority--1-', '', { mode: 'ephemeral', sequential: true })
+          .set('/lock', 'free')
+          .commit();
+        await sleep(100);
+        controller.abort();
+        const lock = await ended;
+        taken.push(lock !== null);
+        if (lock !== null) expect(lock.token).toBeLessThan(givenBack.mzxid);
+        await lock?.release();
+        await two!.client.delete(better.path);
+        while ((await names(two!)).length > 0) await sleep(10);
+      }
+      // First too late for us, in the end too late for them.
+      expect(taken[0]).toBe(false);
+      expect(taken.at(-1)).toBe(true);
+    }));
+
   test('makes another place when its znode is deleted by hand', () =>
     inWorld(2, async ([one, two]) => {
       const held = await new PriorityLock(one!.client, '/lock').acquire();

@@ -35,7 +35,7 @@ export async function measureRecipes({ engine, only, isQuick, rounds }, director
   const rows = [];
   for (const workload of workloads) {
     progress(`${workload.title}: warming up`);
-    const slices = await locked(() => measureInTurns(server, workers, workload, amounts));
+    const slices = await locked(() => measureInTurns(server, workers, workload, amounts, progress));
     rows.push(...rowsOf(workload, slices));
     progress(`${workload.title}: ${describe(workload, slices)}`);
   }
@@ -45,12 +45,13 @@ export async function measureRecipes({ engine, only, isQuick, rounds }, director
 }
 
 /** Figures by name of the library; the order is turned around after each round. */
-async function measureInTurns(server, workers, workload, amounts) {
+async function measureInTurns(server, workers, workload, amounts, progress) {
   const { rounds, seconds, settleSeconds, warmUpSeconds } = amounts;
   // Compilers get faster in their first seconds, and sessions are made here.
   for (const worker of workers) await measureSlice(server, worker, workload, warmUpSeconds, 0);
   const figures = Object.fromEntries(workers.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
+    progress(`${workload.title}: round ${round + 1} of ${rounds}`);
     for (const worker of round % 2 === 0 ? workers : workers.toReversed()) {
       figures[worker.name].push(await measureSlice(server, worker, workload, seconds, settleSeconds));
     }

@@ -174,10 +174,9 @@ public final class CuratorWorker {
       isOver[0] = run.isStopping;
     });
     for (CuratorFramework client : clients) {
+      DistributedDoubleBarrier barrier = new DistributedDoubleBarrier(client, path, count);
       run.begin(true, turn -> {
         while (!isOver[0]) {
-          // One that was let in once stays let in.
-          DistributedDoubleBarrier barrier = new DistributedDoubleBarrier(client, path, count);
           barrier.enter();
           inside.await();
           barrier.leave();

@@ -12,7 +12,8 @@ export function parseSlice(answer) {
     seconds: Number(elapsedUs) / 1e6,
     latenciesUs: latencies === '' ? [] : latencies.split(',').map(Number),
   };
-  if (!(slice.cycles > 0 && slice.seconds > 0)) throw new Error(`a slice without a cycle: ${answer}`);
+  if (!(slice.cycles > 0 && slice.seconds > 0))
+    throw new Error(`a slice without a cycle, on a machine too busy to measure anything: ${answer}`);
   return slice;
 }
 

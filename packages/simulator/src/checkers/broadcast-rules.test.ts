@@ -173,6 +173,24 @@ describe('the rules of broadcast', () => {
     expect(script.broken).toEqual(['E8', 'Z9']);
   });
 
+  it.each([
+    ['with', 0, []],
+    ['before', 1, ['E8']],
+  ])('E8: an acknowledgement comes %s the end of its connection, and the commit %i ms later', (_when, ms, broken) => {
+    const script = serving();
+    const txn = script.nextTxn(3);
+    script.propose(3, 1, txn);
+    script.propose(3, 2, txn);
+    script.store(1, txn);
+    script.store(2, txn);
+    script.ack(1, 3, txn.zxid);
+    script.ack(2, 3, txn.zxid);
+    script.disconnect(1, 3);
+    script.nowMs += ms;
+    script.committed(3, txn.zxid);
+    expect(script.broken).toEqual(broken);
+  });
+
   const timeout: Txn = { type: OpCode.createSession, timeoutMs: 1000 };
   const end: Txn = { type: OpCode.closeSession, paths: [] };
 

@@ -32,6 +32,9 @@ interface Stream {
 export class StreamRules {
   readonly #cluster: Cluster;
   readonly #streams: Map<number, Stream> = new Map();
+  /** Those that were closed at the moment `#closedMs`. */
+  #closed: Stream[] = [];
+  #closedMs = Number.NEGATIVE_INFINITY;
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -50,18 +53,31 @@ export class StreamRules {
         return;
       }
       case 'closed':
-        this.#streams.delete(event.connection);
+        this.#onClosed(event.connection);
         return;
       default:
         return;
     }
   }
 
-  /** E8: a leader counts proposals of its own epoch as committed; who has acknowledged them to it? */
+  #onClosed(connection: number): void {
+    const stream = this.#streams.get(connection);
+    this.#streams.delete(connection);
+    const nowMs = this.#cluster.nowMs();
+    if (nowMs !== this.#closedMs) this.#closed = [];
+    this.#closedMs = nowMs;
+    if (stream !== undefined) this.#closed.push(stream);
+  }
+
+  /**
+   * E8: a leader counts proposals of its own epoch as committed; who has acknowledged them to it? What it has decided leaves
+   * at the end of its turn: an acknowledgement counts that came in the same moment as the end of its connection.
+   */
   onCommitted(leader: ServerGhost, zxid: number): void {
     if (epochOf(zxid as Zxid) !== leader.established) return;
     const counted: number[] = leader.log.durableLast >= zxid ? [leader.id] : [];
-    for (const stream of this.#streams.values()) {
+    const closed = this.#cluster.nowMs() === this.#closedMs ? this.#closed : [];
+    for (const stream of [...this.#streams.values(), ...closed]) {
       if (stream.leader === leader.id && stream.ackedUpTo >= zxid) counted.push(stream.learner);
     }
     if (this.#cluster.isQuorum(counted)) return;

@@ -303,7 +303,7 @@ export class Recovery {
     const { disk, trace } = this.#ports;
     const { logDirectory, ensemble } = this.#options;
     const { logFiles } = this.#context;
-    const reader = new TxnLogReader(
+    const reader: TxnLogReader = new TxnLogReader(
       { disk, trace },
       { ...range, logDirectory, isEnsemble: ensemble !== null },
       {

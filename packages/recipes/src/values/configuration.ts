@@ -104,7 +104,7 @@ export class Configuration<T> {
   /**
    * Publishes anew what was in force before, or at a certain version.
    *
-   * @param to default: the version before the one in force
+   * @param options `to`: the version to go back to; default: the one before the one in force
    * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
    */
   async rollback(options: CallOptions & { readonly to?: number | undefined } = {}): Promise<ConfigurationVersion<T>> {

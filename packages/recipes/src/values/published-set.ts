@@ -141,7 +141,7 @@ export class PublishedSet<T> {
   /**
    * Puts a former set in force again.
    *
-   * @param to its name. Default: the one before the one in force
+   * @param options `to`: its name; default: the one before the one in force
    * @throws RangeError when it is not kept
    */
   async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {

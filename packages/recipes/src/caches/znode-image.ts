@@ -45,7 +45,8 @@ export interface ImageShape {
  * meanwhile; values that were overwritten before they could be read cost the zxids at which they were there.
  *
  * Servers before 3.9 leave the zxid out of events. It is larger then than any H before the event, and not larger than
- * the next one: what lies between is unknown. The image advances where things are quiet for a round trip.
+ * the next one: what lies between is unknown. The image advances where things are quiet for a round trip. Apache's 3.8.0
+ * breaks that now and then, in a way that is not known yet: half of a transaction may be shown.
  *
  * While the connection is away events are missed. The image stays that of its zxid, and says `isStale`. Afterwards each
  * znode is asked for its Stat alone: the same mzxid means the same data ever since, another one is read; another pzxid

@@ -196,7 +196,11 @@ export class Storage {
   }
 
   onTick(nowMs: number): void {
-    if (nowMs >= this.#snapshotDueMs) this.#maybeStartSnapshot();
+    if (nowMs >= this.#snapshotDueMs) {
+      // Also when one is being written: that is the one.
+      this.#snapshotDueMs = Number.POSITIVE_INFINITY;
+      this.#maybeStartSnapshot();
+    }
     if (nowMs >= this.#purgeDueMs) this.#startPurge(nowMs);
   }
 

@@ -137,7 +137,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#events.onServing();
   }
 
-  /** The role is over. What it held in memory is given up, and what its log holds is recovered for the next one. */
+  /** The role is over. What it held in memory is given up, and what the disk holds is recovered for the next one. */
   beginAnew(reason: string): void {
     if (this.#phase === 'failed' || this.#phase === 'stopped') return;
     this.#connections.closeAfterReplies(`the server has no leader any more: ${reason}`);
@@ -182,7 +182,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     if (this.#phase === 'failed') return;
     if (this.#isBeginningAnew) {
       this.#isBeginningAnew = false;
-      this.#storage = new Storage(this.ports, this.options, this, this.#storage.legacy);
+      this.#storage = new Storage(this.ports, this.options, this);
       this.#storage.recover({ isHeld: true });
       return;
     }
@@ -215,14 +215,6 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
 
   onHeldBack(connection: ClientConnection): void {
     this.#connections.onHeldBack(connection);
-  }
-
-  mayAwaitServing(openedMs: number): boolean {
-    return this.#phase === 'waiting' && this.nowMs() < openedMs + this.#connections.servingWaitMs;
-  }
-
-  onAwaitingServing(connection: ClientConnection): void {
-    this.#connections.onAwaitingServing(connection);
   }
 
   decideConnect(request: ConnectRequest): ConnectDecision {
@@ -332,7 +324,6 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
   onTurnEnd(): void {
     this.#runDeferred();
-    if (this.isServing) this.#connections.onServing();
     this.#connections.goOn();
     this.#member.onTurnEnd();
     // Followers write what they are sent while this server writes it.

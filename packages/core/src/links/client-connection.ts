@@ -163,8 +163,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         break;
       }
       if (!this.#host.isServing) {
-        if (this.#phase === Phase.opening && this.#host.mayAwaitServing(this.openedMs)) this.#awaitServing();
-        else this.close('the server is not serving yet');
+        this.close('the server is not serving yet');
         break;
       }
       const start = position + 4;
@@ -185,13 +184,6 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#isPaused = true;
     this.#stream.pause();
     this.#host.onHeldBack(this);
-  }
-
-  /** `resumeReading` comes when clients are served, or when that took too long. */
-  #awaitServing(): void {
-    this.#isPaused = true;
-    this.#stream.pause();
-    this.#host.onAwaitingServing(this);
   }
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {

@@ -104,7 +104,7 @@ describe('a virtual world', () => {
       world.network.partition(['app'], ['zk']);
       const states: string[] = [];
       for await (const { state } of client.states()) {
-        states.push(`${state} at ${Math.round(world.timeline.nowMs - askedMs)}`);
+        states.push(`${state} at ${Math.floor(world.timeline.nowMs - askedMs)}`);
         if (state === 'lost') break;
       }
       expect(states.at(-1)).toBe('lost at 6000');

@@ -137,7 +137,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#events.onServing();
   }
 
-  /** The role is over. What it held in memory is given up, and what the disk holds is recovered for the next one. */
+  /** The role is over. What it held in memory is given up, and what its log holds is recovered for the next one. */
   beginAnew(reason: string): void {
     if (this.#phase === 'failed' || this.#phase === 'stopped') return;
     this.#connections.closeAfterReplies(`the server has no leader any more: ${reason}`);
@@ -182,7 +182,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     if (this.#phase === 'failed') return;
     if (this.#isBeginningAnew) {
       this.#isBeginningAnew = false;
-      this.#storage = new Storage(this.ports, this.options, this);
+      this.#storage = new Storage(this.ports, this.options, this, this.#storage.legacy);
       this.#storage.recover({ isHeld: true });
       return;
     }

@@ -217,6 +217,14 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#connections.onHeldBack(connection);
   }
 
+  mayAwaitServing(openedMs: number): boolean {
+    return this.#phase === 'waiting' && this.nowMs() < openedMs + this.#connections.servingWaitMs;
+  }
+
+  onAwaitingServing(connection: ClientConnection): void {
+    this.#connections.onAwaitingServing(connection);
+  }
+
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#current;
     return decideConnect(request, sessions, pipeline.lastApplied, this.options, this.nowMs());
@@ -300,8 +308,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
   nextDeadlineMs(): number {
     if (this.#connections.hasWork || this.#linksWithOutput.length > 0 || this.#deferred.length > 0) return AT_ONCE;
-    const servingMs =
-      this.#serving !== null && this.isServing ? this.#serving.nextDeadlineMs : Number.POSITIVE_INFINITY;
+    const servingMs = this.#tickingServing?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
     const memberMs = this.#member.nextDeadlineMs();
     return Math.min(this.#storage.nextDeadlineMs(), memberMs, this.#connections.nextDeadlineMs, servingMs);
   }
@@ -312,8 +319,8 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#storage.onTick(nowMs);
     this.#connections.onTick(nowMs);
     this.#member.onTick();
-    const serving = this.#serving;
-    if (serving === null || this.#phase !== 'serving' || this.#member.isLeaving) return;
+    const serving = this.#tickingServing;
+    if (serving === null) return;
     // What these clients sent is waiting because this server has too much to do: they are not silent.
     for (const { isHeldBack, session } of this.#connections.heldBack) {
       if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
@@ -321,9 +328,15 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     serving.onTick(nowMs, this.wallMs());
   }
 
+  /** What begins something by itself as time goes by; nothing while a leader hands over. */
+  get #tickingServing(): Serving | null {
+    return this.#phase === 'serving' && !this.#member.isLeaving ? this.#serving : null;
+  }
+
   /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
   onTurnEnd(): void {
     this.#runDeferred();
+    if (this.isServing) this.#connections.onServing();
     this.#connections.goOn();
     this.#member.onTurnEnd();
     // Followers write what they are sent while this server writes it.

@@ -13,30 +13,60 @@ import type { ConnectionHost } from './connection-host.ts';
 import { OutputPool } from './output-pool.ts';
 
 describe('a connection before the database has been recovered', () => {
-  function recoveringServer(): { server: TestServer; recover: () => void } {
+  function recoveringServer(): { server: TestServer; recover: (isServing?: boolean) => void } {
     const disk = new MemoryDisk();
     const delivery = vi.spyOn(disk, 'deliver').mockReturnValue(false);
     const server = new TestServer({}, disk);
     expect(server.isServing).toBe(false);
     return {
       server,
-      recover: () => {
+      recover: (isServing = true) => {
         delivery.mockRestore();
         server.run();
-        expect(server.isServing).toBe(true);
+        expect(server.isServing).toBe(isServing);
       },
     };
   }
 
-  test('is closed without an answer when it asks for a session', () => {
+  test('waits for a session until clients are served', () => {
     const { server, recover } = recoveringServer();
     const client = server.open();
     client.connect();
-    server.run();
-    expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
-    expect(server.failure).toBeNull();
+    server.advance(200);
+    expect(client.takeArrivals()).toEqual([]);
     recover();
+    expect(client.session).not.toBeNull();
+  });
+
+  test('is closed without an answer when that takes longer than a quarter of a tick', () => {
+    const { server, recover } = recoveringServer();
+    const client = server.open();
+    client.connect();
+    server.advance(240);
+    expect(client.takeArrivals()).toEqual([]);
+    expect(server.core.nextDeadlineMs()).toBe(server.clock.nowMs + 10);
+    server.advance(10);
+    expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
+    const late = server.open();
+    server.advance(300);
+    late.connect();
+    server.run();
+    expect(late.takeArrivals(), 'it has waited long enough to say what it wants').toEqual([{ kind: 'closed' }]);
+    recover();
+    expect(server.failure).toBeNull();
     expect(server.connect().session).not.toBeNull();
+  });
+
+  test('may go away while it waits, or be sent away by a stop', () => {
+    const { server, recover } = recoveringServer();
+    const [going, staying] = [server.open(), server.open()];
+    for (const client of [going, staying]) client.connect();
+    server.run();
+    going.drop();
+    server.core.stop();
+    recover(false);
+    expect(staying.takeArrivals()).toEqual([{ kind: 'closed' }]);
+    expect(server).toMatchObject({ failure: null, isStopped: true });
   });
 
   test('may go away again', () => {
@@ -90,6 +120,8 @@ class LearnerServer extends LearnerParty {
       trace: { emit: (event) => void this.trace.push(event) },
       frameBytesMax: options.frameBytesMax,
       isServing: true,
+      mayAwaitServing: () => false,
+      onAwaitingServing: () => {},
       isStopping: false,
       isOverloaded: false,
       nowMs: () => 0,

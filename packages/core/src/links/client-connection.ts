@@ -163,7 +163,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         break;
       }
       if (!this.#host.isServing) {
-        this.close('the server is not serving yet');
+        if (this.#phase === Phase.opening && this.#host.mayAwaitServing(this.openedMs)) this.#awaitServing();
+        else this.close('the server is not serving yet');
         break;
       }
       const start = position + 4;
@@ -184,6 +185,13 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#isPaused = true;
     this.#stream.pause();
     this.#host.onHeldBack(this);
+  }
+
+  /** `resumeReading` comes when clients are served, or when that took too long. */
+  #awaitServing(): void {
+    this.#isPaused = true;
+    this.#stream.pause();
+    this.#host.onAwaitingServing(this);
   }
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {

@@ -14,6 +14,8 @@ export class ClientConnections implements Iterable<ClientConnection> {
   #withOutput: ClientConnection[] = [];
   /** Connections that stopped reading until there is less to do. */
   readonly #heldBack = new Set<ClientConnection>();
+  /** Came while the server has no role, and wait for it to have one; the oldest first. */
+  readonly #awaitingServing = new Set<ClientConnection>();
   /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
   #withRoom: ClientConnection[] = [];
   #nextTickMs = 0;
@@ -60,6 +62,7 @@ export class ClientConnections implements Iterable<ClientConnection> {
   onClosed(connection: ClientConnection): void {
     this.#connections.delete(connection);
     this.#heldBack.delete(connection);
+    this.#awaitingServing.delete(connection);
     const { host } = connection.remote;
     const count = (this.#countOfHost.get(host) ?? 1) - 1;
     if (count === 0) this.#countOfHost.delete(host);
@@ -74,6 +77,25 @@ export class ClientConnections implements Iterable<ClientConnection> {
     this.#heldBack.add(connection);
   }
 
+  onAwaitingServing(connection: ClientConnection): void {
+    this.#awaitingServing.add(connection);
+  }
+
+  /** Clients are served from now on. */
+  onServing(): void {
+    const waiting = [...this.#awaitingServing];
+    this.#awaitingServing.clear();
+    for (const connection of waiting) connection.resumeReading();
+  }
+
+  /**
+   * How long a client may wait for this server to have a role, in milliseconds: an election takes less as a rule, and a
+   * server that finds no quorum must not keep clients from those that have one.
+   */
+  get servingWaitMs(): number {
+    return this.#limits.tickTimeMs / 4;
+  }
+
   /** Those that wait because this server has too much to do, not because they are silent. */
   get heldBack(): ReadonlySet<ClientConnection> {
     return this.#heldBack;
@@ -81,11 +103,18 @@ export class ClientConnections implements Iterable<ClientConnection> {
 
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest; Infinity without connections. */
   get nextDeadlineMs(): number {
-    return this.#connections.size === 0 ? Number.POSITIVE_INFINITY : this.#nextTickMs;
+    if (this.#connections.size === 0) return Number.POSITIVE_INFINITY;
+    const [oldest] = this.#awaitingServing;
+    return oldest === undefined ? this.#nextTickMs : Math.min(this.#nextTickMs, oldest.openedMs + this.servingWaitMs);
   }
 
   /** Ends what has taken too long. */
   onTick(nowMs: number): void {
+    for (const connection of this.#awaitingServing) {
+      if (nowMs < connection.openedMs + this.servingWaitMs) break;
+      this.#awaitingServing.delete(connection);
+      connection.resumeReading();
+    }
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
     for (const connection of this.#connections) connection.onTick(nowMs, this.#limits.sessionlessTimeoutMs);

@@ -20,6 +20,10 @@ export interface ConnectionHost {
   readonly frameBytesMax: number;
   /** True while requests are accepted at all. */
   readonly isServing: boolean;
+  /** True when a client that came then may wait for this server to have a role. */
+  mayAwaitServing(openedMs: number): boolean;
+  /** The connection reads on at `resumeReading`. */
+  onAwaitingServing(connection: ClientConnection): void;
   /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
   readonly isStopping: boolean;
   /** True while more is in progress than `globalOutstandingLimit`. */

@@ -1,5 +1,3 @@
-import { serve } from './commands/server.ts';
-
 /**
  * The command `meerkat`.
  *
@@ -9,7 +7,10 @@ import { serve } from './commands/server.ts';
 export async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   // The one command that is started often and awaited; parsing options would cost it a third of its start-up time.
-  if (command === 'server' && rest.every((word) => !word.startsWith('-'))) return serve(rest);
+  if (command === 'server' && rest.every((word) => !word.startsWith('-'))) {
+    const { serve } = await import('./commands/server.ts');
+    return serve(rest);
+  }
   const { parseCommand } = await import('./program.ts');
   return parseCommand(args);
 }

@@ -1,59 +1,81 @@
-import { MEERKAT_VERSION } from '@meerkat/server';
+import { MEERKAT_VERSION } from '@meerkat/server/version';
 import { Command, CommanderError } from 'commander';
-import { serve } from './commands/server.ts';
-import { type UpWords, up } from './commands/up.ts';
-import { COMMANDS_HELP } from './up/command.ts';
+import { CATALOG, type CatalogEntry, COMMAND_GROUPS } from './catalog.ts';
+import { addServerCommands } from './commands/servers.ts';
+import { addConnectionOptions } from './connection/connection-words.ts';
+import { examples } from './run/command.ts';
+import { CommandExit } from './run/exit-code.ts';
+import { PROCESS_IO } from './run/io.ts';
+import { ProcessHost } from './run/process-host.ts';
 
-/** Everything but the plain form of `meerkat server`: help, version, and what is wrong with the rest. */
+/** Everything but the plain form of `meerkat server`. @returns the code to exit with */
 export async function parseCommand(args: readonly string[]): Promise<number> {
-  let exitCode = 0;
-  const program = new Command('meerkat')
-    .description('A coordination service that speaks ZooKeeper')
-    .version(MEERKAT_VERSION)
-    .showHelpAfterError('(try "meerkat --help")')
-    .exitOverride();
-  program
-    .command('server')
-    .description('run one server in the foreground')
-    .argument('[arguments...]', 'zoo.cfg, or <port> <dataDir> [tickTime] [maxClientCnxns]; nothing for a trial server')
-    .showHelpAfterError('(try "meerkat server --help")')
-    .exitOverride()
-    .addHelpText('after', EXAMPLES)
-    .action(async (words: string[]) => {
-      exitCode = await serve(words);
-    });
-  program
-    .command('up')
-    .description('run an ensemble on this machine, for development')
-    .argument('[servers]', 'how many servers', '3')
-    .option('--dir <directory>', 'where the servers have their data', 'meerkat-data/up')
-    .option('--port <port>', 'the client port of the first server; the others have the next ones', '2181')
-    .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is given up after five', '500')
-    .showHelpAfterError('(try "meerkat up --help")')
-    .exitOverride()
-    .addHelpText('after', `\nWhile it runs, it reads ${COMMANDS_HELP}`)
-    .action(async (servers: string, options: Omit<UpWords, 'servers'>) => {
-      exitCode = await up({ ...options, servers });
-    });
-  program.addHelpText('after', EXAMPLES);
+  const program = makeProgram();
+  const host = new ProcessHost(PROCESS_IO, program);
+  const chosen = chosenEntry(args);
+  for (const entry of CATALOG) {
+    const command = prepare(program.command(entry.name), entry);
+    if (entry === chosen) (await entry.load())(command, host);
+  }
+  let serverExitCode: number | null = null;
+  addServerCommands(program, (exitCode) => {
+    serverExitCode = exitCode;
+  });
   try {
     if (args.length === 0) program.outputHelp();
     else await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help and version end the parsing too, with 0. A bad command line is exit code 2, as ZooKeeper has it.
-    return error.exitCode === 0 ? 0 : 2;
+    // Help and version end the parsing too, with 0.
+    return error.exitCode === 0 ? CommandExit.ok : CommandExit.invocation;
   }
-  return exitCode;
+  return serverExitCode ?? host.exitCode;
 }
 
-const EXAMPLES = `
-Examples:
-  meerkat server                     on 127.0.0.1:2181, data in ./meerkat-data
-  meerkat server conf/zoo.cfg        as a ZooKeeper configuration file says
-  meerkat server 2181 /var/lib/data  on all addresses, as Apache's server takes it
-  meerkat up 3                       three servers on this machine, from 127.0.0.1:2181 on
+/** The program with the options that all commands share, and none of the commands. */
+export function makeProgram(): Command {
+  const program = new Command('meerkat')
+    .description('A coordination service that speaks ZooKeeper, and what people do with one')
+    .usage('<command> [options] [arguments]')
+    .version(MEERKAT_VERSION, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .configureHelp({ showGlobalOptions: true, sortOptions: false })
+    .showHelpAfterError('(try "meerkat --help")')
+    .exitOverride()
+    .optionsGroup('Output:')
+    .option('-o, --output <format>', 'table, json, ndjson or fields (MEERKAT_OUTPUT; default table)')
+    .option('-q, --quiet', 'no notes and no progress on standard error')
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .option('--timeout <time>', 'how long one request may take: 500ms, 10s');
+  addConnectionOptions(program);
+  for (const group of COMMAND_GROUPS) program.commandsGroup(group);
+  program.addHelpText('after', examples(EXAMPLES));
+  return program;
+}
 
-Environment:
-  MEERKAT_LOG=json                   log lines as JSON
-  MEERKAT_LOG_LEVEL=debug            debug, info (default), warn or error`;
+/** The command that the words name: the first one that is no option and no option's value. */
+function chosenEntry(args: readonly string[]): CatalogEntry | null {
+  // Loading one too many costs some milliseconds, and no word of the command line is misread by it.
+  for (const word of args) {
+    const entry = CATALOG.find(({ name }) => name === word);
+    if (entry !== undefined) return entry;
+  }
+  return null;
+}
+
+/** What every command has before it is defined. */
+export function prepare(command: Command, entry: CatalogEntry): Command {
+  return command
+    .summary(entry.summary)
+    .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
+    .helpGroup(entry.group)
+    .showHelpAfterError(`(try "meerkat ${entry.name} --help")`)
+    .exitOverride();
+}
+
+const EXAMPLES = [
+  ['meerkat up 3', 'three servers on this machine, from 127.0.0.1:2181 on'],
+  ['meerkat ls /', 'the children of the root'],
+  ['meerkat server conf/zoo.cfg', 'a server as a ZooKeeper configuration file says'],
+] as const;

@@ -1,0 +1,162 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Client, connect } from '@meerkat/client';
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
+
+/** The built command, as people start it. */
+export const MEERKAT: string = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
+
+/** What a command that has ended has left. */
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Standard output as bytes. */
+  readonly bytes: Buffer;
+}
+
+export interface RunOptions {
+  /** Standard input; it is closed behind it. Default: empty. */
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A command that runs. */
+export class RunningCommand {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly ended: Promise<Ended>;
+  readonly #stdout: Buffer[] = [];
+  readonly #stderr: Buffer[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(args: readonly string[], { input, env = {}, cwd }: RunOptions, keepsInputOpen: boolean) {
+    this.child = spawn(process.execPath, [MEERKAT, ...args], {
+      stdio: 'pipe',
+      cwd,
+      // Nothing of whoever runs the tests: no profiles, no colours, no server.
+      env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env },
+    });
+    const { stdin, stdout, stderr } = this.child;
+    stdout.on('data', (chunk: Buffer) => this.#onOutput(this.#stdout, chunk));
+    stderr.on('data', (chunk: Buffer) => this.#onOutput(this.#stderr, chunk));
+    // A command that does not read its input may end before it is written.
+    stdin.on('error', () => {});
+    if (!keepsInputOpen) stdin.end(input ?? '');
+    this.ended = new Promise((resolve) => {
+      this.child.on('close', (exitCode, signal) => {
+        resolve({ exitCode, signal, stdout: this.stdout, stderr: this.stderr, bytes: Buffer.concat(this.#stdout) });
+        this.#wake();
+      });
+    });
+  }
+
+  get stdout(): string {
+    return Buffer.concat(this.#stdout).toString();
+  }
+
+  get stderr(): string {
+    return Buffer.concat(this.#stderr).toString();
+  }
+
+  /** Waits until its output has come so far. Rejects when it ends before. */
+  async until(what: string, holds: (output: { stdout: string; stderr: string }) => boolean): Promise<void> {
+    while (!holds(this)) {
+      if (this.child.exitCode !== null || this.child.signalCode !== null) {
+        throw new Error(`the command ended before ${what}:\n${this.stdout}\n${this.stderr}`);
+      }
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #onOutput(chunks: Buffer[], chunk: Buffer): void {
+    chunks.push(chunk);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** One server for the tests of a file, the command, and a client to arrange and check with. */
+export class CliSite {
+  readonly kind: ServerKind;
+  readonly #directories: string[] = [];
+  readonly #running: RunningCommand[] = [];
+  #server: ServerProcess | null = null;
+  #client: Client | null = null;
+
+  constructor(kind: ServerKind, options: ServerOptions) {
+    this.kind = kind;
+    beforeAll(async () => {
+      this.#server = await ServerProcess.start(kind, options);
+      this.#client = await connect(this.address, { sessionTimeoutMs: 30_000, connectTimeoutMs: 30_000 });
+    });
+    afterEach(async () => {
+      for (const { child, ended } of this.#running.splice(0)) {
+        child.kill('SIGKILL');
+        await ended;
+      }
+    });
+    afterAll(async () => {
+      await this.#client?.close();
+      await this.#server?.dispose();
+      for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+    });
+  }
+
+  get server(): ServerProcess {
+    if (this.#server === null) throw new Error('the server is started before the first test');
+    return this.#server;
+  }
+
+  get client(): Client {
+    if (this.#client === null) throw new Error('the client connects before the first test');
+    return this.#client;
+  }
+
+  /** host:port of the server. */
+  get address(): string {
+    return `127.0.0.1:${this.server.port}`;
+  }
+
+  /** A directory that goes with the tests. */
+  directory(): string {
+    const directory = mkdtempSync(join(tmpdir(), 'cli-'));
+    this.#directories.push(directory);
+    return directory;
+  }
+
+  /** Runs the command against the server and waits for its end. */
+  run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    return this.#start(args, options, false).ended;
+  }
+
+  /** Starts the command; its input stays open. It is killed at the end of the test, if it still runs. */
+  start(args: readonly string[], options: RunOptions = {}): RunningCommand {
+    return this.#start(args, options, true);
+  }
+
+  #start(args: readonly string[], options: RunOptions, keepsInputOpen: boolean): RunningCommand {
+    const env = { MEERKAT_SERVER: this.address, ...options.env };
+    const running = new RunningCommand(args, { ...options, env }, keepsInputOpen);
+    this.#running.push(running);
+    return running;
+  }
+}
+
+/** The same tests against our server and, where it is installed, Apache's. */
+export function describeCli(title: string, body: (site: CliSite) => void, options: ServerOptions = {}): void {
+  for (const kind of SERVER_KINDS) {
+    const inner = (): void => body(new CliSite(kind, options));
+    if (kind === 'apache') describeWith(['apache'], `${title}, on Apache's server`, inner);
+    else describe(title, inner);
+  }
+}

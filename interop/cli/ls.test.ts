@@ -1,0 +1,45 @@
+import { beforeAll, expect, test } from 'vitest';
+import { describeCli } from './harness.ts';
+
+describeCli('meerkat ls', (site) => {
+  beforeAll(async () => {
+    for (const path of ['/ls', '/ls/b', '/ls/b/two', '/ls/b/one', '/ls/ä']) await site.client.create(path, 'data');
+  });
+
+  test('lists names in their order, and with -R everything below, parents first', async () => {
+    expect(await site.run(['ls', '/ls'])).toMatchObject({ exitCode: 0, stdout: 'b\nä\n', stderr: '' });
+    const recursive = await site.run(['ls', '-R', '/ls']);
+    expect(recursive.stdout).toBe('/ls\n/ls/b\n/ls/b/one\n/ls/b/two\n/ls/ä\n');
+  });
+
+  test('puts a header over each of several parents', async () => {
+    const { stdout } = await site.run(['ls', '/ls', '/ls/b']);
+    expect(stdout).toBe('/ls:\nb\nä\n\n/ls/b:\none\ntwo\n');
+  });
+
+  test('tells version, size and children in a table, and whole Stats to programs', async () => {
+    const table = await site.run(['ls', '-s', '/ls']);
+    expect(table.stdout).toMatch(/^name {2}version {2}size {2}children {2}modified *\nb {11}0 {3}4 B {9}2 {2}\d{4}-/);
+    const json = await site.run(['ls', '-s', '/ls', '-o', 'json']);
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      { path: '/ls/b', name: 'b', version: 0, dataLength: 4, numChildren: 2, ephemeralOwner: '0x0' },
+      { path: '/ls/ä' },
+    ]);
+    const lines = await site.run(['ls', '/ls', '-o', 'fields']);
+    expect(lines.stdout).toBe('/ls/b\tb\n/ls/ä\tä\n');
+  });
+
+  test('says which znode is missing, with an exit code of its own', async () => {
+    const missing = await site.run(['ls', '/nowhere']);
+    expect(missing).toMatchObject({ exitCode: 10, stdout: '' });
+    expect(missing.stderr).toMatch(/^meerkat: cannot list \/nowhere: there is no such znode/);
+    const json = await site.run(['ls', '/nowhere', '-o', 'json']);
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'NONODE', exitCode: 10, path: '/nowhere' } });
+  });
+
+  test('ends quietly when its reader goes', async () => {
+    const command = site.start(['ls', '-R', '/']);
+    command.child.stdout.destroy();
+    expect(await command.ended).toMatchObject({ stderr: '' });
+  });
+});

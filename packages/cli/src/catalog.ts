@@ -1,0 +1,24 @@
+import type { DefineCommand } from './run/command.ts';
+
+/** What `meerkat --help` says of a command, and where it is. */
+export interface CatalogEntry {
+  readonly name: string;
+  /** One line, beginning with a verb. */
+  readonly summary: string;
+  readonly group: CommandGroup;
+  /** The code of a command is loaded when it is run. */
+  readonly load: () => Promise<DefineCommand>;
+}
+
+/** In the order of the help. */
+export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:'] as const;
+export type CommandGroup = (typeof COMMAND_GROUPS)[number];
+
+export const CATALOG: readonly CatalogEntry[] = [
+  {
+    name: 'ls',
+    summary: 'list the children of znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/ls.ts')).ls,
+  },
+];

@@ -1,0 +1,117 @@
+import { type Client, joinPath, nameOf, type Stat } from '@meerkat/client';
+import type { Column } from '../output/column.ts';
+import { byteCount, localTime, statColumnsOf } from '../output/stat-columns.ts';
+import { type DefineCommand, examples } from '../run/command.ts';
+import type { Context } from '../run/context.ts';
+import { CommandExit } from '../run/exit-code.ts';
+import { walkTree } from '../tree/tree-walk.ts';
+
+interface Options {
+  readonly recursive?: boolean;
+  readonly stat?: boolean;
+  readonly watch?: boolean;
+}
+
+/** `ls`: the children of znodes. */
+export const ls: DefineCommand = (command, host) => {
+  command
+    .argument('[paths...]', 'the parents', ['/'])
+    .option('-R, --recursive', 'everything below as well, one path a line, parents first')
+    .option('-s, --stat', 'version, size, children and last change of each');
+  if (host.isShell) command.option('-w, --watch', 'tell when a child comes or goes, once');
+  command
+    .addHelpText(
+      'after',
+      examples([
+        ['meerkat ls', 'the children of the root'],
+        ['meerkat ls -s /brokers', 'with versions and sizes'],
+        ['meerkat ls -R /app -o ndjson', 'everything below /app, an object a line'],
+      ]),
+    )
+    .action((paths: string[], options: Options) => host.run((context) => list(context, paths, options)));
+};
+
+interface Listed {
+  readonly path: string;
+  /** null when nobody asked for it, or the znode went in between. */
+  readonly stat: Stat | null;
+}
+
+async function list(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {
+  const { report } = context;
+  const client = await context.connect();
+  const columns = columnsOf(options);
+  const isPlain = report.isForPeople && options.stat !== true;
+  const listing = isPlain ? null : await report.list(columns);
+  for (const [index, text] of texts.entries()) {
+    const path = context.resolve(text);
+    if (report.isForPeople && texts.length > 1 && options.recursive !== true) {
+      await report.line(`${index === 0 ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
+    }
+    for await (const listed of listedOf(context, client, path, options)) {
+      if (listing === null) await report.line(shown(listed, options));
+      else await listing.add(listed);
+    }
+  }
+  await listing?.end();
+  return CommandExit.ok;
+}
+
+async function* listedOf(context: Context, client: Client, path: string, options: Options): AsyncGenerator<Listed> {
+  const { call } = context;
+  if (options.recursive === true) {
+    for await (const { path: found, stat } of walkTree(client, path, call)) yield { path: found, stat };
+    return;
+  }
+  const names = await childrenOf(context, client, path, options);
+  const paths = names.toSorted().map((name) => joinPath(path, name));
+  if (options.stat !== true) {
+    for (const child of paths) yield { path: child, stat: null };
+    return;
+  }
+  // All of them in flight: the client sends them together.
+  const stats = await Promise.all(paths.map((child) => client.exists(child, call)));
+  for (const [index, child] of paths.entries()) {
+    const stat = stats[index] ?? null;
+    if (stat !== null) yield { path: child, stat };
+  }
+}
+
+async function childrenOf(
+  context: Context,
+  client: Client,
+  path: string,
+  options: Options,
+): Promise<readonly string[]> {
+  if (options.watch !== true) return (await client.children(path, context.call)).children;
+  const { children, changed } = await client.children(path, { ...context.call, watch: true });
+  context.leaveWatch(changed);
+  return children;
+}
+
+function shown({ path }: Listed, options: Options): string {
+  return options.recursive === true ? path : nameOf(path);
+}
+
+function columnsOf(options: Options): readonly Column<Listed>[] {
+  const isRecursive = options.recursive === true;
+  const place: readonly Column<Listed>[] = [
+    { name: 'path', value: ({ path }) => path, ...(isRecursive ? {} : { only: 'data' }) },
+    { name: 'name', value: ({ path }) => nameOf(path), ...(isRecursive ? { only: 'data' } : {}) },
+  ];
+  if (options.stat !== true) return place;
+  const data = statColumnsOf<Listed>(({ stat }) => stat).map((column) => ({ ...column, only: 'data' as const }));
+  return [...place, ...PEOPLES_STAT, ...data];
+}
+
+const PEOPLES_STAT: readonly Column<Listed>[] = [
+  peoples('version', 'right', ({ version }) => String(version)),
+  peoples('size', 'right', ({ dataLength }) => byteCount(dataLength)),
+  peoples('children', 'right', ({ numChildren }) => String(numChildren)),
+  peoples('modified', 'left', ({ mtime }) => localTime(mtime)),
+  peoples('', 'left', ({ isEphemeral }) => (isEphemeral ? 'ephemeral' : '')),
+];
+
+function peoples(name: string, align: 'left' | 'right', text: (stat: Stat) => string): Column<Listed> {
+  return { name, align, only: 'table', value: ({ stat }) => (stat === null ? '' : text(stat)) };
+}

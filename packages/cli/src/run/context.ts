@@ -1,0 +1,41 @@
+import type { Client, WatchEvent } from '@meerkat/client';
+import type { Progress } from '../output/progress.ts';
+import type { Report } from '../output/report.ts';
+import type { Io } from './io.ts';
+
+/**
+ * What a command works with: in a process of its own or as a line of the shell.
+ *
+ * Sessions are opened by whoever needs one first and closed behind the command, by whoever runs it.
+ */
+export interface Context {
+  readonly io: Io;
+  readonly report: Report;
+  /** Ctrl-C, SIGTERM, or the reader of the output has gone: stop where you are. Every request takes it. */
+  readonly signal: AbortSignal;
+  /** True for a line of the shell: watches may stay behind, and the session goes on. */
+  readonly isShell: boolean;
+  /** Milliseconds that one request may take; undefined: for ever. */
+  readonly timeoutMs: number | undefined;
+  /** For every request: `client.get(path, context.call)`. */
+  readonly call: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined };
+  /** The session of this run. */
+  connect(): Promise<Client>;
+  /** A znode of this service or another one; see `connection/location.ts`. */
+  locate(text: string): Promise<Located>;
+  /** The absolute path of what was typed: in the shell, relative ones lie below the current znode. */
+  resolve(path: string): string;
+  /** A note for the person, on standard error; nothing with --quiet. */
+  note(text: string): void;
+  /** In the shell: tells of the event when it comes. Elsewhere there is nobody left to be told. */
+  leaveWatch(changed: Promise<WatchEvent>): void;
+  /** Begins a progress line. */
+  progress(): Progress;
+}
+
+export interface Located {
+  readonly client: Client;
+  readonly path: string;
+  /** As it is named to people: with the service, unless it is that of this run. */
+  readonly shown: string;
+}

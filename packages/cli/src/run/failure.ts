@@ -1,0 +1,72 @@
+import { ConnectError, isZooKeeperError, TransactionError, type ZooKeeperError } from '@meerkat/client';
+import { CommandFailure } from './command-failure.ts';
+import { CommandExit, EXIT_OF_ERROR } from './exit-code.ts';
+
+/** What a command that failed tells, for people and for scripts. */
+export interface Failure {
+  readonly exitCode: CommandExit;
+  /** ZooKeeper's name of the error, or one of this program's: INVOCATION, FAILED, BUG. */
+  readonly code: string;
+  readonly message: string;
+  /** The znode that it is about. */
+  readonly path: string | null;
+}
+
+/** Explains anything that was thrown. Words of the client's interface become words of this command line. */
+export function explainFailure(error: unknown): Failure {
+  if (error instanceof CommandFailure) {
+    const code = error.exitCode === CommandExit.invocation ? 'INVOCATION' : 'FAILED';
+    const cause = isZooKeeperError(error.cause) ? error.cause : null;
+    return { exitCode: error.exitCode, code: cause?.code ?? code, message: error.message, path: cause?.path ?? null };
+  }
+  if (isZooKeeperError(error)) return explainZooKeeperError(error);
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { exitCode: CommandExit.bug, code: 'BUG', message: `a mistake of this program: ${message}`, path: null };
+}
+
+function explainZooKeeperError(error: ZooKeeperError): Failure {
+  const { code, path } = error;
+  if (error instanceof ConnectError) return { exitCode: EXIT_OF_ERROR[code], code, message: error.message, path: null };
+  // The operation that was refused says more than that the transaction was.
+  if (error instanceof TransactionError && isZooKeeperError(error.cause)) {
+    const inner = explainZooKeeperError(error.cause);
+    return { ...inner, message: `operation ${error.index + 1} of the transaction: ${inner.message}; nothing was done` };
+  }
+  const meaning = MEANINGS[code];
+  const place = path === null ? '' : ` ${path}`;
+  const message = meaning === undefined ? error.message : `cannot ${verbOf(error)}${place}: ${meaning}`;
+  return { exitCode: EXIT_OF_ERROR[code], code, message, path };
+}
+
+/** As people call what the client's methods are called. */
+const VERBS: Readonly<Record<string, string>> = {
+  get: 'read',
+  set: 'set',
+  exists: 'look at',
+  children: 'list',
+  getAcl: 'read the ACL of',
+  setAcl: 'set the ACL of',
+  createParents: 'create',
+  createProtected: 'create',
+  deleteRecursive: 'delete',
+  descendantCount: 'count what is below',
+};
+
+function verbOf({ operation }: ZooKeeperError): string {
+  return VERBS[operation] ?? operation;
+}
+
+/** What to do, where this command line has other words for it than the client. */
+const MEANINGS: Readonly<Partial<Record<string, string>>> = {
+  NONODE: 'there is no such znode; a create needs its parent, which --parents makes',
+  NODEEXISTS: 'the znode exists already; "set" changes it',
+  NOTEMPTY: 'the znode has children; -r deletes them too',
+  NOAUTH:
+    'the ACL does not allow it ("acl" shows it); --auth gives credentials; create and delete need a permission on the parent',
+  BADVERSION: 'the znode has another version: somebody has changed it; look at it again ("stat") and decide anew',
+  INVALIDACL: 'the ACL is empty or names a scheme or id that the server does not take; "auth" needs --auth',
+  NOCHILDRENFOREPHEMERALS: 'its parent is ephemeral, and such znodes have no children',
+  AUTHFAILED: 'the server refused the credentials; check --auth, --sasl or those of the profile',
+  QUOTAEXCEEDED: 'a quota above the znode allows no more; "quota" shows and changes it',
+  TIMEOUT: 'no answer within --timeout; it may have happened all the same',
+};

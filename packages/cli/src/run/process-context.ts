@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import type { Client } from '@meerkat/client';
+import { parseLocation, type Service } from '../connection/location.ts';
+import { Progress } from '../output/progress.ts';
+import type { Report } from '../output/report.ts';
+import { InvocationFailure } from './command-failure.ts';
+import type { Context, Located } from './context.ts';
+import { type Io, writeAll } from './io.ts';
+import { type CommonWords, timeoutOf } from './process-host.ts';
+
+/** How long the service may take to hear of the end of a session. Milliseconds. */
+const CLOSE_MS = 2000;
+
+/** Opens sessions when they are needed and closes them at the end. */
+export class ProcessContext implements Context, AsyncDisposable {
+  readonly io: Io;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  readonly isShell = false;
+  readonly timeoutMs: number | undefined;
+  readonly call: Context['call'];
+  readonly #words: CommonWords;
+  /** By the service, so that two paths of the same one share a session. */
+  readonly #clients: Map<string, Promise<Client>> = new Map();
+
+  constructor(io: Io, report: Report, words: CommonWords, signal: AbortSignal) {
+    this.io = io;
+    this.report = report;
+    this.signal = signal;
+    this.timeoutMs = timeoutOf(words);
+    this.call = { signal, timeoutMs: this.timeoutMs };
+    this.#words = words;
+  }
+
+  connect(): Promise<Client> {
+    return this.#connectTo({ kind: 'current' });
+  }
+
+  async locate(text: string): Promise<Located> {
+    const { path, service } = parseLocation(text);
+    return { client: await this.#connectTo(service), path: this.resolve(path), shown: text };
+  }
+
+  resolve(path: string): string {
+    if (path.startsWith('/')) return path;
+    throw new InvocationFailure(`expected the path of a znode, which begins with "/", and found "${path}"`);
+  }
+
+  note(text: string): void {
+    if (this.#words.quiet !== true) void writeAll(this.io.stderr, `${text}\n`);
+  }
+
+  leaveWatch(): void {
+    assert(this.isShell, 'only the shell offers -w');
+  }
+
+  progress(): Progress {
+    return new Progress(this.io, this.#words.quiet !== true);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const clients = await Promise.allSettled(this.#clients.values());
+    await Promise.all(
+      clients.map(async (result) => {
+        if (result.status === 'fulfilled') await result.value.close({ timeoutMs: CLOSE_MS }).catch(() => {});
+      }),
+    );
+  }
+
+  #connectTo(service: Service): Promise<Client> {
+    const key = JSON.stringify(service);
+    const known = this.#clients.get(key);
+    if (known !== undefined) return known;
+    const made = openSession(this.#wordsFor(service), this.io, this.signal);
+    this.#clients.set(key, made);
+    return made;
+  }
+
+  #wordsFor(service: Service): CommonWords {
+    switch (service.kind) {
+      case 'current':
+        return this.#words;
+      case 'hosts':
+        return { ...withoutChroot(this.#words), server: service.hosts };
+      case 'profile':
+        // Credentials and certificates of the command line belong to the service of the command line.
+        return { profile: service.name };
+    }
+  }
+}
+
+function withoutChroot({ chroot: _, ...words }: CommonWords): CommonWords {
+  return words;
+}
+
+/** The client is loaded here, not before: help and mistakes on the command line need none. */
+export async function openSession(words: CommonWords, io: Io, signal: AbortSignal): Promise<Client> {
+  const [{ connect, digestMd5 }, { settleConnection }] = await Promise.all([
+    import('@meerkat/client'),
+    import('../connection/connection-settings.ts'),
+  ]);
+  const { options, sasl } = await settleConnection(words, io);
+  return connect({ ...options, signal, ...(sasl === null ? {} : { sasl: digestMd5(sasl) }) });
+}

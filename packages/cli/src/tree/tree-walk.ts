@@ -1,0 +1,91 @@
+import { type CallOptions, type Client, joinPath, NoNodeError, type Stat } from '@meerkat/client';
+
+/** A znode on the way through a tree. */
+export interface Visited {
+  readonly path: string;
+  /** 0 for the znode where the walk begins. */
+  readonly depth: number;
+  readonly stat: Stat;
+  /** Names, sorted. */
+  readonly children: readonly string[];
+  /** null unless asked for. */
+  readonly data: Uint8Array | null;
+}
+
+export interface WalkOptions extends CallOptions {
+  /** Reads the data as well. Default false. */
+  readonly withData?: boolean;
+  /** Goes no deeper than this. Default: to the leaves. */
+  readonly depthMax?: number;
+  /** Not asked for, and nothing below it. */
+  readonly isLeftOut?: (path: string) => boolean;
+}
+
+/** Requests in flight at once. */
+const IN_FLIGHT_MAX = 64;
+
+/**
+ * Visits a znode and everything below it: parents before their children, children in the order of their names, many
+ * requests in flight. It is no snapshot: what changes meanwhile is seen or not, and a znode that goes is left out.
+ *
+ * @throws NoNodeError when the first znode is not there; whatever a read throws
+ */
+export async function* walkTree(
+  client: Client,
+  root: string,
+  options: WalkOptions = {},
+): AsyncGenerator<Visited, void> {
+  const { withData = false, depthMax = Number.POSITIVE_INFINITY, isLeftOut, signal, timeoutMs } = options;
+  const call: CallOptions = { signal, timeoutMs };
+  /** What is still to be visited, the next one last. Those near the end have been asked for. */
+  const stack: Pending[] = [{ path: root, depth: 0, visit: null }];
+  while (stack.length > 0) {
+    for (let i = Math.max(0, stack.length - IN_FLIGHT_MAX); i < stack.length; i++) {
+      const pending = stack[i];
+      if (pending !== undefined && pending.visit === null) pending.visit = begin(client, pending, withData, call);
+    }
+    const next = stack.pop();
+    if (next?.visit == null) return;
+    const visited = await next.visit;
+    if (visited === null) {
+      if (next.depth === 0) throw new NoNodeError({ operation: 'children', path: root });
+      continue;
+    }
+    yield visited;
+    if (next.depth >= depthMax) continue;
+    for (let i = visited.children.length - 1; i >= 0; i--) {
+      const path = joinPath(next.path, visited.children[i] ?? '');
+      if (isLeftOut?.(path) !== true) stack.push({ path, depth: next.depth + 1, visit: null });
+    }
+  }
+}
+
+interface Pending {
+  readonly path: string;
+  readonly depth: number;
+  visit: Promise<Visited | null> | null;
+}
+
+/** The promise of a visit that nobody waits for any more, because the walk was left, must not end the process. */
+function begin(client: Client, pending: Pending, withData: boolean, call: CallOptions): Promise<Visited | null> {
+  const visit = visitOne(client, pending, withData, call);
+  visit.catch(() => {});
+  return visit;
+}
+
+/** @returns null when the znode is not there (any more) */
+async function visitOne(
+  client: Client,
+  { path, depth }: Pending,
+  withData: boolean,
+  call: CallOptions,
+): Promise<Visited | null> {
+  try {
+    const listing = client.children(path, call);
+    const [{ children, stat }, znode] = await Promise.all([listing, withData ? client.get(path, call) : null]);
+    return { path, depth, stat: znode?.stat ?? stat, children: children.toSorted(), data: znode?.data ?? null };
+  } catch (error) {
+    if (error instanceof NoNodeError) return null;
+    throw error;
+  }
+}

@@ -6,12 +6,14 @@ export interface CatalogEntry {
   /** One line, beginning with a verb. */
   readonly summary: string;
   readonly group: CommandGroup;
+  /** Run by programs, not by people: no help names it, and the shell has it not. Default false. */
+  readonly isHidden?: boolean;
   /** The code of a command is loaded when it is run. */
   readonly load: () => Promise<DefineCommand>;
 }
 
 /** In the order of the help. */
-export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:'] as const;
+export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:', 'Others:'] as const;
 export type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 export const CATALOG: readonly CatalogEntry[] = [

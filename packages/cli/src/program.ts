@@ -1,8 +1,11 @@
 import { MEERKAT_VERSION } from '@meerkat/server/version';
 import { Command, CommanderError } from 'commander';
-import { CATALOG, type CatalogEntry, COMMAND_GROUPS } from './catalog.ts';
+import { CATALOG, type CatalogEntry } from './catalog.ts';
 import { addServerCommands } from './commands/servers.ts';
 import { addConnectionOptions } from './connection/connection-words.ts';
+import { HELP_LAYOUT } from './help/layout.ts';
+import { tellMistakes } from './help/mistake.ts';
+import { addHelpCommand, COMMON_OPTIONS_LINE } from './help/topics.ts';
 import { examples } from './run/command.ts';
 import { CommandExit } from './run/exit-code.ts';
 import { PROCESS_IO } from './run/io.ts';
@@ -12,15 +15,16 @@ import { ProcessHost } from './run/process-host.ts';
 export async function parseCommand(args: readonly string[]): Promise<number> {
   const program = makeProgram();
   const host = new ProcessHost(PROCESS_IO, program);
-  const chosen = chosenEntry(args);
   for (const entry of CATALOG) {
-    const command = prepare(program.command(entry.name), entry);
-    if (entry === chosen) (await entry.load())(command, host);
+    const command = prepare(program.command(entry.name, { hidden: entry.isHidden === true }), entry);
+    // Loading one too many, because a value has its name, costs some milliseconds.
+    if (args.includes(entry.name)) (await entry.load())(command, host);
   }
   let serverExitCode: number | null = null;
   addServerCommands(program, (exitCode) => {
     serverExitCode = exitCode;
   });
+  addHelpCommand(program);
   try {
     if (args.length === 0) program.outputHelp();
     else await program.parseAsync(args, { from: 'user' });
@@ -34,44 +38,37 @@ export async function parseCommand(args: readonly string[]): Promise<number> {
 
 /** The program with the options that all commands share, and none of the commands. */
 export function makeProgram(): Command {
-  const program = new Command('meerkat')
-    .description('A coordination service that speaks ZooKeeper, and what people do with one')
-    .usage('<command> [options] [arguments]')
+  const program = new Command('meerkat');
+  tellMistakes(program)
+    .description('Meerkat: a coordination service that speaks ZooKeeper, and its tools.')
+    .usage('<command> [arguments] [options]')
     .version(MEERKAT_VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
-    .configureHelp({ showGlobalOptions: true, sortOptions: false })
-    .showHelpAfterError('(try "meerkat --help")')
+    .helpCommand(false)
+    .configureHelp(HELP_LAYOUT)
     .exitOverride()
     .optionsGroup('Output:')
     .option('-o, --output <format>', 'table, json, ndjson or fields (MEERKAT_OUTPUT; default table)')
     .option('-q, --quiet', 'no notes and no progress on standard error')
     .option('--no-color', 'no colours (NO_COLOR)')
-    .option('--timeout <time>', 'how long one request may take: 500ms, 10s');
+    .option('--timeout <time>', 'how long one request may take: 500ms, 10s (default: for ever)');
   addConnectionOptions(program);
-  for (const group of COMMAND_GROUPS) program.commandsGroup(group);
-  program.addHelpText('after', examples(EXAMPLES));
+  program.addHelpText('after', `${examples(EXAMPLES)}\n\n${HOW_TO_GO_ON}`);
+  program.addHelpText('afterAll', ({ command }) => (isOfCatalog(command) ? COMMON_OPTIONS_LINE : ''));
   return program;
-}
-
-/** The command that the words name: the first one that is no option and no option's value. */
-function chosenEntry(args: readonly string[]): CatalogEntry | null {
-  // Loading one too many costs some milliseconds, and no word of the command line is misread by it.
-  for (const word of args) {
-    const entry = CATALOG.find(({ name }) => name === word);
-    if (entry !== undefined) return entry;
-  }
-  return null;
 }
 
 /** What every command has before it is defined. */
 export function prepare(command: Command, entry: CatalogEntry): Command {
-  return command
+  return tellMistakes(command)
     .summary(entry.summary)
     .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
     .helpGroup(entry.group)
-    .showHelpAfterError(`(try "meerkat ${entry.name} --help")`)
     .exitOverride();
+}
+
+function isOfCatalog(command: Command): boolean {
+  return CATALOG.some(({ name }) => name === command.name());
 }
 
 const EXAMPLES = [
@@ -79,3 +76,7 @@ const EXAMPLES = [
   ['meerkat ls /', 'the children of the root'],
   ['meerkat server conf/zoo.cfg', 'a server as a ZooKeeper configuration file says'],
 ] as const;
+
+const HOW_TO_GO_ON = `"meerkat <command> --help" tells of one command; "meerkat help options" of what all
+take: which service (--server, --profile), as whom (--auth, --sasl, --tls), and
+how it is printed (-o json).`;

@@ -1,42 +1,42 @@
 import type { Command } from 'commander';
+import { tellMistakes } from '../help/mistake.ts';
 import { examples } from '../run/command.ts';
 import { COMMANDS_HELP } from '../up/command.ts';
 import type { UpWords } from './up.ts';
 
 /** The commands that run servers: they have exit codes of their own, and no connection. */
 export function addServerCommands(program: Command, onEnd: (exitCode: number) => void): void {
-  program
-    .command('server')
+  tellMistakes(program.command('server'))
     .summary('run one server in the foreground')
     .description('Run one server in the foreground.')
     .helpGroup('Servers:')
-    .configureHelp({ showGlobalOptions: false })
     .argument('[arguments...]', 'zoo.cfg, or <port> <dataDir> [tickTime] [maxClientCnxns]; nothing for a trial server')
-    .showHelpAfterError('(try "meerkat server --help")')
     .exitOverride()
     .addHelpText('after', SERVER_EXAMPLES)
     .action(async (words: string[]) => {
       const { serve } = await import('./server.ts');
       onEnd(await serve(words));
     });
-  program
-    .command('up')
+  tellMistakes(program.command('up'))
     .summary('run an ensemble on this machine, for development')
     .description('Run an ensemble on this machine, for development.')
     .helpGroup('Servers:')
-    .configureHelp({ showGlobalOptions: false })
     .argument('[servers]', 'how many servers', '3')
     .option('--dir <directory>', 'where the servers have their data', 'meerkat-data/up')
     .option('--port <port>', 'the client port of the first server; the others have the next ones', '2181')
     .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is given up after five', '500')
-    .showHelpAfterError('(try "meerkat up --help")')
     .exitOverride()
-    .addHelpText('after', `\nWhile it runs, it reads ${COMMANDS_HELP}`)
+    .addHelpText('after', `${UP_EXAMPLES}\n\nWhile it runs, it reads ${COMMANDS_HELP}`)
     .action(async (servers: string, options: Omit<UpWords, 'servers'>) => {
       const { up } = await import('./up.ts');
       onEnd(await up({ ...options, servers }));
     });
 }
+
+const UP_EXAMPLES = examples([
+  ['meerkat up', 'three servers, from 127.0.0.1:2181 on, data in ./meerkat-data/up'],
+  ['meerkat up 5 --port 3181', 'five, on other ports'],
+]);
 
 const SERVER_EXAMPLES = `${examples([
   ['meerkat server', 'on 127.0.0.1:2181, data in ./meerkat-data'],

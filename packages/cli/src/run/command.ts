@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 
@@ -18,5 +19,5 @@ export type DefineCommand = (command: Command, host: CommandHost) => void;
 /** The examples at the end of a command's help: what to type, and what it does. */
 export function examples(lines: readonly (readonly [command: string, meaning: string])[]): string {
   const width = Math.max(...lines.map(([command]) => command.length));
-  return `\nExamples:\n${lines.map(([command, meaning]) => `  ${command.padEnd(width)}  ${meaning}`).join('\n')}`;
+  return `\n${styleText('bold', 'Examples:')}\n${lines.map(([command, meaning]) => `  ${command.padEnd(width)}  ${meaning}`).join('\n')}`;
 }

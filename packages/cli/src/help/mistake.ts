@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+
+/** Mistakes on the command line of this command are told in our words. Not inherited: a parent would tell its own usage. */
+export function tellMistakes(command: Command): Command {
+  return command.configureOutput({ outputError: (message, write) => write(describeMistake(command, message)) });
+}
+
+/** A mistake on the command line, as it is told: what is wrong, how the command is used, where more stands. */
+function describeMistake(command: Command, message: string): string {
+  const name = nameOf(command);
+  const words = message
+    .trim()
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean (.*)\?\)$/, '; did you mean $1?');
+  if (command.parent !== null) {
+    return `${name}: ${words}\nusage: ${command.createHelp().commandUsage(command)}\n"${name} --help" tells more\n`;
+  }
+  const more = words.includes('option') ? `${name} help options" lists them` : `${name} --help" lists the commands`;
+  return `${name}: ${words}\n"${more}\n`;
+}
+
+/** `meerkat ls` */
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`.trim();
+}

@@ -1,0 +1,105 @@
+import { type Acl, acl, formatPerms, OPEN, Perm, READ_ONLY } from '@meerkat/client';
+import { InvocationFailure } from '../run/command-failure.ts';
+
+/*
+ * ACLs as zkCli has them, and a little more:
+ *
+ *     acl     = entry ("," entry)*
+ *     entry   = scheme ":" id ":" perms                 first and last ":" split: ip:::1:r
+ *             / "password:" user ":" password ":" perms  digest, with the hash made here
+ *             / "open" / "read-only" / "creator"
+ *     perms   = letters of c d r w a / "all"
+ */
+
+/** What the option of an ACL takes, for help. */
+export const ACL_SYNTAX = 'scheme:id:perms,… such as world:anyone:r; also open, read-only, creator';
+
+const CREATOR: readonly Acl[] = [acl.auth()];
+
+const WORDS: Readonly<Record<string, readonly Acl[]>> = { open: OPEN, 'read-only': READ_ONLY, creator: CREATOR };
+
+/** @throws InvocationFailure, which says what is wrong with which entry */
+export function parseAclText(text: string): readonly Acl[] {
+  const pieces = splitEntries(text);
+  if (pieces.length === 0) throw new InvocationFailure(`an ACL has at least one entry: ${ACL_SYNTAX}`);
+  return pieces.flatMap((piece) => WORDS[piece] ?? [parseEntry(piece)]);
+}
+
+/** As `parseAclText` reads it. */
+export function formatAclText(entries: readonly Acl[]): string {
+  return entries.map(formatEntry).join(',');
+}
+
+export function formatEntry({ scheme, id, perms }: Acl): string {
+  return `${scheme}:${id}:${formatPerms(perms)}`;
+}
+
+/** Names of certificates have commas of their own: an entry of x509 goes on to its permissions. */
+function splitEntries(text: string): readonly string[] {
+  const entries: string[] = [];
+  let open: string | null = null;
+  for (const piece of text.split(',')) {
+    const entry: string = open === null ? piece.trim() : `${open},${piece}`;
+    open = entry.startsWith('x509:') && !/^x509:.*:([cdrwa]*|all)$/.test(entry) ? entry : null;
+    if (open === null && entry !== '') entries.push(entry);
+  }
+  if (open !== null) entries.push(open);
+  return entries;
+}
+
+function parseEntry(entry: string): Acl {
+  const first = entry.indexOf(':');
+  const last = entry.lastIndexOf(':');
+  if (first < 1 || last === first) {
+    throw bad(entry, 'it is scheme:id:perms, such as world:anyone:r or digest:ann:hash:cdrwa');
+  }
+  const scheme = entry.slice(0, first);
+  const id = entry.slice(first + 1, last);
+  const perms = parsePermLetters(entry, entry.slice(last + 1));
+  switch (scheme) {
+    case 'world':
+      if (id !== 'anyone') throw bad(entry, 'the scheme world has no other id than "anyone"');
+      break;
+    case 'digest':
+      if (!/^[^:]*:[^:]+$/.test(id)) {
+        throw bad(entry, 'the id of digest is user:hash; "password:user:password:perms" makes the hash here');
+      }
+      break;
+    case 'password': {
+      const end = id.indexOf(':');
+      if (end < 1) throw bad(entry, 'it is password:user:password:perms');
+      return acl.digest(id.slice(0, end), id.slice(end + 1), perms);
+    }
+  }
+  return { scheme, id, perms };
+}
+
+function parsePermLetters(entry: string, letters: string): number {
+  if (letters === 'all') return Perm.all;
+  let perms = 0;
+  for (const letter of letters) {
+    const bit = LETTERS[letter];
+    if (bit === undefined) {
+      throw bad(
+        entry,
+        `"${letters}" are no permissions: letters of c (create), d (delete), r (read), w (write), a (admin), or "all"`,
+      );
+    }
+    perms |= bit;
+  }
+  return perms;
+}
+
+const LETTERS: Readonly<Record<string, number>> = {
+  c: Perm.create,
+  d: Perm.delete,
+  r: Perm.read,
+  w: Perm.write,
+  a: Perm.admin,
+};
+
+/** A password is not told again. */
+function bad(entry: string, detail: string): InvocationFailure {
+  const shown = entry.startsWith('password:') ? 'password:…' : `"${entry}"`;
+  return new InvocationFailure(`the entry ${shown} of the ACL: ${detail}`);
+}

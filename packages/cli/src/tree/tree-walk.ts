@@ -1,4 +1,4 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, type Stat } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoAuthError, NoNodeError, type Stat } from '@meerkat/client';
 
 /** A znode on the way through a tree. */
 export interface Visited {
@@ -10,6 +10,8 @@ export interface Visited {
   readonly children: readonly string[];
   /** null unless asked for. */
   readonly data: Uint8Array | null;
+  /** Its ACL does not let us read it: the Stat is known, children and data are not. Only with `takesRefusal`. */
+  readonly isRefused: boolean;
 }
 
 export interface WalkOptions extends CallOptions {
@@ -17,6 +19,8 @@ export interface WalkOptions extends CallOptions {
   readonly withData?: boolean;
   /** Goes no deeper than this. Default: to the leaves. */
   readonly depthMax?: number;
+  /** Goes on behind a znode that may not be read. Default false: the walk throws the NoAuthError. */
+  readonly takesRefusal?: boolean;
   /** Not asked for, and nothing below it. */
   readonly isLeftOut?: (path: string) => boolean;
 }
@@ -35,14 +39,13 @@ export async function* walkTree(
   root: string,
   options: WalkOptions = {},
 ): AsyncGenerator<Visited, void> {
-  const { withData = false, depthMax = Number.POSITIVE_INFINITY, isLeftOut, signal, timeoutMs } = options;
-  const call: CallOptions = { signal, timeoutMs };
+  const { depthMax = Number.POSITIVE_INFINITY, isLeftOut } = options;
   /** What is still to be visited, the next one last. Those near the end have been asked for. */
   const stack: Pending[] = [{ path: root, depth: 0, visit: null }];
   while (stack.length > 0) {
     for (let i = Math.max(0, stack.length - IN_FLIGHT_MAX); i < stack.length; i++) {
       const pending = stack[i];
-      if (pending !== undefined && pending.visit === null) pending.visit = begin(client, pending, withData, call);
+      if (pending !== undefined && pending.visit === null) pending.visit = begin(client, pending, options);
     }
     const next = stack.pop();
     if (next?.visit == null) return;
@@ -67,25 +70,26 @@ interface Pending {
 }
 
 /** The promise of a visit that nobody waits for any more, because the walk was left, must not end the process. */
-function begin(client: Client, pending: Pending, withData: boolean, call: CallOptions): Promise<Visited | null> {
-  const visit = visitOne(client, pending, withData, call);
+function begin(client: Client, { path, depth }: Pending, options: WalkOptions): Promise<Visited | null> {
+  const visit = visitOne(client, path, depth, options);
   visit.catch(() => {});
   return visit;
 }
 
 /** @returns null when the znode is not there (any more) */
-async function visitOne(
-  client: Client,
-  { path, depth }: Pending,
-  withData: boolean,
-  call: CallOptions,
-): Promise<Visited | null> {
+async function visitOne(client: Client, path: string, depth: number, options: WalkOptions): Promise<Visited | null> {
+  const { withData = false, takesRefusal = false, signal, timeoutMs } = options;
+  const call: CallOptions = { signal, timeoutMs };
   try {
     const listing = client.children(path, call);
     const [{ children, stat }, znode] = await Promise.all([listing, withData ? client.get(path, call) : null]);
-    return { path, depth, stat: znode?.stat ?? stat, children: children.toSorted(), data: znode?.data ?? null };
+    const data = znode?.data ?? null;
+    return { path, depth, stat: znode?.stat ?? stat, children: children.toSorted(), data, isRefused: false };
   } catch (error) {
     if (error instanceof NoNodeError) return null;
-    throw error;
+    if (!(takesRefusal && error instanceof NoAuthError)) throw error;
+    // The Stat is everybody's.
+    const stat = await client.exists(path, call);
+    return stat === null ? null : { path, depth, stat, children: [], data: null, isRefused: true };
   }
 }

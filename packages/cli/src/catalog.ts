@@ -23,4 +23,16 @@ export const CATALOG: readonly CatalogEntry[] = [
     group: 'Data:',
     load: async () => (await import('./commands/ls.ts')).ls,
   },
+  {
+    name: 'set',
+    summary: 'replace the data of a znode',
+    group: 'Data:',
+    load: async () => (await import('./commands/set.ts')).set,
+  },
+  {
+    name: 'create',
+    summary: 'create a znode',
+    group: 'Data:',
+    load: async () => (await import('./commands/create.ts')).create,
+  },
 ];

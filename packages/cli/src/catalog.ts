@@ -35,4 +35,16 @@ export const CATALOG: readonly CatalogEntry[] = [
     group: 'Data:',
     load: async () => (await import('./commands/create.ts')).create,
   },
+  {
+    name: 'lock',
+    summary: 'run a command while holding a lock',
+    group: 'Script:',
+    load: async () => (await import('./commands/lock.ts')).lock,
+  },
+  {
+    name: 'elect',
+    summary: 'run a command while leading',
+    group: 'Script:',
+    load: async () => (await import('./commands/elect.ts')).elect,
+  },
 ];

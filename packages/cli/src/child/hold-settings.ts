@@ -1,0 +1,69 @@
+import { hostname } from 'node:os';
+import type { Client } from '@meerkat/client';
+import type { Layout } from '@meerkat/recipes';
+import { type Command, Option } from 'commander';
+import { parseDuration } from '../connection/duration.ts';
+import { InvocationFailure } from '../run/command-failure.ts';
+
+/** The options of `lock` and `elect` as the command line has them. */
+export interface HoldWords {
+  readonly layout: Layout;
+  readonly id?: string;
+  readonly acquireTimeout?: string;
+  readonly killAfter: string;
+  readonly margin: string;
+}
+
+export interface HoldSettings {
+  readonly layout: Layout;
+  readonly id: string;
+  /** undefined: for ever. */
+  readonly acquireMs: number | undefined;
+  readonly killAfterMs: number;
+  /** Before the client's deadline, when the command is to be dead. */
+  readonly marginMs: number;
+}
+
+export function addHoldOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--layout <library>', 'whose znodes: shared with programs that use this library')
+        .choices(['curator', 'kazoo'])
+        .default('curator'),
+    )
+    .option('--id <text>', 'who we are, for those who look (default host and process)')
+    .option('--acquire-timeout <time>', 'give up waiting after 500ms, 10s, 2m (default: never)')
+    .option(
+      '--kill-after <time>',
+      'what the command has between SIGTERM and SIGKILL, when ownership is no longer certain',
+      '2s',
+    )
+    .option('--margin <time>', 'how much earlier still; syncLimit × tickTime covers a cut-off follower', '0');
+}
+
+export function parseHoldSettings(words: HoldWords): HoldSettings {
+  return {
+    layout: words.layout,
+    id: words.id ?? `${hostname()}:${process.pid}`,
+    acquireMs:
+      words.acquireTimeout === undefined ? undefined : parseDuration(words.acquireTimeout, '--acquire-timeout'),
+    killAfterMs: parseDuration(words.killAfter, '--kill-after'),
+    marginMs: words.margin === '0' ? 0 : parseDuration(words.margin, '--margin'),
+  };
+}
+
+/**
+ * The margin of the handle: the command is told so much before the deadline. Pings are a third of the session timeout
+ * apart, so a margin of two thirds would end a session that is well; half of it is what is taken at most.
+ *
+ * @returns milliseconds
+ */
+export function handleMargin({ killAfterMs, marginMs }: HoldSettings, client: Client): number {
+  const sumMs = killAfterMs + marginMs;
+  const timeoutMs = client.session?.timeoutMs ?? 0;
+  if (sumMs * 2 <= timeoutMs) return sumMs;
+  throw new InvocationFailure(
+    `--kill-after and --margin, ${sumMs} ms together, leave too little of the session timeout of ${timeoutMs} ms: ` +
+      `it has to be twice as long at least; ask for a longer one with --session-timeout`,
+  );
+}

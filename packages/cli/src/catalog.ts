@@ -47,4 +47,10 @@ export const CATALOG: readonly CatalogEntry[] = [
     group: 'Script:',
     load: async () => (await import('./commands/elect.ts')).elect,
   },
+  {
+    name: 'profiles',
+    summary: 'list the named connections, and check them',
+    group: 'Others:',
+    load: async () => (await import('./commands/profiles.ts')).profiles,
+  },
 ];

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { ConnectOptions, TlsConnectionOptions } from '@meerkat/client';
+import type { ConnectOptions } from '@meerkat/client';
 import { fileFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Io } from '../run/io.ts';
 import type { ConnectionWords } from './connection-words.ts';
 import { parseDuration } from './duration.ts';
+import { envValue } from './environment.ts';
+import { filePath } from './file-path.ts';
 import type { Profile } from './profiles.ts';
 
 /** What `connect` is given, before `sasl` is made of it: that needs the client, which is loaded late. */
@@ -16,107 +18,109 @@ export const DEFAULT_SERVER = '127.0.0.1:2181';
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Where to connect to, and as whom: each value from the command line, else from the environment, else from the profile,
- * else the default. A profile that the command line names goes before the environment.
+ * Where to connect to, and as whom. Each value is taken from the command line, else from the environment, else from the
+ * profile, else it is the default.
+ *
+ * 1. Which profile: the one of --profile; else, unless --server names a service, that of MEERKAT_PROFILE; else, unless
+ *    MEERKAT_SERVER names a service, the default one. So nobody's credentials go to a service that they are not for.
+ * 2. With --profile the environment is not asked: it is about another service.
  */
 export async function settleConnection(words: ConnectionWords, io: Io): Promise<ConnectionSettings> {
-  const { env } = io;
-  const profile = await profileFor(words, env);
-  // A service that is named on the command line is not given the credentials of a profile that nobody named.
-  const fromEnvironment = words.profile === undefined ? env : {};
-  const server = words.server ?? fromEnvironment['MEERKAT_SERVER'] ?? profile?.server ?? DEFAULT_SERVER;
-  const auth = words.auth ?? wordsOf(fromEnvironment['MEERKAT_AUTH']) ?? profile?.auth ?? [];
-  const sasl = words.sasl ?? fromEnvironment['MEERKAT_SASL'] ?? profile?.sasl;
+  const env = words.profile === undefined ? io.env : { HOME: io.env['HOME'] };
+  const profile = await profileFor(words, io.env);
+  const server = words.server ?? envValue(env, 'MEERKAT_SERVER') ?? profile?.server ?? DEFAULT_SERVER;
   const chroot = words.chroot ?? profile?.chroot;
-  const tls = settleTls(words, fromEnvironment, profile);
-  const sessionTimeout = words.sessionTimeout ?? profile?.sessionTimeout;
+  const tls = wantsTls(words, env, profile) ? (await import('./tls-settings.ts')).settleTls(words, env, profile) : null;
   return {
     options: {
       servers: server,
       ...(chroot === undefined ? {} : { chroot }),
       ...(tls === null ? {} : { tls }),
-      ...(sessionTimeout === undefined ? {} : { sessionTimeoutMs: parseDuration(sessionTimeout, '--session-timeout') }),
+      ...sessionTimeoutOf(words, profile),
       connectTimeoutMs:
         words.connectTimeout === undefined
           ? CONNECT_TIMEOUT_MS
           : parseDuration(words.connectTimeout, '--connect-timeout'),
-      auth: auth.map((text) => parseAuth(fromFile(text, '--auth'))),
+      auth: settleAuth(words, env, profile),
       canBeReadOnly: words.readOnly ?? profile?.readOnly ?? false,
     },
-    sasl: sasl === undefined ? null : parseSasl(fromFile(sasl, '--sasl')),
+    sasl: settleSasl(words, env, profile),
   };
 }
 
 async function profileFor(words: ConnectionWords, env: Io['env']): Promise<Profile | null> {
-  const name = words.profile ?? env['MEERKAT_PROFILE'];
-  // A service that is named by its address needs no file to be read, unless a profile is named as well.
-  if (name === undefined && (words.server !== undefined || env['MEERKAT_SERVER'] !== undefined)) return null;
+  const name = words.profile ?? (words.server === undefined ? envValue(env, 'MEERKAT_PROFILE') : undefined);
+  // A service that is named by its address needs no file to be read.
+  if (name === undefined && (words.server ?? envValue(env, 'MEERKAT_SERVER')) !== undefined) return null;
   const { profilesFile } = await import('./profiles-file.ts');
   if (name === undefined && !profilesFile(env).exists) return null;
   const { findProfile } = await import('./profiles.ts');
   return findProfile(name ?? null, env);
 }
 
-function wordsOf(text: string | undefined): readonly string[] | undefined {
-  return text === undefined || text === '' ? undefined : text.split(/\s+/).filter((word) => word !== '');
+function sessionTimeoutOf(words: ConnectionWords, profile: Profile | null): { sessionTimeoutMs?: number } {
+  if (words.sessionTimeout !== undefined) {
+    return { sessionTimeoutMs: parseDuration(words.sessionTimeout, '--session-timeout') };
+  }
+  if (profile?.sessionTimeout === undefined) return {};
+  return { sessionTimeoutMs: parseDuration(profile.sessionTimeout, `sessionTimeout of the profile "${profile.name}"`) };
+}
+
+function settleAuth(words: ConnectionWords, env: Io['env'], profile: Profile | null): ConnectOptions['auth'] {
+  const parseAll = (texts: readonly string[], origin: string) =>
+    texts.map((text) => parseAuth(fromFile(text, origin, env), origin));
+  if (words.auth !== undefined) return parseAll(words.auth, '--auth');
+  const fromEnvironment = envValue(env, 'MEERKAT_AUTH');
+  if (fromEnvironment !== undefined) return parseAll(fromEnvironment.trim().split(/\s+/), 'MEERKAT_AUTH');
+  return parseAll(profile?.auth ?? [], `auth of the profile "${profile?.name}"`);
+}
+
+function settleSasl(words: ConnectionWords, env: Io['env'], profile: Profile | null): ConnectionSettings['sasl'] {
+  const parse = (text: string, origin: string) => parseSasl(fromFile(text, origin, env), origin);
+  if (words.sasl !== undefined) return parse(words.sasl, '--sasl');
+  const fromEnvironment = envValue(env, 'MEERKAT_SASL');
+  if (fromEnvironment !== undefined) return parse(fromEnvironment, 'MEERKAT_SASL');
+  return profile?.sasl === undefined ? null : parse(profile.sasl, `sasl of the profile "${profile.name}"`);
+}
+
+/**
+ * TLS is spoken when the command line has one of its options; else as MEERKAT_TLS says; else when another of its
+ * variables is set or the profile has `tls`.
+ */
+function wantsTls(words: ConnectionWords, env: Io['env'], profile: Profile | null): boolean {
+  const { tls, tlsCa, tlsCert, tlsKey, tlsServerName, tlsInsecure } = words;
+  if ([tls, tlsCa, tlsCert, tlsKey, tlsServerName, tlsInsecure].some((word) => word !== undefined)) return true;
+  const text = envValue(env, 'MEERKAT_TLS');
+  if (text !== undefined) {
+    if (['1', 'true'].includes(text)) return true;
+    if (['0', 'false'].includes(text)) return false;
+    throw new InvocationFailure(`MEERKAT_TLS: expected 1 or 0, found "${text}"`);
+  }
+  const variables = ['MEERKAT_TLS_CA', 'MEERKAT_TLS_CERT', 'MEERKAT_TLS_KEY'];
+  return profile?.tls !== undefined || variables.some((name) => envValue(env, name) !== undefined);
 }
 
 /** `@file`: what the file holds, so that a secret need not stand in the list of processes. */
-function fromFile(text: string, origin: string): string {
+function fromFile(text: string, origin: string, env: Io['env']): string {
   if (!text.startsWith('@')) return text;
   try {
-    return readFileSync(text.slice(1), 'utf8').trim();
+    return readFileSync(filePath(text.slice(1), process.cwd(), env), 'utf8').trim();
   } catch (error) {
-    throw fileFailure(`cannot read the credentials of ${origin} ${text}`, error);
+    throw fileFailure(`cannot read the credentials of ${origin} from ${text.slice(1)}`, error);
   }
 }
 
-export function parseAuth(text: string): { readonly scheme: string; readonly auth: string } {
+/** @param origin where it stands, for the error; the text itself may be a secret */
+export function parseAuth(text: string, origin = '--auth'): { readonly scheme: string; readonly auth: string } {
   const end = text.indexOf(':');
   if (end < 1) {
-    throw new InvocationFailure('--auth: expected scheme:id, such as digest:user:password, and found no scheme');
+    throw new InvocationFailure(`${origin}: expected scheme:id, such as digest:user:password, and found no scheme`);
   }
   return { scheme: text.slice(0, end), auth: text.slice(end + 1) };
 }
 
-function parseSasl(text: string): { readonly username: string; readonly password: string } {
+function parseSasl(text: string, origin: string): { readonly username: string; readonly password: string } {
   const end = text.indexOf(':');
-  if (end < 1) throw new InvocationFailure('--sasl: expected user:password');
+  if (end < 1) throw new InvocationFailure(`${origin}: expected user:password, and found no ":" behind a user`);
   return { username: text.slice(0, end), password: text.slice(end + 1) };
-}
-
-function settleTls(words: ConnectionWords, env: Io['env'], profile: Profile | null): TlsConnectionOptions | null {
-  const ca = words.tlsCa ?? env['MEERKAT_TLS_CA'] ?? profile?.tls?.ca;
-  const cert = words.tlsCert ?? env['MEERKAT_TLS_CERT'] ?? profile?.tls?.cert;
-  const key = words.tlsKey ?? env['MEERKAT_TLS_KEY'] ?? profile?.tls?.key;
-  const servername = words.tlsServerName ?? profile?.tls?.serverName;
-  const isInsecure = words.tlsInsecure ?? profile?.tls?.insecure ?? false;
-  const passphrase = env['MEERKAT_TLS_PASSPHRASE'] ?? profile?.tls?.passphrase;
-  const isWanted = words.tls ?? (profile?.tls !== undefined || ['1', 'true'].includes(env['MEERKAT_TLS'] ?? ''));
-  if (
-    !isWanted &&
-    ca === undefined &&
-    cert === undefined &&
-    key === undefined &&
-    !isInsecure &&
-    servername === undefined
-  ) {
-    return null;
-  }
-  return {
-    ...(ca === undefined ? {} : { ca: readPem(ca, '--tls-ca') }),
-    ...(cert === undefined ? {} : { cert: readPem(cert, '--tls-cert') }),
-    ...(key === undefined ? {} : { key: readPem(key, '--tls-key') }),
-    ...(passphrase === undefined ? {} : { passphrase }),
-    ...(servername === undefined ? {} : { servername }),
-    ...(isInsecure ? { rejectUnauthorized: false } : {}),
-  };
-}
-
-function readPem(file: string, origin: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw fileFailure(`cannot read ${origin} ${file}`, error);
-  }
 }

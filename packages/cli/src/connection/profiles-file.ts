@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Io } from '../run/io.ts';
+import { filePath, homeDirectory } from './file-path.ts';
 
 /** Where profiles are, and their secrets apart, beside them. */
 export interface ProfilesFile {
+  readonly directory: string;
   /** profiles.json */
   readonly path: string;
   /** secrets.json, which nobody but its owner may read. */
@@ -12,9 +13,14 @@ export interface ProfilesFile {
   readonly exists: boolean;
 }
 
-/** MEERKAT_CONFIG_DIR, else $XDG_CONFIG_HOME/meerkat, else ~/.config/meerkat. */
+/** MEERKAT_CONFIG_DIR, else $XDG_CONFIG_HOME/meerkat, else ~/.config/meerkat. A variable that is empty is not set. */
 export function profilesFile(env: Io['env']): ProfilesFile {
-  const directory = env['MEERKAT_CONFIG_DIR'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'meerkat');
+  const own = env['MEERKAT_CONFIG_DIR'] ?? '';
+  const shared = env['XDG_CONFIG_HOME'] ?? '';
+  const directory =
+    own !== ''
+      ? filePath(own, process.cwd(), env)
+      : join(shared === '' ? join(homeDirectory(env), '.config') : shared, 'meerkat');
   const path = join(directory, 'profiles.json');
-  return { path, secretsPath: join(directory, 'secrets.json'), exists: existsSync(path) };
+  return { directory, path, secretsPath: join(directory, 'secrets.json'), exists: existsSync(path) };
 }

@@ -26,7 +26,8 @@ export function explainFailure(error: unknown): Failure {
 
 function explainZooKeeperError(error: ZooKeeperError): Failure {
   const { code, path } = error;
-  if (error instanceof ConnectError) return { exitCode: EXIT_OF_ERROR[code], code, message: error.message, path: null };
+  if (error instanceof ConnectError)
+    return { exitCode: EXIT_OF_ERROR[code], code, message: attemptsOf(error), path: null };
   // The operation that was refused says more than that the transaction was.
   if (error instanceof TransactionError && isZooKeeperError(error.cause)) {
     const inner = explainZooKeeperError(error.cause);
@@ -36,6 +37,11 @@ function explainZooKeeperError(error: ZooKeeperError): Failure {
   const place = path === null ? '' : ` ${path}`;
   const message = meaning === undefined ? error.message : `cannot ${verbOf(error)}${place}: ${meaning}`;
   return { exitCode: EXIT_OF_ERROR[code], code, message, path };
+}
+
+/** Every address, why it failed, and what to look at: without the names of the client's method and class. */
+function attemptsOf({ message, code }: ConnectError): string {
+  return message.replace(/^connect: /, '').replace(` (${code})`, '');
 }
 
 /** As people call what the client's methods are called. */

@@ -81,24 +81,41 @@ export class ProcessContext implements Context, AsyncDisposable {
       case 'current':
         return this.#words;
       case 'hosts':
-        return { ...withoutChroot(this.#words), server: service.hosts };
+        return { ...withoutService(this.#words), server: service.hosts };
       case 'profile':
         // Credentials and certificates of the command line belong to the service of the command line.
-        return { profile: service.name };
+        return { profile: service.name, ...timesOf(this.#words) };
     }
   }
 }
 
-function withoutChroot({ chroot: _, ...words }: CommonWords): CommonWords {
+/** What belongs to the service of the command line alone: another one is not given the credentials of its profile. */
+function withoutService({ chroot: _chroot, profile: _profile, ...words }: CommonWords): CommonWords {
   return words;
+}
+
+function timesOf({ sessionTimeout, connectTimeout }: CommonWords): CommonWords {
+  return {
+    ...(sessionTimeout === undefined ? {} : { sessionTimeout }),
+    ...(connectTimeout === undefined ? {} : { connectTimeout }),
+  };
 }
 
 /** The client is loaded here, not before: help and mistakes on the command line need none. */
 export async function openSession(words: CommonWords, io: Io, signal: AbortSignal): Promise<Client> {
-  const [{ connect, digestMd5 }, { settleConnection }] = await Promise.all([
+  const [{ BadArgumentsError, connect, digestMd5 }, { settleConnection }] = await Promise.all([
     import('@meerkat/client'),
     import('../connection/connection-settings.ts'),
   ]);
   const { options, sasl } = await settleConnection(words, io);
-  return connect({ ...options, signal, ...(sasl === null ? {} : { sasl: digestMd5(sasl) }) });
+  try {
+    return await connect({ ...options, signal, ...(sasl === null ? {} : { sasl: digestMd5(sasl) }) });
+  } catch (error) {
+    // Nothing was sent: a name of a server, a port or a chroot cannot be.
+    if (error instanceof BadArgumentsError) {
+      const found = error.message.replace(/^connect: the arguments are not acceptable: | \(BADARGUMENTS.*\)$/g, '');
+      throw new InvocationFailure(`cannot connect: ${found}`, error);
+    }
+    throw error;
+  }
 }

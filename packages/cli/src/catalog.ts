@@ -24,6 +24,7 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/ls.ts')).ls,
   },
   {
+<<<<<<< Updated upstream
     name: 'set',
     summary: 'replace the data of a znode',
     group: 'Data:',
@@ -52,5 +53,11 @@ export const CATALOG: readonly CatalogEntry[] = [
     summary: 'list the named connections, and check them',
     group: 'Others:',
     load: async () => (await import('./commands/profiles.ts')).profiles,
+=======
+    name: 'cp',
+    summary: 'copy znodes and trees, also to another service',
+    group: 'Data:',
+    load: async () => (await import('./commands/cp.ts')).cp,
+>>>>>>> Stashed changes
   },
 ];

@@ -1,0 +1,120 @@
+import { joinPath, nameOf } from '@meerkat/client';
+import { type CopyJob, runCopy } from '../copy/copy-run.ts';
+import { addPolicyOptions, type PolicyWords, policyOf } from '../copy/policy-words.ts';
+import { isBelow } from '../copy/tree-entry.ts';
+import { addSelectionOptions, type SelectionWords, selectFromService, selectionOf } from '../copy/tree-selection.ts';
+import { count } from '../output/stat-columns.ts';
+import { type DefineCommand, examples } from '../run/command.ts';
+import { InvocationFailure } from '../run/command-failure.ts';
+import type { Context, Located } from '../run/context.ts';
+import { CommandExit } from '../run/exit-code.ts';
+
+interface Options extends SelectionWords, PolicyWords {
+  readonly recursive?: boolean;
+  readonly ephemeralsAsPersistent?: boolean;
+  /** undefined: between two services. */
+  readonly verify?: boolean;
+}
+
+/** `cp`: znodes to other places, of this service or another one. */
+export const cp: DefineCommand = (command, host) => {
+  command
+    .argument('<source>', 'what is copied: /path, zk://host:port/path or profile:/path; may be several')
+    .argument('<target...>', 'what the copy is called; with "/" at its end: into it, under the name of the source')
+    .usage('[options] <source> [sources...] <target>')
+    .option('-r, --recursive', 'with everything below');
+  addPolicyOptions(command);
+  addSelectionOptions(command, 'copy data alone: what is made anew is open to everybody')
+    .option('--ephemerals-as-persistent', 'copy ephemeral znodes too; they stay then (default: left out and counted)')
+    .option('--verify', 'read both sides again afterwards and compare (default: between two services)')
+    .option('--no-verify', 'do not')
+    .addHelpText(
+      'after',
+      examples([
+        ['meerkat cp /app/config /app/config.old', 'one znode'],
+        ['meerkat cp -r /app zk://zk2:2181/app', 'a tree to another service, verified'],
+        ['meerkat cp -r prod:/app staging:/app --delete --dry-run', 'what a mirror would change'],
+        ['meerkat cp -r /a /b /backup/', 'to /backup/a and /backup/b'],
+        ['meerkat cp -r /app /new --exclude "lock-*"', 'without what is called so'],
+      ]) + CANNOT_BE_KEPT,
+    )
+    .action((source: string, rest: string[], options: Options) =>
+      host.run((context) => copy(context, [source, ...rest.slice(0, -1)], rest.at(-1) ?? '', options)),
+    );
+};
+
+const CANNOT_BE_KEPT = `
+
+No client can see, and no copy keeps: versions, times and zxids; whether a znode is a container or has a time to live;
+the number that the next sequential child gets. Names with such numbers are kept as they are.`;
+
+async function copy(
+  context: Context,
+  sources: readonly string[],
+  target: string,
+  options: Options,
+): Promise<CommandExit> {
+  const isInto = target.endsWith('/') && !target.endsWith('://');
+  if (sources.length > 1 && !isInto) {
+    throw new InvocationFailure(`several znodes are copied into another one: write "${target}/"`);
+  }
+  const { isMirror, ...policyWords } = policyOf(options);
+  if (isMirror && options.recursive !== true) throw new InvocationFailure('--delete needs -r: it is for trees');
+  const policy = { ...policyWords, isMirror, ephemeralsAsPersistent: options.ephemeralsAsPersistent === true };
+  const selection = selectionOf(options, options.recursive === true);
+  const { call } = context;
+  let exitCode: CommandExit = CommandExit.ok;
+  for (const text of sources) {
+    const source = await context.locate(text);
+    const to = await locateTarget(context, source, target, isInto);
+    refuseItself(source, to);
+    const stat = await source.client.exists(source.path, call);
+    const isOther = source.client !== to.client;
+    if (stat !== null && stat.numChildren > 0 && options.recursive !== true) {
+      context.note(`${source.shown} has ${count(stat.numChildren)} children: -r copies them too`);
+    }
+    const job: CopyJob = {
+      verb: 'copy',
+      source: source.shown,
+      readSource: () => selectFromService(source.client, source.path, selection, call, 'fails'),
+      target: to,
+      selection,
+      policy,
+      makesParents: options.parents === true,
+      isDryRun: options.dryRun === true,
+      surveysAlways: false,
+      isSure: options.yes === true,
+      verifies: options.verify ?? isOther,
+    };
+    // What the servers of the two services have applied by now is what is copied.
+    await source.client.sync('/', call);
+    const ended = await runCopy(context, job);
+    if (exitCode === CommandExit.ok) exitCode = ended;
+  }
+  return exitCode;
+}
+
+async function locateTarget(context: Context, source: Located, text: string, isInto: boolean): Promise<Located> {
+  if (!isInto) return context.locate(text);
+  const name = nameOf(source.path);
+  if (name === '') throw new InvocationFailure(`the root has no name to be copied into "${text}" under`);
+  const parent = text.replace(/(?<!^|:|\/)\/+$/, '');
+  const located = await context.locate(/^zk:\/\/[^/]+$/.test(parent) ? `${parent}/` : parent);
+  return { client: located.client, path: joinPath(located.path, name), shown: `${text.replace(/\/+$/, '')}/${name}` };
+}
+
+/** A tree that is copied into itself would grow for ever. */
+function refuseItself(source: Located, target: Located): void {
+  const [from, to] = [placeOf(source), placeOf(target)];
+  if (from.service !== to.service) return;
+  if (from.path === to.path) throw new InvocationFailure(`${source.shown} and ${target.shown} are the same znode`);
+  if (isBelow(to.path, from.path)) {
+    throw new InvocationFailure(`${target.shown} lies below ${source.shown}: a tree cannot be copied into itself`);
+  }
+}
+
+function placeOf({ client, path }: Located): { readonly service: string; readonly path: string } {
+  const { server, chroot } = client;
+  const service = server === null ? '' : `${server.host}:${server.port}`;
+  return { service, path: path === '/' && chroot !== '' ? chroot : `${chroot}${path}` };
+}

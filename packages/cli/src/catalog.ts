@@ -24,7 +24,6 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/ls.ts')).ls,
   },
   {
-<<<<<<< Updated upstream
     name: 'set',
     summary: 'replace the data of a znode',
     group: 'Data:',
@@ -35,6 +34,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     summary: 'create a znode',
     group: 'Data:',
     load: async () => (await import('./commands/create.ts')).create,
+  },
+  {
+    name: 'cp',
+    summary: 'copy znodes and trees, also to another service',
+    group: 'Data:',
+    load: async () => (await import('./commands/cp.ts')).cp,
   },
   {
     name: 'lock',
@@ -53,11 +58,5 @@ export const CATALOG: readonly CatalogEntry[] = [
     summary: 'list the named connections, and check them',
     group: 'Others:',
     load: async () => (await import('./commands/profiles.ts')).profiles,
-=======
-    name: 'cp',
-    summary: 'copy znodes and trees, also to another service',
-    group: 'Data:',
-    load: async () => (await import('./commands/cp.ts')).cp,
->>>>>>> Stashed changes
   },
 ];

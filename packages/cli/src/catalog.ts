@@ -42,6 +42,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/cp.ts')).cp,
   },
   {
+    name: 'txn',
+    summary: 'carry out several changes, all or none',
+    group: 'Script:',
+    load: async () => (await import('./commands/txn.ts')).txn,
+  },
+  {
     name: 'lock',
     summary: 'run a command while holding a lock',
     group: 'Script:',

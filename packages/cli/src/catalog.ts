@@ -24,6 +24,24 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/ls.ts')).ls,
   },
   {
+    name: 'get',
+    summary: 'print the data of znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/get.ts')).get,
+  },
+  {
+    name: 'stat',
+    summary: 'print versions, times, sizes and owners of znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/stat.ts')).stat,
+  },
+  {
+    name: 'tree',
+    summary: 'draw what is below znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/tree.ts')).tree,
+  },
+  {
     name: 'set',
     summary: 'replace the data of a znode',
     group: 'Data:',

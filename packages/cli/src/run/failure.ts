@@ -33,7 +33,8 @@ function explainZooKeeperError(error: ZooKeeperError): Failure {
     const inner = explainZooKeeperError(error.cause);
     return { ...inner, message: `operation ${error.index + 1} of the transaction: ${inner.message}; nothing was done` };
   }
-  const meaning = MEANINGS[code];
+  const meaning =
+    code === 'NONODE' && !error.operation.startsWith('create') ? 'there is no such znode' : MEANINGS[code];
   const place = path === null ? '' : ` ${path}`;
   const message = meaning === undefined ? error.message : `cannot ${verbOf(error)}${place}: ${meaning}`;
   return { exitCode: EXIT_OF_ERROR[code], code, message, path };

@@ -28,3 +28,8 @@ export async function expandPaths(
   }
   return [...paths];
 }
+
+/** Whether a command was given one path, so that it tells one thing and no list, however many there are. */
+export function isOnePath(texts: readonly string[]): boolean {
+  return texts.length === 1 && !hasWildcard(texts[0] ?? '');
+}

@@ -21,6 +21,10 @@ export interface WalkOptions extends CallOptions {
   readonly depthMax?: number;
   /** Goes on behind a znode that may not be read. Default false: the walk throws the NoAuthError. */
   readonly takesRefusal?: boolean;
+  /** Goes on behind a root that is not there. Default: the walk throws the NoNodeError. */
+  readonly onMissing?: (error: NoNodeError) => void;
+  /** Visits at most so many children of each, the first ones. Default: all. */
+  readonly childrenMax?: number;
   /** Not asked for, and nothing below it. */
   readonly isLeftOut?: (path: string) => boolean;
 }
@@ -29,19 +33,23 @@ export interface WalkOptions extends CallOptions {
 const IN_FLIGHT_MAX = 64;
 
 /**
- * Visits a znode and everything below it: parents before their children, children in the order of their names, many
+ * Visits znodes and everything below them: parents before their children, children in the order of their names, many
  * requests in flight. It is no snapshot: what changes meanwhile is seen or not, and a znode that goes is left out.
  *
- * @throws NoNodeError when the first znode is not there; whatever a read throws
+ * @param roots where walks begin, one after the other; none should lie below another
+ * @throws NoNodeError when a root is not there; whatever a read throws
  */
 export async function* walkTree(
   client: Client,
-  root: string,
+  roots: string | readonly string[],
   options: WalkOptions = {},
 ): AsyncGenerator<Visited, void> {
-  const { depthMax = Number.POSITIVE_INFINITY, isLeftOut } = options;
+  const { depthMax = Number.POSITIVE_INFINITY, childrenMax = Number.POSITIVE_INFINITY, isLeftOut } = options;
   /** What is still to be visited, the next one last. Those near the end have been asked for. */
-  const stack: Pending[] = [{ path: root, depth: 0, visit: null }];
+  const stack: Pending[] = [roots]
+    .flat()
+    .toReversed()
+    .map((path) => ({ path, depth: 0, visit: null }));
   while (stack.length > 0) {
     for (let i = Math.max(0, stack.length - IN_FLIGHT_MAX); i < stack.length; i++) {
       const pending = stack[i];
@@ -51,12 +59,15 @@ export async function* walkTree(
     if (next?.visit == null) return;
     const visited = await next.visit;
     if (visited === null) {
-      if (next.depth === 0) throw new NoNodeError({ operation: 'children', path: root });
+      if (next.depth > 0) continue;
+      const error = new NoNodeError({ operation: 'children', path: next.path });
+      if (options.onMissing === undefined) throw error;
+      options.onMissing(error);
       continue;
     }
     yield visited;
     if (next.depth >= depthMax) continue;
-    for (let i = visited.children.length - 1; i >= 0; i--) {
+    for (let i = Math.min(visited.children.length, childrenMax) - 1; i >= 0; i--) {
       const path = joinPath(next.path, visited.children[i] ?? '');
       if (isLeftOut?.(path) !== true) stack.push({ path, depth: next.depth + 1, visit: null });
     }

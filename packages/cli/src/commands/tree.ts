@@ -1,3 +1,4 @@
+import type { Stat } from '@meerkat/client';
 import type { Column } from '../output/column.ts';
 import type { Paint } from '../output/paint.ts';
 import { byteCount, count, statColumnsOf } from '../output/stat-columns.ts';
@@ -7,7 +8,7 @@ import type { CommandExit } from '../run/exit-code.ts';
 import { parseWholeNumber } from '../run/whole-number.ts';
 import { expandPaths } from '../tree/path-arguments.ts';
 import { Survey } from '../tree/survey.ts';
-import { TreeDrawing, type TreeLimits } from '../tree/tree-drawing.ts';
+import { type Drawn, TreeDrawing, type TreeLimits } from '../tree/tree-drawing.ts';
 import type { Visited } from '../tree/tree-walk.ts';
 
 interface Options {
@@ -47,17 +48,20 @@ async function draw(context: Context, texts: readonly string[], options: Options
   const paths = await expandPaths(context, client, texts);
   const survey = new Survey(context, client);
   using progress = context.progress();
-  const walk = survey.walk(paths, progress, limits);
   if (!report.isForPeople) {
     const list = await report.list(COLUMNS);
-    for await (const visited of walk) await list.add(visited);
+    for await (const visited of survey.walk(paths, progress, limits)) await list.add(visited);
     await list.end();
     return survey.end();
   }
-  const drawing = new TreeDrawing(limits, labeller(report.paint, limits, options));
+  const drawing = new TreeDrawing<Labelled>(limits, labeller(report.paint, limits, options));
   let ephemeral = 0;
   let bytes = 0;
-  for await (const visited of walk) {
+  const onRefused = (path: string, depth: number): void => {
+    progress.clear();
+    void report.write(drawing.add({ path, depth, children: [], stat: null }));
+  };
+  for await (const visited of survey.walk(paths, progress, { ...limits, onRefused })) {
     if (visited.stat.isEphemeral) ephemeral++;
     bytes += visited.stat.dataLength;
     progress.clear();
@@ -73,18 +77,21 @@ function znodes(number: number): string {
   return number === 1 ? '1 znode' : `${count(number)} znodes`;
 }
 
+/** A znode; one that may not be read has no Stat. */
+type Labelled = Drawn & { readonly stat: Stat | null };
+
 function labeller(
   paint: Paint,
   { depthMax }: TreeLimits,
   { size, counts }: Options,
-): (visited: Visited, text: string) => string {
-  return ({ depth, children, stat, isRefused }, text) => {
+): (drawn: Labelled, text: string) => string {
+  return ({ depth, children, stat }, text) => {
+    if (stat === null) return `${text}  ${paint.dim('(may not be read)')}`;
     const isCut = depth >= depthMax && children.length > 0;
     const marks = [
       ...(stat.isEphemeral ? ['ephemeral'] : []),
       ...(size === true ? [byteCount(stat.dataLength)] : []),
       ...((counts === true && children.length > 0) || isCut ? [childCount(children.length)] : []),
-      ...(isRefused ? ['may not be read'] : []),
     ];
     const name = stat.numChildren > 0 ? paint.parent(text) : text;
     return marks.length === 0 ? name : `${name}  ${paint.dim(`(${marks.join(', ')})`)}`;

@@ -8,6 +8,8 @@ import { explainFailure } from '../run/failure.ts';
 import { tellFailure } from '../run/process-host.ts';
 import { type Visited, type WalkOptions, walkTree } from './tree-walk.ts';
 
+const REFUSED_NAMED_MAX = 3;
+
 /**
  * A walk through trees for somebody who reads them: it shows its progress, tells what is missing or may not be read and
  * goes on behind it, and says how far it came when it is interrupted.
@@ -16,7 +18,7 @@ export class Survey {
   readonly #context: Context;
   readonly #client: Client;
   #znodes = 0;
-  #refused = 0;
+  readonly #refused: string[] = [];
   #exitCode: CommandExit = CommandExit.ok;
 
   constructor(context: Context, client: Client) {
@@ -42,10 +44,13 @@ export class Survey {
       missing.push(error);
     };
     try {
-      const walk = walkTree(this.#client, withoutNested(paths), { takesRefusal: true, onMissing, ...options, ...call });
+      const onRefused = (path: string, depth: number): void => {
+        this.#refused.push(path);
+        options.onRefused?.(path, depth);
+      };
+      const walk = walkTree(this.#client, withoutNested(paths), { ...options, ...call, onMissing, onRefused });
       for await (const visited of walk) {
         this.#znodes++;
-        if (visited.isRefused) this.#refused++;
         yield visited;
         progress.update(() => `${count(this.#znodes)} znodes`);
       }
@@ -61,9 +66,11 @@ export class Survey {
 
   /** Tells what could not be read. @returns how to end, unless the command has something else to say */
   async end(): Promise<CommandExit> {
-    if (this.#refused > 0) {
-      const which = this.#refused === 1 ? '1 znode' : `${count(this.#refused)} znodes`;
-      const message = `${which} and what may be below could not be read: the ACL does not allow it; --auth gives credentials`;
+    if (this.#refused.length > 0) {
+      const named = this.#refused.slice(0, REFUSED_NAMED_MAX).join(', ');
+      const others = this.#refused.length - REFUSED_NAMED_MAX;
+      const which = others > 0 ? `${named} and ${count(others)} others` : named;
+      const message = `cannot read ${which}, nor what is below: the ACL does not allow it ("acl" shows it); --auth gives credentials`;
       await this.#fail(new CommandFailure(CommandExit.noAuth, message));
     }
     return this.#exitCode;

@@ -1,6 +1,14 @@
 import { nameOf } from '@meerkat/client';
 import { count } from '../output/stat-columns.ts';
-import type { Visited } from './tree-walk.ts';
+
+/** What is drawn of a znode. */
+export interface Drawn {
+  readonly path: string;
+  /** 0 for a root, which is drawn with its whole path. */
+  readonly depth: number;
+  /** All of its children, in the order in which they come. */
+  readonly children: readonly string[];
+}
 
 /** How much of a tree is walked through; Infinity for all. */
 export interface TreeLimits {
@@ -20,9 +28,9 @@ export interface TreeLimits {
  *
  * A last child that goes during the walk leaves its predecessor with the corner of one that has a successor.
  */
-export class TreeDrawing {
+export class TreeDrawing<T extends Drawn> {
   readonly #limits: TreeLimits;
-  readonly #label: (visited: Visited, text: string) => string;
+  readonly #label: (drawn: T, text: string) => string;
   /** The parents of what comes next, the nearest last. */
   readonly #parents: Parent[] = [];
 
@@ -30,27 +38,27 @@ export class TreeDrawing {
    * @param limits as in the walk
    * @param label dresses a znode's name, or the path of a root
    */
-  constructor(limits: TreeLimits, label: (visited: Visited, text: string) => string) {
+  constructor(limits: TreeLimits, label: (drawn: T, text: string) => string) {
     this.#limits = limits;
     this.#label = label;
   }
 
   /** @returns whole lines */
-  add(visited: Visited): string {
+  add(drawn: T): string {
     const { depthMax, childrenMax } = this.#limits;
-    const closed = this.#close(visited.depth);
+    const closed = this.#close(drawn.depth);
     const parent = this.#parents.at(-1);
-    const name = nameOf(visited.path);
+    const name = nameOf(drawn.path);
     const isLast = parent?.leftOut === 0 && parent.lastName === name;
     const line =
       parent === undefined
-        ? this.#label(visited, visited.path)
-        : `${parent.indent}${isLast ? '└── ' : '├── '}${this.#label(visited, name)}`;
+        ? this.#label(drawn, drawn.path)
+        : `${parent.indent}${isLast ? '└── ' : '├── '}${this.#label(drawn, name)}`;
     this.#parents.push({
-      depth: visited.depth,
+      depth: drawn.depth,
       indent: parent === undefined ? '' : `${parent.indent}${isLast ? '    ' : '│   '}`,
-      lastName: visited.children.at(-1) ?? null,
-      leftOut: visited.depth < depthMax ? Math.max(0, visited.children.length - childrenMax) : 0,
+      lastName: drawn.children.at(-1) ?? null,
+      leftOut: drawn.depth < depthMax ? Math.max(0, drawn.children.length - childrenMax) : 0,
     });
     return `${closed}${line}\n`;
   }
@@ -76,6 +84,6 @@ interface Parent {
   /** In front of its children's branches. */
   readonly indent: string;
   readonly lastName: string | null;
-  /** Children that are not visited. */
+  /** Children that are not drawn. */
   readonly leftOut: number;
 }

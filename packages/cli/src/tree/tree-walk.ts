@@ -10,8 +10,6 @@ export interface Visited {
   readonly children: readonly string[];
   /** null unless asked for. */
   readonly data: Uint8Array | null;
-  /** Its ACL does not let us read it: the Stat is known, children and data are not. Only with `takesRefusal`. */
-  readonly isRefused: boolean;
 }
 
 export interface WalkOptions extends CallOptions {
@@ -19,8 +17,8 @@ export interface WalkOptions extends CallOptions {
   readonly withData?: boolean;
   /** Goes no deeper than this. Default: to the leaves. */
   readonly depthMax?: number;
-  /** Goes on behind a znode that may not be read. Default false: the walk throws the NoAuthError. */
-  readonly takesRefusal?: boolean;
+  /** Goes on behind a znode that may not be read; called when its turn comes. Default: the walk throws the NoAuthError. */
+  readonly onRefused?: (path: string, depth: number) => void;
   /** Goes on behind a root that is not there. Default: the walk throws the NoNodeError. */
   readonly onMissing?: (error: NoNodeError) => void;
   /** Visits at most so many children of each, the first ones. Default: all. */
@@ -58,7 +56,11 @@ export async function* walkTree(
     const next = stack.pop();
     if (next?.visit == null) return;
     const visited = await next.visit;
-    if (visited === null) {
+    if (visited === 'refused') {
+      options.onRefused?.(next.path, next.depth);
+      continue;
+    }
+    if (visited === 'missing') {
       if (next.depth > 0) continue;
       const error = new NoNodeError({ operation: 'children', path: next.path });
       if (options.onMissing === undefined) throw error;
@@ -77,30 +79,28 @@ export async function* walkTree(
 interface Pending {
   readonly path: string;
   readonly depth: number;
-  visit: Promise<Visited | null> | null;
+  visit: Promise<Visit> | null;
 }
 
+type Visit = Visited | 'missing' | 'refused';
+
 /** The promise of a visit that nobody waits for any more, because the walk was left, must not end the process. */
-function begin(client: Client, { path, depth }: Pending, options: WalkOptions): Promise<Visited | null> {
+function begin(client: Client, { path, depth }: Pending, options: WalkOptions): Promise<Visit> {
   const visit = visitOne(client, path, depth, options);
   visit.catch(() => {});
   return visit;
 }
 
-/** @returns null when the znode is not there (any more) */
-async function visitOne(client: Client, path: string, depth: number, options: WalkOptions): Promise<Visited | null> {
-  const { withData = false, takesRefusal = false, signal, timeoutMs } = options;
+async function visitOne(client: Client, path: string, depth: number, options: WalkOptions): Promise<Visit> {
+  const { withData = false, onRefused, signal, timeoutMs } = options;
   const call: CallOptions = { signal, timeoutMs };
   try {
     const listing = client.children(path, call);
     const [{ children, stat }, znode] = await Promise.all([listing, withData ? client.get(path, call) : null]);
-    const data = znode?.data ?? null;
-    return { path, depth, stat: znode?.stat ?? stat, children: children.toSorted(), data, isRefused: false };
+    return { path, depth, stat: znode?.stat ?? stat, children: children.toSorted(), data: znode?.data ?? null };
   } catch (error) {
-    if (error instanceof NoNodeError) return null;
-    if (!(takesRefusal && error instanceof NoAuthError)) throw error;
-    // The Stat is everybody's.
-    const stat = await client.exists(path, call);
-    return stat === null ? null : { path, depth, stat, children: [], data: null, isRefused: true };
+    if (error instanceof NoNodeError) return 'missing';
+    if (onRefused !== undefined && error instanceof NoAuthError) return 'refused';
+    throw error;
   }
 }

@@ -42,6 +42,24 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/tree.ts')).tree,
   },
   {
+    name: 'find',
+    summary: 'find znodes by name, size, age or owner',
+    group: 'Data:',
+    load: async () => (await import('./commands/find.ts')).find,
+  },
+  {
+    name: 'grep',
+    summary: 'search the data of znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/grep.ts')).grep,
+  },
+  {
+    name: 'du',
+    summary: 'sum up how large subtrees are',
+    group: 'Data:',
+    load: async () => (await import('./commands/du.ts')).du,
+  },
+  {
     name: 'set',
     summary: 'replace the data of a znode',
     group: 'Data:',

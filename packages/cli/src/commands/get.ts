@@ -68,7 +68,10 @@ async function tellData(context: Context, texts: readonly string[], options: Opt
   const paths = await expandPaths(context, client, texts);
   if (isOnePath(texts) && options.stat !== true) {
     const read = reader(context, client, options);
-    return eachZnode(context, paths, read, ({ path, data }) => naming(path, () => showValue(data, form, report)));
+    return eachZnode(context, paths, read, ({ path, data }) => {
+      if (data.length === 0 && report.isTerminal) context.note(`${path} has no data`);
+      return naming(path, () => showValue(data, form, report));
+    });
   }
   const read = async (path: string): Promise<Found & { readonly shown: string | Uint8Array }> => {
     const found = await reader(context, client, options)(path);

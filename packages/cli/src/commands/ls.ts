@@ -4,6 +4,7 @@ import { byteCount, localTime, statColumnsOf } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
+import { expandPaths } from '../tree/path-arguments.ts';
 import { walkTree } from '../tree/tree-walk.ts';
 
 interface Options {
@@ -15,7 +16,7 @@ interface Options {
 /** `ls`: the children of znodes. */
 export const ls: DefineCommand = (command, host) => {
   command
-    .argument('[paths...]', 'the parents', ['/'])
+    .argument('[paths...]', 'the parents; patterns too', ['/'])
     .option('-R, --recursive', 'everything below as well, one path a line, parents first')
     .option('-s, --stat', 'version, size, children and last change of each');
   if (host.isShell) command.option('-w, --watch', 'tell when a child comes or goes, once');
@@ -25,6 +26,7 @@ export const ls: DefineCommand = (command, host) => {
       examples([
         ['meerkat ls', 'the children of the root'],
         ['meerkat ls -s /brokers', 'with versions and sizes'],
+        ["meerkat ls '/brokers/*'", 'what is below each of its children'],
         ['meerkat ls -R /app -o ndjson', 'everything below /app, an object a line'],
       ]),
     )
@@ -43,9 +45,9 @@ async function list(context: Context, texts: readonly string[], options: Options
   const columns = columnsOf(options);
   const isPlain = report.isForPeople && options.stat !== true;
   const listing = isPlain ? null : await report.list(columns);
-  for (const [index, text] of texts.entries()) {
-    const path = context.resolve(text);
-    if (report.isForPeople && texts.length > 1 && options.recursive !== true) {
+  const paths = await expandPaths(context, client, texts);
+  for (const [index, path] of paths.entries()) {
+    if (report.isForPeople && paths.length > 1 && options.recursive !== true) {
       await report.line(`${index === 0 ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
     }
     for await (const listed of listedOf(context, client, path, options)) {

@@ -1,4 +1,4 @@
-import { type Client, type NoNodeError, parentOf } from '@meerkat/client';
+import { type Client, NoAuthError, type NoNodeError, parentOf } from '@meerkat/client';
 import type { Progress } from '../output/progress.ts';
 import { count } from '../output/stat-columns.ts';
 import { CommandFailure } from '../run/command-failure.ts';
@@ -71,7 +71,8 @@ export class Survey {
       const others = this.#refused.length - REFUSED_NAMED_MAX;
       const which = others > 0 ? `${named} and ${count(others)} others` : named;
       const message = `cannot read ${which}, nor what is below: the ACL does not allow it ("acl" shows it); --auth gives credentials`;
-      await this.#fail(new CommandFailure(CommandExit.noAuth, message));
+      const cause = new NoAuthError({ operation: 'children', path: this.#refused[0] ?? null });
+      await this.#fail(new CommandFailure(CommandExit.noAuth, message, cause));
     }
     return this.#exitCode;
   }

@@ -72,6 +72,18 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/create.ts')).create,
   },
   {
+    name: 'quota',
+    summary: 'limit how much a part of the tree holds',
+    group: 'Data:',
+    load: async () => (await import('./commands/quota.ts')).quota,
+  },
+  {
+    name: 'rm',
+    summary: 'delete znodes',
+    group: 'Data:',
+    load: async () => (await import('./commands/rm.ts')).rm,
+  },
+  {
     name: 'cp',
     summary: 'copy znodes and trees, also to another service',
     group: 'Data:',

@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import type { Context } from './context.ts';
 
 /**
@@ -6,13 +6,25 @@ import type { Context } from './context.ts';
  *
  * @param question says what will happen: `delete /app and 1,234 znodes below it?`
  * @returns false for everything but a yes
+ * @throws AbortError when the command is interrupted
  */
-export async function confirm({ io, signal }: Context, question: string): Promise<boolean> {
-  if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return true;
-  const lines = createInterface({ input: io.stdin, output: io.stderr });
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `, { signal })).trim());
-  } finally {
-    lines.close();
-  }
+export function confirm({ io, signal }: Pick<Context, 'io' | 'signal'>, question: string): Promise<boolean> {
+  if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return Promise.resolve(true);
+  return new Promise((resolve, reject) => {
+    // The terminal edits the line and turns Ctrl-C into a signal, as everywhere else in a command.
+    const lines = createInterface({ input: io.stdin, output: io.stderr, terminal: false });
+    const interrupt = (): void => {
+      reject(new DOMException('interrupted at a question', 'AbortError'));
+      lines.close();
+    };
+    signal.addEventListener('abort', interrupt);
+    lines.on('close', () => {
+      signal.removeEventListener('abort', interrupt);
+      resolve(false);
+    });
+    lines.question(`${question} [y/N] `, (answer) => {
+      resolve(/^y(es)?$/i.test(answer.trim()));
+      lines.close();
+    });
+  });
 }

@@ -96,6 +96,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/txn.ts')).txn,
   },
   {
+    name: 'wait',
+    summary: 'wait until a znode is as it should be',
+    group: 'Script:',
+    load: async () => (await import('./commands/wait.ts')).wait,
+  },
+  {
     name: 'lock',
     summary: 'run a command while holding a lock',
     group: 'Script:',

@@ -1,0 +1,112 @@
+import { TcpProxy } from '@meerkat/testing';
+import { expect, test } from 'vitest';
+import { describeCli } from './harness.ts';
+
+const waits = ({ stderr }: { stderr: string }): boolean => stderr.includes('waiting: ');
+
+describeCli(
+  'meerkat wait',
+  (site) => {
+    test('waits for one condition or several, and tells the state in which all of them hold', async () => {
+      const { client } = site;
+      await client.create('/state', 'busy');
+      const here = site.start(['wait', '/state/ready']);
+      const done = site.start([
+        'wait',
+        '/state',
+        '--value',
+        'done',
+        '--children',
+        '>=2',
+        '--data-version',
+        '>=2',
+        '-o',
+        'json',
+      ]);
+      await Promise.all([here.until('it waits', waits), done.until('it waits', waits)]);
+      expect(here.stderr).toBe('waiting: /state/ready: it is not there\n');
+      await client.create('/state/ready', '');
+      expect(await here.ended).toMatchObject({
+        exitCode: 0,
+        stdout: '/state/ready: it is there, with version 0, 0 children and 0 B\n',
+      });
+      await client.set('/state', 'done');
+      await client.create('/state/other', '');
+      await client.set('/state', 'failed');
+      await client.set('/state', 'done');
+      const { exitCode, stdout } = await done.ended;
+      expect(exitCode).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        path: '/state',
+        exists: true,
+        version: 3,
+        numChildren: 2,
+        data: 'done',
+      });
+    });
+
+    test('waits for the end of a znode, for a pattern, and not at all for what holds already', async () => {
+      const { client } = site;
+      await client.create('/going', 'x');
+      const gone = site.start(['wait', '/going', '--gone', '-q']);
+      const [missing, matching] = await Promise.all([
+        site.run(['wait', '/nowhere', '--gone']),
+        site.run(['wait', '/going', '--value-matches', '^[x-z]$']),
+      ]);
+      expect(missing).toMatchObject({ exitCode: 0, stdout: '/nowhere: it is not there\n' });
+      expect(matching).toMatchObject({
+        exitCode: 0,
+        stdout: '/going: it is there, with version 0, 0 children and 1 B\n',
+      });
+      await client.delete('/going');
+      expect(await gone.ended).toMatchObject({ exitCode: 0, stderr: '' });
+    });
+
+    test('gives up after a time with an exit code of its own, and on Ctrl-C with another', async () => {
+      const [late, same, wrong, away] = await Promise.all([
+        site.run(['wait', '/never', '--children', '>=3', '--for', '300ms']),
+        site.run(['wait', '/never', '--timeout', '300ms', '-o', 'json']),
+        site.run(['wait', '/never', '--children', 'three']),
+        site.run(['wait', '/never', '--connect-timeout', '300ms'], { env: { MEERKAT_SERVER: '127.0.0.1:1' } }),
+      ]);
+      expect(late).toMatchObject({
+        exitCode: 124,
+        stdout: '',
+        stderr: 'meerkat: /never: waited in vain for --children >=3: it is not there\n',
+      });
+      expect(JSON.parse(same.stderr)).toMatchObject({ error: { exitCode: 124 } });
+      expect([wrong.exitCode, away.exitCode]).toEqual([2, 3]);
+      const stopped = site.start(['wait', '/never']);
+      await stopped.until('it waits', waits);
+      stopped.child.kill('SIGINT');
+      expect(await stopped.ended).toMatchObject({ exitCode: 130, stdout: '' });
+    });
+
+    test('finds what has changed while its connection was away, also with another session', async () => {
+      const { client } = site;
+      await using proxy = await TcpProxy.start({ target: site.server.port });
+      const command = site.start(['wait', '/meanwhile'], { env: { MEERKAT_SERVER: proxy.connectString } });
+      await command.until('it waits', waits);
+      await proxy.refuse();
+      await proxy.cut();
+      await client.create('/meanwhile', '');
+      await proxy.accept();
+      expect(await command.ended).toMatchObject({ exitCode: 0 });
+      const args = ['wait', '/later', '--session-timeout', '1s'];
+      const other = site.start(args, { env: { MEERKAT_SERVER: proxy.connectString } });
+      await other.until('it waits', waits);
+      await proxy.refuse();
+      await proxy.cut();
+      await client.create('/later', '');
+      // Its session has ended on the server, too.
+      await expect
+        .poll(async () => (await site.server.fourLetterWord('dump')).match(/^\s+0x[0-9a-f]+$/gm)?.length, {
+          timeout: 30_000,
+        })
+        .toBe(1);
+      await proxy.accept();
+      expect(await other.ended).toMatchObject({ exitCode: 0 });
+    });
+  },
+  { config: { tickTime: 500 } },
+);

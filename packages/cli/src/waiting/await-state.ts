@@ -1,0 +1,57 @@
+import { type Client, isZooKeeperError, NoNodeError } from '@meerkat/client';
+import type { Condition, ZnodeState } from './conditions.ts';
+
+/**
+ * Waits until all conditions hold of a znode at one moment, through lost connections and sessions.
+ *
+ * The znode is read after the watch is armed and after each event, so that no change goes by unseen: whatever the znode
+ * becomes and stays is found. What it was for less than the time between an event and the read is not.
+ *
+ * @param onState told of each state that was read
+ * @returns the state of which they hold
+ */
+export async function awaitState(
+  client: Client,
+  path: string,
+  conditions: readonly Condition[],
+  signal: AbortSignal,
+  onState: (state: ZnodeState) => void,
+): Promise<ZnodeState> {
+  const needsData = conditions.some((condition) => condition.needsData);
+  await using stream = client.watch(path, { signal, bufferMax: 1 });
+  await stream.ready;
+  while (!stream.isOver) {
+    // What has been told before the read is in it.
+    while (stream.take() !== null);
+    const state = await readState(client, path, needsData, signal);
+    if (state === null) {
+      await client.whenConnected({ signal });
+      continue;
+    }
+    onState(state);
+    if (conditions.every(({ holds }) => holds(state))) return state;
+    await stream.arrival();
+  }
+  // Over by a failure, which it throws, or by the signal.
+  for await (const _ of stream);
+  throw new DOMException('nobody waits any more', 'AbortError');
+}
+
+/** @returns null when there is no session to read with */
+async function readState(
+  client: Client,
+  path: string,
+  needsData: boolean,
+  signal: AbortSignal,
+): Promise<ZnodeState | null> {
+  try {
+    if (!needsData) return { stat: await client.exists(path, { signal }), data: null };
+    return await client.get(path, { signal });
+  } catch (error) {
+    if (error instanceof NoNodeError) return { stat: null, data: null };
+    if (isZooKeeperError(error) && PASSING.has(error.code)) return null;
+    throw error;
+  }
+}
+
+const PASSING: ReadonlySet<string> = new Set(['CONNECTIONLOSS', 'SESSIONLOST', 'SESSIONEXPIRED', 'UNKNOWNSESSION']);

@@ -7,7 +7,12 @@ export interface CommandHost {
   /** Whether it becomes a line of the shell, where -w leaves watches behind. */
   readonly isShell: boolean;
   /** @param work returns the exit code */
-  run(work: (context: Context) => Promise<number>): Promise<void>;
+  run(work: (context: Context) => Promise<number>, options?: RunOptions): Promise<void>;
+}
+
+export interface RunOptions {
+  /** The work takes Ctrl-C itself: it does not end the run. Default false. */
+  readonly takesSigint?: boolean;
 }
 
 /**

@@ -10,9 +10,10 @@ export class Interruption implements Disposable {
   readonly #io: Io;
   #exitCode: CommandExit | null = null;
 
-  constructor(io: Io) {
+  /** @param hearsSigint false when Ctrl-C is taken by somebody else */
+  constructor(io: Io, hearsSigint = true) {
     this.#io = io;
-    process.on('SIGINT', this.#onSigint);
+    if (hearsSigint) process.on('SIGINT', this.#onSigint);
     process.on('SIGTERM', this.#onSigterm);
     process.on('SIGHUP', this.#onSigterm);
     io.stdout.on('error', this.#onOutputError);

@@ -71,21 +71,22 @@ export class ProcessContext implements Context, AsyncDisposable {
     const key = JSON.stringify(service);
     const known = this.#clients.get(key);
     if (known !== undefined) return known;
-    const made = openSession(this.#wordsFor(service), this.io, this.signal);
+    const made = openSession(wordsFor(service, this.#words), this.io, this.signal);
     this.#clients.set(key, made);
     return made;
   }
+}
 
-  #wordsFor(service: Service): CommonWords {
-    switch (service.kind) {
-      case 'current':
-        return this.#words;
-      case 'hosts':
-        return { ...withoutService(this.#words), server: service.hosts };
-      case 'profile':
-        // Credentials and certificates of the command line belong to the service of the command line.
-        return { profile: service.name, ...timesOf(this.#words) };
-    }
+/** How to connect to a service that a location names. @param words those of the run */
+export function wordsFor(service: Service, words: CommonWords): CommonWords {
+  switch (service.kind) {
+    case 'current':
+      return words;
+    case 'hosts':
+      return { ...withoutService(words), server: service.hosts };
+    case 'profile':
+      // Credentials and certificates of the command line belong to the service of the command line.
+      return { profile: service.name, ...timesOf(words) };
   }
 }
 

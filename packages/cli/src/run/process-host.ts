@@ -4,7 +4,7 @@ import type { ConnectionWords } from '../connection/connection-words.ts';
 import { parseDuration } from '../connection/duration.ts';
 import { Paint } from '../output/paint.ts';
 import { parseFormat, Report } from '../output/report.ts';
-import type { CommandHost } from './command.ts';
+import type { CommandHost, RunOptions } from './command.ts';
 import type { Context } from './context.ts';
 import { CommandExit } from './exit-code.ts';
 import { explainFailure } from './failure.ts';
@@ -33,8 +33,8 @@ export class ProcessHost implements CommandHost {
     this.#program = program;
   }
 
-  async run(work: (context: Context) => Promise<number>): Promise<void> {
-    using interruption = new Interruption(this.#io);
+  async run(work: (context: Context) => Promise<number>, options: RunOptions = {}): Promise<void> {
+    using interruption = new Interruption(this.#io, options.takesSigint !== true);
     const words = this.#program.opts<CommonWords>();
     let report = new Report(this.#io, 'table', new Paint(false));
     try {
@@ -68,13 +68,15 @@ export async function tellFailure(error: unknown, report: Report, io: Io): Promi
   await writeAll(io.stderr, `${text}\n`);
 }
 
-function isAbortion(error: unknown): boolean {
+/** It ended because it was told to. */
+export function isAbortion(error: unknown): boolean {
   return (
     (isZooKeeperError(error) && error.code === 'ABORTED') || (error instanceof Error && error.name === 'AbortError')
   );
 }
 
-function makeReport(io: Io, words: CommonWords): Report {
+/** As the command line, else the environment, wants it. */
+export function makeReport(io: Io, words: CommonWords): Report {
   const fromEnvironment = io.env['MEERKAT_OUTPUT'];
   const format =
     words.output !== undefined

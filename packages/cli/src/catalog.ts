@@ -114,6 +114,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/elect.ts')).elect,
   },
   {
+    name: 'shell',
+    summary: 'work in one session, at a terminal or by a script',
+    group: 'Shell:',
+    load: async () => (await import('./commands/shell.ts')).shell,
+  },
+  {
     name: 'profiles',
     summary: 'list the named connections, and check them',
     group: 'Others:',

@@ -22,6 +22,8 @@ export interface Word {
 
 export interface CommandLine {
   readonly words: readonly string[];
+  /** As it was typed, its here-documents included. */
+  readonly text: string;
   /** The line of the input where it begins, from 1. */
   readonly lineNumber: number;
 }
@@ -55,14 +57,21 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 
 interface OpenDocument {
   readonly mark: string;
-  /** The words of its command, and which of them it is. */
-  readonly words: string[];
+  readonly command: OpenCommand;
+  /** Which of its words it is. */
   readonly index: number;
+}
+
+interface OpenCommand {
+  readonly words: string[];
+  readonly start: number;
+  readonly lineNumber: number;
+  text: string;
 }
 
 class Scanner {
   readonly #text: string;
-  readonly #commands: CommandLine[] = [];
+  readonly #commands: OpenCommand[] = [];
   #position = 0;
   #lineNumber = 1;
   #words: Word[] = [];
@@ -120,8 +129,11 @@ class Scanner {
   #endCommand(): void {
     if (this.#words.length === 0) return;
     const words = this.#words.map(({ text }) => text);
-    for (const { mark, index } of this.#documents) this.#open.push({ mark, words, index });
-    this.#commands.push({ words, lineNumber: this.#firstLine });
+    const start = this.#words[0]?.start ?? 0;
+    const text = this.#text.slice(start, this.#position).trimEnd();
+    const command: OpenCommand = { words, start, lineNumber: this.#firstLine, text };
+    for (const { mark, index } of this.#documents) this.#open.push({ mark, command, index });
+    this.#commands.push(command);
     this.#words = [];
     this.#documents = [];
   }
@@ -139,7 +151,8 @@ class Scanner {
         if (line === document.mark) break;
         body.push(line);
       }
-      document.words[document.index] = body.join('\n');
+      document.command.words[document.index] = body.join('\n');
+      document.command.text = this.#text.slice(document.command.start, this.#position).trimEnd();
       this.#open.shift();
     }
   }

@@ -1,0 +1,207 @@
+import { openSync } from 'node:fs';
+import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from 'node:readline';
+import { PassThrough } from 'node:stream';
+import { ReadStream } from 'node:tty';
+import type { Io } from '../run/io.ts';
+import type { Completion } from './completion.ts';
+
+/** What came of reading a line. */
+export type LineRead =
+  | { readonly kind: 'line'; readonly text: string }
+  /** Ctrl-C. */
+  | { readonly kind: 'interrupt'; readonly wasEmpty: boolean }
+  /** Ctrl-D, or the terminal has gone. */
+  | { readonly kind: 'end' };
+
+/**
+ * Lines that somebody types at a terminal, with Node's readline.
+ *
+ *     terminal ──► process.stdin ──► keys ──► readline ──► lines
+ *                        └ only while a line is read: between lines the terminal is as a command expects it
+ *
+ * Text that comes by itself goes above the line that is being typed.
+ */
+export class LineEditor implements Disposable {
+  readonly #io: Io;
+  readonly #stdin: NodeJS.ReadStream;
+  readonly #keys: PassThrough = new PassThrough();
+  readonly #readline: Interface;
+  readonly #complete: (line: string) => Completion | null;
+  /** The latest first, as readline has them. */
+  #history: string[];
+  /** Lines that came at once, pasted, and are still to be read. */
+  readonly #lines: string[] = [];
+  #waiting: ((read: LineRead) => void) | null = null;
+  #hasEnded = false;
+  /** Where Tab was pressed while the answer was not known. */
+  #tabbed: { readonly line: string; readonly cursor: number } | null = null;
+
+  /** @param complete null: the answer is not known yet; `completionArrived` is called when it is */
+  constructor(
+    io: Io,
+    stdin: NodeJS.ReadStream,
+    history: readonly string[],
+    complete: (line: string) => Completion | null,
+  ) {
+    this.#io = io;
+    this.#stdin = stdin;
+    this.#complete = complete;
+    this.#history = history.toReversed();
+    const input = Object.assign(this.#keys, { isTTY: true, setRawMode: (isRaw: boolean) => this.#setRawMode(isRaw) });
+    this.#readline = createInterface({
+      input,
+      output: io.stdout,
+      terminal: true,
+      history: this.#history,
+      historySize: 2000,
+      removeHistoryDuplicates: true,
+      completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
+        done(null, this.#onTab(line));
+      },
+    });
+    this.#readline.on('line', (text) => this.#onLine(text));
+    this.#readline.on('SIGINT', () => this.#onInterrupt());
+    // Back from Ctrl-Z.
+    this.#readline.on('SIGCONT', () => this.#readline.prompt(true));
+    this.#readline.on('close', () => this.#onEnd());
+    // Whole commands are kept, which may have several lines: readline's own entries are taken out again.
+    this.#readline.on('history', (entries) => {
+      this.#history = entries;
+      entries.shift();
+    });
+    this.#setRawMode(false);
+  }
+
+  /** Reads one line. */
+  read(prompt: string): Promise<LineRead> {
+    if (this.#hasEnded) return Promise.resolve({ kind: 'end' });
+    const line = this.#lines.shift();
+    if (line !== undefined) return Promise.resolve({ kind: 'line', text: line });
+    return new Promise((resolve) => {
+      this.#waiting = (read) => {
+        this.#waiting = null;
+        this.#handOver();
+        resolve(read);
+      };
+      this.#readline.setPrompt(prompt);
+      this.#takeOver();
+      this.#readline.prompt(true);
+    });
+  }
+
+  /** The prompt of the line that is being read has changed. */
+  setPrompt(prompt: string): void {
+    this.#readline.setPrompt(prompt);
+    if (this.#waiting !== null) this.#readline.prompt(true);
+  }
+
+  /** Prints a line, above the one that is being typed. */
+  tell(text: string): void {
+    const { stdout } = this.#io;
+    if (this.#waiting === null) {
+      stdout.write(`${text}\n`);
+      return;
+    }
+    const { rows } = this.#readline.getCursorPos();
+    moveCursor(stdout, 0, -rows);
+    cursorTo(stdout, 0);
+    clearScreenDown(stdout);
+    // Drawing the line again begins with a step up by the rows of the cursor.
+    stdout.write(`${text}\n${'\n'.repeat(rows)}`);
+    this.#readline.prompt(true);
+  }
+
+  /** A whole command, for the keys up and down. */
+  remember(command: string): void {
+    if (this.#history[0] === command) return;
+    const earlier = this.#history.indexOf(command);
+    if (earlier !== -1) this.#history.splice(earlier, 1);
+    this.#history.unshift(command);
+  }
+
+  /** What Tab asked for is known: it is pressed once more, unless something else was typed. */
+  completionArrived(): void {
+    const tabbed = this.#tabbed;
+    this.#tabbed = null;
+    if (tabbed === null || this.#waiting === null) return;
+    const { line, cursor } = this.#readline;
+    if (line === tabbed.line && cursor === tabbed.cursor)
+      this.#readline.write(null as unknown as string, { name: 'tab' });
+  }
+
+  /** Stops waiting for a line. */
+  [Symbol.dispose](): void {
+    this.#handOver();
+    this.#readline.close();
+    this.#stdin.pause();
+  }
+
+  #onTab(line: string): [string[], string] {
+    const completion = this.#complete(line);
+    this.#tabbed = completion === null ? { line: this.#readline.line, cursor: this.#readline.cursor } : null;
+    return completion === null ? [[], line] : [[...completion.texts], completion.on];
+  }
+
+  #onLine(text: string): void {
+    this.#tabbed = null;
+    if (this.#waiting === null) this.#lines.push(text);
+    else this.#waiting({ kind: 'line', text });
+  }
+
+  #onInterrupt(): void {
+    const wasEmpty = this.#readline.line === '';
+    this.#readline.write(null as unknown as string, { ctrl: true, name: 'e' });
+    const { rows } = this.#readline.getCursorPos();
+    this.#io.stdout.write(`^C\n${'\n'.repeat(rows)}`);
+    this.#readline.setPrompt('');
+    this.#readline.write(null as unknown as string, { ctrl: true, name: 'u' });
+    this.#lines.length = 0;
+    this.#waiting?.({ kind: 'interrupt', wasEmpty });
+  }
+
+  #onEnd(): void {
+    this.#hasEnded = true;
+    this.#waiting?.({ kind: 'end' });
+  }
+
+  readonly #onKeys = (chunk: Buffer): void => void this.#keys.write(chunk);
+  readonly #onKeysEnd = (): void => void this.#keys.end();
+
+  #takeOver(): void {
+    this.#setRawMode(true);
+    this.#stdin.on('data', this.#onKeys);
+    this.#stdin.on('end', this.#onKeysEnd);
+    this.#stdin.resume();
+    this.#readline.resume();
+  }
+
+  #handOver(): void {
+    this.#stdin.off('data', this.#onKeys);
+    this.#stdin.off('end', this.#onKeysEnd);
+    this.#stdin.pause();
+    this.#setRawMode(false);
+  }
+
+  #setRawMode(isRaw: boolean): void {
+    if (this.#stdin.isTTY) this.#stdin.setRawMode(isRaw);
+  }
+}
+
+/**
+ * What commands read while a shell has the terminal: the terminal itself, opened when a command asks for it. The end of
+ * its input (Ctrl-D) is then not the end of the shell's.
+ */
+export class TerminalInput implements Disposable {
+  #stream: ReadStream | null = null;
+
+  get stream(): ReadStream {
+    this.#stream ??= new ReadStream(openSync('/dev/tty', 'r'));
+    return this.#stream;
+  }
+
+  /** Behind each command. */
+  [Symbol.dispose](): void {
+    this.#stream?.destroy();
+    this.#stream = null;
+  }
+}

@@ -1,0 +1,82 @@
+import { isZooKeeperError, type ZooKeeperCode } from '@meerkat/client';
+import type { Command } from 'commander';
+import { Paint } from '../output/paint.ts';
+import { Report } from '../output/report.ts';
+import type { Context } from '../run/context.ts';
+import { CommandExit } from '../run/exit-code.ts';
+import { explainFailure } from '../run/failure.ts';
+import { writeAll } from '../run/io.ts';
+import { type CommonWords, isAbortion, makeReport, tellFailure } from '../run/process-host.ts';
+import type { Shell } from './shell.ts';
+import type { ShellCommandHost } from './shell-command.ts';
+import { ShellContext } from './shell-context.ts';
+
+/** Runs one line of the shell, and knows how it ended. */
+export class LineHost implements ShellCommandHost {
+  readonly isShell = true;
+  readonly shell: Shell;
+  readonly #program: Command;
+  readonly #place: LinePlace;
+  readonly #signal: AbortSignal;
+  exitCode: number = CommandExit.ok;
+
+  constructor(shell: Shell, program: Command, place: LinePlace, signal: AbortSignal) {
+    this.shell = shell;
+    this.#program = program;
+    this.#place = place;
+    this.#signal = signal;
+  }
+
+  async run(work: (context: Context) => Promise<number>): Promise<void> {
+    const { shell } = this;
+    const { io } = shell;
+    const words = mergedWords(shell.words, this.#program.opts<CommonWords>());
+    let report = new Report(io, 'table', new Paint(false));
+    try {
+      report = makeReport(io, words);
+      const keepsSlash = this.#place.command === 'create';
+      this.exitCode = await work(new ShellContext(shell, report, words, this.#signal, keepsSlash));
+    } catch (error) {
+      if (this.#signal.aborted && isAbortion(error)) {
+        this.exitCode = CommandExit.interrupted;
+        return;
+      }
+      const { exitCode, message } = explainFailure(error);
+      this.exitCode = exitCode;
+      if (!report.isForPeople) return tellFailure(error, report, io);
+      const paint = Paint.for(io.stderr, io, words.color !== false);
+      await writeAll(io.stderr, `${this.#place.prefix}${paint.bad(message)}${zkCliWords(error)}\n`);
+    }
+  }
+}
+
+/** Which line it is. */
+export interface LinePlace {
+  readonly command: string;
+  /** Of messages on standard error: where the line is, unless somebody has typed it. */
+  readonly prefix: string;
+}
+
+/** What a line says goes before what the shell was started with. */
+function mergedWords(shell: CommonWords, line: CommonWords): CommonWords {
+  return { ...shell, ...line, color: shell.color !== false && line.color !== false };
+}
+
+/** What zkCli says in this case, which people and scripts look for. */
+function zkCliWords(error: unknown): string {
+  if (!isZooKeeperError(error) || error.path === null) return '';
+  const words = ZKCLI_WORDS[error.code];
+  return words === undefined ? '' : ` (${words}${error.path})`;
+}
+
+const ZKCLI_WORDS: Readonly<Partial<Record<ZooKeeperCode, string>>> = {
+  NONODE: 'Node does not exist: ',
+  NODEEXISTS: 'Node already exists: ',
+  NOTEMPTY: 'Node not empty: ',
+  NOAUTH: 'Insufficient permission : ',
+  BADVERSION: 'version No is not valid : ',
+  INVALIDACL: 'Acl is not valid : ',
+  NOCHILDRENFOREPHEMERALS: 'Ephemerals cannot have children: ',
+  QUOTAEXCEEDED: 'Quota has exceeded : ',
+  NOWATCHER: 'No such watcher for ',
+};

@@ -1,0 +1,154 @@
+import type { Client, StateChange } from '@meerkat/client';
+import { type Command, CommanderError } from 'commander';
+import type { Service } from '../connection/location.ts';
+import { Paint } from '../output/paint.ts';
+import { hex } from '../output/stat-columns.ts';
+import { CommandExit } from '../run/exit-code.ts';
+import { type Io, writeAll } from '../run/io.ts';
+import { openSession, wordsFor } from '../run/process-context.ts';
+import type { CommonWords } from '../run/process-host.ts';
+import { SHELL_CATALOG, type ShellCatalogEntry } from './catalog.ts';
+import { defineLine, withTwoDashes } from './line-command.ts';
+import { LineHost } from './line-host.ts';
+import { nearestTo } from './nearest.ts';
+import { ShellSession } from './shell-session.ts';
+import { WatchList } from './watch-list.ts';
+
+/** Closing takes the service so long at most. Milliseconds. */
+const CLOSE_MS = 2000;
+
+/** A shell, wherever its lines come from: the session, the current znode, the watches, and what a line does. */
+export class Shell implements AsyncDisposable {
+  readonly io: Io;
+  /** The options that the shell was started with. */
+  readonly words: CommonWords;
+  readonly session: ShellSession;
+  readonly watches: WatchList;
+  /** Lines of this shell, from number 0 on, as `history` and `redo` count them. */
+  readonly lines: string[] = [];
+  /** Prints a line that no command prints: an event, a change of the connection. The terminal replaces it. */
+  tell: (text: string) => void;
+  /** Called at every change of the connection, the current znode or the session: the prompt may be another. */
+  onChange: () => void = () => {};
+  currentPath = '/';
+  previousPath = '/';
+  /** `quit` was typed. */
+  isLeaving = false;
+  readonly #paint: Paint;
+  readonly #others: Map<string, Promise<Client>> = new Map();
+
+  constructor(io: Io, words: CommonWords) {
+    this.io = io;
+    this.words = words;
+    this.#paint = Paint.for(io.stdout, io, words.color !== false);
+    this.tell = (text) => void writeAll(io.stdout, `${text}\n`);
+    this.session = new ShellSession(io, words, (change) => this.#onState(change));
+    this.watches = new WatchList(this.#paint, (text) => this.tell(text));
+  }
+
+  /**
+   * @param prefix of messages on standard error, which says where the line is
+   * @returns the exit code of the command
+   */
+  async run(words: readonly string[], prefix: string, signal: AbortSignal): Promise<number> {
+    const [name = '', ...rest] = words;
+    const entry = findEntry(name);
+    if (entry === null) {
+      await writeAll(this.io.stderr, `${prefix}${unknownCommand(name)}\n`);
+      return CommandExit.invocation;
+    }
+    let host: LineHost | null = null;
+    const makeHost = (program: Command): LineHost => {
+      host = new LineHost(this, program, { command: name, prefix }, signal);
+      return host;
+    };
+    const line = await defineLine(entry, this.io, makeHost, prefix);
+    try {
+      await line.program.parseAsync([name, ...withTwoDashes(line, rest)], { from: 'user' });
+    } catch (error) {
+      if (!(error instanceof CommanderError)) throw error;
+      return error.exitCode === 0 ? CommandExit.ok : CommandExit.invocation;
+    }
+    return (host as LineHost | null)?.exitCode ?? CommandExit.ok;
+  }
+
+  /** Goes to a znode, which is there. */
+  goTo(path: string): void {
+    this.previousPath = this.currentPath;
+    this.currentPath = path;
+  }
+
+  /** The session with a service that a location names: kept until the shell ends. */
+  otherSession(service: Service, signal: AbortSignal): Promise<Client> {
+    const key = JSON.stringify(service);
+    const known = this.#others.get(key);
+    if (known !== undefined) return known;
+    const made = openSession(wordsFor(service, this.words), this.io, signal);
+    this.#others.set(key, made);
+    // The next line may have more luck.
+    made.catch(() => this.#others.delete(key));
+    return made;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.tell = () => {};
+    this.onChange = () => {};
+    const others = await Promise.allSettled(this.#others.values());
+    await Promise.all([
+      this.session.close(),
+      ...others.map(async (other) => {
+        if (other.status === 'fulfilled') await other.value.close({ timeoutMs: CLOSE_MS }).catch(() => {});
+      }),
+    ]);
+  }
+
+  #onState(change: StateChange): void {
+    const text = describeChange(change, this.session.server);
+    if (text !== null && this.words.quiet !== true) {
+      const isGood = change.state === 'connected' && change.sameSession;
+      this.tell(isGood ? this.#paint.good(text) : this.#paint.bad(text));
+    }
+    this.onChange();
+  }
+}
+
+export function findEntry(name: string): ShellCatalogEntry | null {
+  return SHELL_CATALOG.find((entry) => entry.name === name) ?? null;
+}
+
+/** In zkCli's words, and what was meant. */
+export function unknownCommand(name: string): string {
+  const near = nearestTo(
+    name,
+    SHELL_CATALOG.map((entry) => entry.name),
+  );
+  return `Command not found: ${name} (${near === null ? '' : `did you mean ${near}? `}"help" lists all)`;
+}
+
+/** What a change of the connection means to whoever works with it; null for those that nobody needs to know. */
+function describeChange(
+  { state, previous, reason, sessionId, sameSession }: StateChange,
+  server: string,
+): string | null {
+  switch (state) {
+    case 'suspended':
+      return `the connection is suspended: ${reason}; requests wait for another one`;
+    case 'lost':
+      return (
+        `session ${hex(sessionId)} may be over: ${reason}; if it is, its ephemeral znodes are gone. ` +
+        'Requests are refused until there is a connection'
+      );
+    case 'connected':
+    case 'read-only':
+      if (previous === 'connecting') return null;
+      return sameSession
+        ? `connected to ${server} again, with the same session: its ephemeral znodes are there, its watches are set`
+        : `connected to ${server} with a new session ${hex(sessionId)}: ephemeral znodes of the old one are gone; ` +
+            'watches are set again, and changes in between may not have been told';
+    case 'auth-failed':
+      return `${reason}: the session is over; the next command opens another, without these credentials`;
+    case 'connecting':
+    case 'closed':
+      return null;
+  }
+}

@@ -161,8 +161,9 @@ function checkTogether(words: Words): void {
   for (const [isRefused, message] of refusals) if (isRefused) throw new InvocationFailure(message);
 }
 
-async function tell({ report }: Context, made: Made): Promise<void> {
-  await (report.isForPeople ? report.line(made.path) : report.one(COLUMNS, made));
+async function tell({ report, isShell }: Context, made: Made): Promise<void> {
+  if (!report.isForPeople) await report.one(COLUMNS, made);
+  else await report.line(isShell ? `Created ${made.path}` : made.path);
 }
 
 const COLUMNS: readonly Column<Made>[] = [

@@ -19,7 +19,7 @@ interface Options {
 /** `du`: how much data and how many znodes subtrees have. */
 export const du: DefineCommand = (command, host) => {
   command
-    .argument('[paths...]', 'subtrees; patterns too', ['/'])
+    .argument('[paths...]', 'subtrees; patterns too', [host.isShell ? '.' : '/'])
     .option('-d, --depth <levels>', 'tell of subtrees so many levels down; 0: of the paths alone', '1')
     .option('--sort <by>', `the largest first by ${SORTS.join(', ')}, or by path`, 'size')
     .option('-n, --top <number>', 'tell of so many at most (default: all)')

@@ -22,7 +22,7 @@ interface Options extends FindWords {
 /** `find`: the paths of znodes for which something holds. */
 export const find: DefineCommand = (command, host) => {
   command
-    .argument('[paths...]', 'where to begin; patterns too', ['/'])
+    .argument('[paths...]', 'where to begin; patterns too', [host.isShell ? '.' : '/'])
     .optionsGroup('Conditions, all of which must hold:')
     .option('--name <pattern>', 'the name is like it: "lock-*"; repeated: like one of them', collect)
     .option('--path <pattern>', 'the whole path is like it: "/app/**/config"; repeated: like one of them', collect)

@@ -28,7 +28,7 @@ interface Options {
 export const grep: DefineCommand = (command, host) => {
   command
     .argument('<pattern>', 'a regular expression of JavaScript')
-    .argument('[paths...]', 'where to search, with everything below; patterns too', ['/'])
+    .argument('[paths...]', 'where to search, with everything below; patterns too', [host.isShell ? '.' : '/'])
     .option('-i, --ignore-case', 'upper and lower case are the same')
     .option('-F, --fixed-strings', 'the pattern is no expression, but what is sought')
     .option('-n, --names', 'search the names of znodes as well')

@@ -16,7 +16,7 @@ interface Options {
 /** `ls`: the children of znodes. */
 export const ls: DefineCommand = (command, host) => {
   command
-    .argument('[paths...]', 'the parents; patterns too', ['/'])
+    .argument('[paths...]', 'the parents; patterns too', [host.isShell ? '.' : '/'])
     .option('-R, --recursive', 'everything below as well, one path a line, parents first')
     .option('-s, --stat', 'version, size, children and last change of each');
   if (host.isShell) command.option('-w, --watch', 'tell when a child comes or goes, once');

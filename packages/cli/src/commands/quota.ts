@@ -10,7 +10,7 @@ import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 
 /** A string where a word came behind it: with `remove` that is a path. */
-interface Options {
+export interface QuotaOptions {
   readonly count?: string | true;
   readonly bytes?: string | true;
   readonly hardCount?: string | true;
@@ -39,8 +39,8 @@ export const quota: DefineCommand = (command, host) => {
         ['meerkat quota remove /app', 'all of them'],
       ])}`,
     )
-    .action((action: string | undefined, paths: string[], options: Options) =>
-      host.run((context) => run(context, action === undefined ? [] : [action, ...paths], options)),
+    .action((action: string | undefined, paths: string[], options: QuotaOptions) =>
+      host.run((context) => runQuota(context, action === undefined ? [] : [action, ...paths], options)),
     );
 };
 
@@ -48,7 +48,12 @@ const EXPLANATION = `Beyond a soft limit the server warns in its log. Beyond a h
 written, if it runs with enforceQuota=true. What is below a znode with a quota counts
 to that quota, so that none lies within another.`;
 
-async function run(context: Context, words: readonly string[], options: Options): Promise<CommandExit> {
+/** Also what setquota and delquota of the shell do. @param words the action and its paths */
+export async function runQuota(
+  context: Context,
+  words: readonly string[],
+  options: QuotaOptions,
+): Promise<CommandExit> {
   const client = await context.connect();
   if (client.chroot !== '') {
     throw new InvocationFailure(
@@ -95,7 +100,7 @@ async function show(context: Context, client: Client, paths: readonly string[]):
   return missing.length > 0 ? CommandExit.no : CommandExit.ok;
 }
 
-async function setLimits(context: Context, client: Client, path: string, options: Options): Promise<CommandExit> {
+async function setLimits(context: Context, client: Client, path: string, options: QuotaOptions): Promise<CommandExit> {
   const { call } = context;
   const given = givenLimits(options);
   if (Object.keys(given).length === 0) {
@@ -139,13 +144,13 @@ async function removeLimits(
   context: Context,
   client: Client,
   rest: readonly string[],
-  options: Options,
+  options: QuotaOptions,
 ): Promise<CommandExit> {
   const { call, report } = context;
   // `quota remove -n /app`: the path looks like the value of the option.
   const values = Object.values(options).filter((value) => typeof value === 'string');
   const path = thePath(context, [...values, ...rest], 'remove');
-  const chosen = Object.keys(options).map((option) => LIMIT_OF[option as keyof Options]);
+  const chosen = Object.keys(options).map((option) => LIMIT_OF[option as keyof QuotaOptions]);
   if ((await readQuota(client, path, call)) === null) {
     throw new CommandFailure(CommandExit.no, `${path} has no quota of its own ("quota show" tells which it counts to)`);
   }
@@ -161,16 +166,16 @@ async function removeLimits(
   return CommandExit.ok;
 }
 
-const LIMIT_OF: Readonly<Record<keyof Options, keyof QuotaLimits>> = {
+const LIMIT_OF: Readonly<Record<keyof QuotaOptions, keyof QuotaLimits>> = {
   count: 'countSoft',
   bytes: 'bytesSoft',
   hardCount: 'countHard',
   hardBytes: 'bytesHard',
 };
 
-function givenLimits(options: Options): Partial<QuotaLimits> {
+function givenLimits(options: QuotaOptions): Partial<QuotaLimits> {
   const limits: Partial<Record<keyof QuotaLimits, number | null>> = {};
-  for (const [option, key] of Object.entries(LIMIT_OF) as [keyof Options, keyof QuotaLimits][]) {
+  for (const [option, key] of Object.entries(LIMIT_OF) as [keyof QuotaOptions, keyof QuotaLimits][]) {
     const text = options[option];
     if (text === undefined) continue;
     const origin = FLAGS[option];
@@ -181,7 +186,12 @@ function givenLimits(options: Options): Partial<QuotaLimits> {
   return limits;
 }
 
-const FLAGS: Readonly<Record<keyof Options, string>> = { count: '-n', bytes: '-b', hardCount: '-N', hardBytes: '-B' };
+const FLAGS: Readonly<Record<keyof QuotaOptions, string>> = {
+  count: '-n',
+  bytes: '-b',
+  hardCount: '-N',
+  hardBytes: '-B',
+};
 
 function thePath(context: Context, words: readonly string[], action: string): string {
   const [word, ...more] = words;

@@ -21,7 +21,7 @@ interface Options {
 /** `tree`: what is below znodes, drawn. */
 export const tree: DefineCommand = (command, host) => {
   command
-    .argument('[paths...]', 'where to begin; patterns too', ['/'])
+    .argument('[paths...]', 'where to begin; patterns too', [host.isShell ? '.' : '/'])
     .option('-L, --depth <levels>', 'go down so many levels (default: to the leaves)')
     .option('-m, --max <children>', 'draw at most so many children of each znode (default: all)')
     .option('-s, --size', 'the size of the data')

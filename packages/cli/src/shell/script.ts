@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import type { Io } from '../run/io.ts';
@@ -26,7 +27,7 @@ export async function runText(shell: Shell, text: string, options: ScriptOptions
 export async function runInput(shell: Shell, stdin: Io['stdin'], options: ScriptOptions): Promise<number> {
   const run = new ScriptRun(shell, options);
   const placeOf = (lineNumber: number): string => `meerkat: line ${linesBefore + lineNumber}: `;
-  const decoder = new TextDecoder();
+  const decoder = new StringDecoder('utf8');
   /** What has come and has not been run; it begins at the start of a line. */
   let waiting = '';
   let linesBefore = 0;
@@ -34,7 +35,7 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
   options.signal.addEventListener('abort', abort, { once: true });
   try {
     for await (const chunk of stdin) {
-      waiting += typeof chunk === 'string' ? chunk : decoder.decode(chunk as Uint8Array, { stream: true });
+      waiting += typeof chunk === 'string' ? chunk : decoder.write(chunk as Buffer);
       const end = completeEnd(waiting);
       if (end === 0) continue;
       const text = waiting.slice(0, end);

@@ -1,30 +1,22 @@
+import { runQuota } from '../../commands/quota.ts';
 import { examples } from '../../run/command.ts';
-import { CommandFailure } from '../../run/command-failure.ts';
-import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
-import { addLimitOptions, deleteQuota, type QuotaLimit, readQuota, writeLimits } from './quota-znodes.ts';
 
-/** `delquota`: one limit or several, or the whole quota. */
+interface Options {
+  readonly count?: true;
+  readonly bytes?: true;
+  readonly hardCount?: true;
+  readonly hardBytes?: true;
+}
+
+/** `delquota`: "quota remove", with zkCli's order of words. */
 export const delQuota: DefineShellCommand = (command, host) => {
-  addLimitOptions(command.argument('<path>', 'the znode'), '')
-    .addHelpText(
-      'after',
-      examples([
-        ['delquota /jobs', 'the whole quota'],
-        ['delquota -n /jobs', 'the number of znodes is not limited any more'],
-      ]),
-    )
-    .action((text: string, options: Readonly<Partial<Record<QuotaLimit, boolean>>>) =>
-      host.run(async (context) => {
-        const path = context.resolve(text);
-        const client = await context.connect();
-        if ((await readQuota(context, client, path)) === null) {
-          throw new CommandFailure(CommandExit.noNode, `Quota does not exist for ${path}`);
-        }
-        const limits = Object.keys(options);
-        if (limits.length === 0) await deleteQuota(context, client, path);
-        else await writeLimits(context, client, path, Object.fromEntries(limits.map((limit) => [limit, -1])));
-        return CommandExit.ok;
-      }),
-    );
+  command
+    .argument('<path>', 'the znode')
+    .option('-n, --count', 'only the soft limit of znodes')
+    .option('-b, --bytes', 'only the soft limit of bytes')
+    .option('-N, --hard-count', 'only the hard limit of znodes')
+    .option('-B, --hard-bytes', 'only the hard limit of bytes')
+    .addHelpText('after', examples([['delquota /jobs', 'all limits of /jobs']]))
+    .action((path: string, options: Options) => host.run((context) => runQuota(context, ['remove', path], options)));
 };

@@ -1,10 +1,12 @@
 import type { Column } from '../../output/column.ts';
+import { formatLimits } from '../../quota/quota-text.ts';
+import { type Quota, readQuota } from '../../quota/quotas.ts';
 import { examples } from '../../run/command.ts';
+import { InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
-import { limitsPathOf, parseLimits, type Quota, readQuota } from './quota-znodes.ts';
 
-/** `listquota`: the exit code is 1 when the path has none. */
+/** `listquota`: what the znodes of a quota say, in zkCli's words; the exit code is 1 when there is none. */
 export const listQuota: DefineShellCommand = (command, host) => {
   command
     .argument('<path>', 'the znode')
@@ -14,15 +16,16 @@ export const listQuota: DefineShellCommand = (command, host) => {
         const { report } = context;
         const path = context.resolve(text);
         const client = await context.connect();
-        const quota = await readQuota(context, client, path);
-        if (!report.isForPeople) {
-          await report.one(columnsOf(path), quota);
-        } else {
-          await report.line(`absolute path is ${limitsPathOf(path)}`);
+        if (client.chroot !== '') throw new InvocationFailure('quotas are outside of the chroot: connect without it');
+        const quota = await readQuota(client, path, context.call);
+        if (!report.isForPeople) await report.one(columnsOf(path), quota);
+        else {
+          await report.line(`absolute path is /zookeeper/quota${path === '/' ? '' : path}/zookeeper_limits`);
           if (quota === null) await report.line(`quota for ${path} does not exist.`);
           else {
-            await report.line(`Output quota for ${path} ${quota.limitsText}`);
-            if (quota.usageText !== null) await report.line(`Output stat for ${path} ${quota.usageText}`);
+            await report.line(`Output quota for ${path} ${formatLimits(quota.limits)}`);
+            const { usage } = quota;
+            if (usage !== null) await report.line(`Output stat for ${path} count=${usage.count},bytes=${usage.bytes}`);
           }
         }
         return quota === null ? CommandExit.no : CommandExit.ok;
@@ -31,15 +34,13 @@ export const listQuota: DefineShellCommand = (command, host) => {
 };
 
 function columnsOf(path: string): readonly Column<Quota | null>[] {
-  const usage = (quota: Quota | null, field: 'count' | 'bytes'): number | null =>
-    quota?.usageText == null ? null : parseLimits(quota.usageText)[field];
   return [
     { name: 'path', value: () => path },
-    { name: 'countLimit', value: (quota) => quota?.limits.count ?? null },
-    { name: 'bytesLimit', value: (quota) => quota?.limits.bytes ?? null },
-    { name: 'countHardLimit', value: (quota) => quota?.limits.countHard ?? null },
-    { name: 'bytesHardLimit', value: (quota) => quota?.limits.bytesHard ?? null },
-    { name: 'count', value: (quota) => usage(quota, 'count') },
-    { name: 'bytes', value: (quota) => usage(quota, 'bytes') },
+    { name: 'countSoft', value: (quota) => quota?.limits.countSoft ?? null },
+    { name: 'countHard', value: (quota) => quota?.limits.countHard ?? null },
+    { name: 'bytesSoft', value: (quota) => quota?.limits.bytesSoft ?? null },
+    { name: 'bytesHard', value: (quota) => quota?.limits.bytesHard ?? null },
+    { name: 'count', value: (quota) => quota?.usage?.count ?? null },
+    { name: 'bytes', value: (quota) => quota?.usage?.bytes ?? null },
   ];
 }

@@ -72,6 +72,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/create.ts')).create,
   },
   {
+    name: 'acl',
+    summary: 'show and change who may do what with a znode',
+    group: 'Data:',
+    load: async () => (await import('./commands/acl.ts')).acl,
+  },
+  {
     name: 'quota',
     summary: 'limit how much a part of the tree holds',
     group: 'Data:',

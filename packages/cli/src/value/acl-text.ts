@@ -22,7 +22,7 @@ const WORDS: Readonly<Record<string, readonly Acl[]>> = { open: OPEN, 'read-only
 export function parseAclText(text: string): readonly Acl[] {
   const pieces = splitEntries(text);
   if (pieces.length === 0) throw new InvocationFailure(`an ACL has at least one entry: ${ACL_SYNTAX}`);
-  return pieces.flatMap((piece) => WORDS[piece] ?? [parseEntry(piece)]);
+  return pieces.flatMap((piece) => WORDS[piece] ?? [parseAclEntry(piece)]);
 }
 
 /** As `parseAclText` reads it. */
@@ -34,8 +34,8 @@ export function formatEntry({ scheme, id, perms }: Acl): string {
   return `${scheme}:${id}:${formatPerms(perms)}`;
 }
 
-/** Names of certificates have commas of their own: an entry of x509 goes on to its permissions. */
-function splitEntries(text: string): readonly string[] {
+/** The entries of a text, not looked at yet. Names of certificates have commas of their own: an entry of x509 goes on to its permissions. */
+export function splitEntries(text: string): readonly string[] {
   const entries: string[] = [];
   let open: string | null = null;
   for (const piece of text.split(',')) {
@@ -47,7 +47,7 @@ function splitEntries(text: string): readonly string[] {
   return entries;
 }
 
-function parseEntry(entry: string): Acl {
+export function parseAclEntry(entry: string): Acl {
   const first = entry.indexOf(':');
   const last = entry.lastIndexOf(':');
   if (first < 1 || last === first) {

@@ -96,6 +96,24 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/cp.ts')).cp,
   },
   {
+    name: 'diff',
+    summary: 'compare two trees of services or exports',
+    group: 'Data:',
+    load: async () => (await import('./commands/diff.ts')).diff,
+  },
+  {
+    name: 'export',
+    summary: 'write a tree to a file or directory',
+    group: 'Data:',
+    load: async () => (await import('./commands/export.ts')).exportTree,
+  },
+  {
+    name: 'import',
+    summary: 'read a tree from a file or directory',
+    group: 'Data:',
+    load: async () => (await import('./commands/import.ts')).importTree,
+  },
+  {
     name: 'txn',
     summary: 'carry out several changes, all or none',
     group: 'Script:',

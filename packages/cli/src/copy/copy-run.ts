@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isZooKeeperError, parentOf } from '@meerkat/client';
 import type { Column } from '../output/column.ts';
 import { count } from '../output/stat-columns.ts';
@@ -35,6 +36,8 @@ export interface CopyJob {
 
 /** How often a pass is begun again that others or a lost connection have upset. */
 const PASSES_MAX = 5;
+/** How long writes in flight may take when others have failed, or somebody has pressed Ctrl-C. Milliseconds. */
+const SETTLE_MS = 3000;
 /** Paths that a message names. */
 const NAMED_MAX = 5;
 
@@ -192,7 +195,9 @@ class CopyRun {
     const { create, change, replace } = this.#written;
     // A pass before this one has made them the same.
     tally.counts.same = -(create + change + replace);
-    const writer = new TreeWriter(target.client, target.path, this.#context.call, (path, actions) => {
+    // Not aborted: when the reading is, what has been sent is waited for, so that the account is right.
+    const call = { timeoutMs: this.#context.timeoutMs };
+    const writer = new TreeWriter(target.client, target.path, call, (path, actions) => {
       for (const action of actions) this.#written[action]++;
       this.#lastWritten = path;
     });
@@ -205,7 +210,7 @@ class CopyRun {
       }
       await writer.end();
     } catch (error) {
-      await writer.settle();
+      await Promise.race([writer.settle(), delay(SETTLE_MS, undefined, { ref: false })]);
       throw error;
     }
   }

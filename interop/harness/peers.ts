@@ -45,6 +45,21 @@ const PEERS = {
     packages: 'libcurator-recipes-java libcurator-discovery-java default-jdk-headless',
     isInstalled: () => existsSync('/usr/share/java/curator-recipes.jar') && runs('javac', ['-version']),
   },
+  bash: {
+    name: 'bash, on a terminal that Python makes',
+    packages: 'bash python3',
+    isInstalled: () => runs('bash', ['--version']) && runs('python3', ['--version']),
+  },
+  zsh: {
+    name: 'zsh, on a terminal that Python makes',
+    packages: 'zsh python3',
+    isInstalled: () => runs('zsh', ['--version']) && runs('python3', ['--version']),
+  },
+  fish: {
+    name: 'fish, on a terminal that Python makes',
+    packages: 'fish python3',
+    isInstalled: () => runs('fish', ['--version']) && runs('python3', ['--version']),
+  },
   kazoo: {
     name: 'the Python client kazoo',
     packages: 'python3-kazoo',

@@ -149,4 +149,17 @@ export const CATALOG: readonly CatalogEntry[] = [
     group: 'Others:',
     load: async () => (await import('./commands/profiles.ts')).profiles,
   },
+  {
+    name: 'completion',
+    summary: 'print what teaches bash, zsh or fish to complete meerkat',
+    group: 'Others:',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
+  {
+    name: 'complete',
+    summary: 'tell a shell what can stand at the cursor',
+    group: 'Others:',
+    isHidden: true,
+    load: async () => (await import('./commands/complete.ts')).complete,
+  },
 ];

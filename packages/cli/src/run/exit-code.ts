@@ -17,15 +17,25 @@ export const CommandExit = {
   unreachable: 3,
   /** The service refuses the credentials, or wants some. */
   credentials: 4,
+  /** There is no such znode. */
   noNode: 10,
+  /** The znode exists already. */
   nodeExists: 11,
+  /** The znode has children. */
   notEmpty: 12,
+  /** The znode has another version than was asked for. */
   badVersion: 13,
+  /** The ACL does not allow it. */
   noAuth: 14,
+  /** The ACL is none that the service takes. */
   invalidAcl: 15,
+  /** Ephemeral znodes have no children. */
   ephemeralParent: 16,
+  /** A quota allows no more. */
   quotaExceeded: 17,
+  /** The service does not take the arguments: a path, a name, a number. */
   badArguments: 18,
+  /** The request is longer than the service takes. */
   tooLarge: 19,
   /** The connection was lost, and nobody knows whether the change happened. */
   outcomeUnknown: 20,
@@ -53,7 +63,7 @@ export const CommandExit = {
   interrupted: 130,
   /** Whoever read the output has gone; 128 + SIGPIPE. */
   pipeClosed: 141,
-  /** 128 + SIGTERM. */
+  /** Ended by SIGTERM or SIGHUP; 128 + SIGTERM. */
   terminated: 143,
 } as const;
 export type CommandExit = (typeof CommandExit)[keyof typeof CommandExit];

@@ -138,6 +138,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/elect.ts')).elect,
   },
   {
+    name: 'watch',
+    summary: 'tell changes as they come',
+    group: 'Script:',
+    load: async () => (await import('./commands/watch.ts')).watch,
+  },
+  {
     name: 'shell',
     summary: 'work in one session, at a terminal or by a script',
     group: 'Shell:',

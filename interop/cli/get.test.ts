@@ -106,7 +106,8 @@ describeCli('meerkat get and stat', (site) => {
     expect(away).toMatchObject({ exitCode: 3, stdout: '' });
     expect(away.stderr).toMatch(/^meerkat: no server answered .*\n {2}127\.0\.0\.1:1: connection refused/);
     expect(await site.run(['stat', 'get'])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(await site.run(['get', '/get/'])).toMatchObject({ exitCode: 18, stdout: '' });
+    expect(await site.run(['get', '/get//text'])).toMatchObject({ exitCode: 18, stdout: '' });
+    expect(await site.run(['get', '/get/text/'])).toMatchObject({ exitCode: 0, stdout: 'wörds' });
   });
 
   test('ends quietly when its reader goes', async () => {

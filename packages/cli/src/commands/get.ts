@@ -30,7 +30,7 @@ interface Options {
 /** `get`: the data of znodes. */
 export const get: DefineCommand = (command, host) => {
   command
-    .argument('<paths...>', 'znodes, or patterns of them')
+    .argument('<paths...>', 'znodes, or patterns such as "/app/*/config"')
     .option('-s, --stat', 'the Stat of each behind its data')
     .option('--as <form>', `how data are shown: ${VALUE_FORMS.join(', ')} (default auto)`)
     .option('-b, --base64', '--as base64')
@@ -51,8 +51,9 @@ export const get: DefineCommand = (command, host) => {
     .action((texts: string[], options: Options) => host.run((context) => tellData(context, texts, options)));
 };
 
-const FORMS_HELP = `By default a terminal gets what is best to read, and a pipe or file the exact bytes of a
-single znode. raw is exact always; text and json unpack gzip and refuse other data.`;
+const FORMS_HELP = `By default a terminal gets what is best to read, and a pipe or file the exact
+bytes of a single znode. raw is exact always; text and json unpack gzip and
+refuse other data.`;
 
 interface Found {
   readonly path: string;
@@ -70,7 +71,10 @@ async function tellData(context: Context, texts: readonly string[], options: Opt
     const read = reader(context, client, options);
     return eachZnode(context, paths, read, ({ path, data }) => {
       if (data.length === 0 && report.isTerminal) context.note(`${path} has no data`);
-      return naming(path, () => showValue(data, form, report));
+      // In the shell something follows always: the next prompt, or what the next line of a script prints.
+      return naming(path, () =>
+        context.isShell ? report.write(formatValue(data, form)) : showValue(data, form, report),
+      );
     });
   }
   const read = async (path: string): Promise<Found & { readonly shown: string | Uint8Array }> => {

@@ -42,7 +42,7 @@ export const grep: DefineCommand = (command, host) => {
         ['meerkat grep localhost /app', 'who refers to localhost'],
         ["meerkat grep -i 'port *[:=]' /app -C 1", 'an expression, with a line around'],
         ["meerkat grep -F 'a.b[0]' '/app/*/config' -l", 'a text, and only the paths'],
-        ['meerkat grep -l password / || echo none', 'the exit code is 1 when nothing matches'],
+        ['meerkat grep -l password / || echo none', 'the answer for a script'],
       ])}`,
     )
     .action((pattern: string, texts: string[], options: Options) =>
@@ -50,8 +50,8 @@ export const grep: DefineCommand = (command, host) => {
     );
 };
 
-const NOTES = `Each match is printed as path:line:text. Data that are gzip are unpacked; of data that are no
-text only the match is told.`;
+const NOTES = `Each match is printed as path:line:text. Data that are gzip are unpacked; of data
+that are no text only the match is told. The exit code is 1 when nothing matches.`;
 
 async function search(
   context: Context,

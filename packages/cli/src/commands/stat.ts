@@ -14,7 +14,7 @@ interface Options {
 
 /** `stat`: what the service knows about znodes besides their data. */
 export const stat: DefineCommand = (command, host) => {
-  command.argument('<paths...>', 'znodes, or patterns of them');
+  command.argument('<paths...>', 'znodes, or patterns such as "/app/*/config"');
   if (host.isShell) command.option('-w, --watch', 'tell when one is created, changed or deleted, once');
   command
     .addHelpText(

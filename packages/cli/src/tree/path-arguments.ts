@@ -17,7 +17,7 @@ export async function expandPaths(
 ): Promise<readonly string[]> {
   const paths = new Set<string>();
   for (const text of texts) {
-    const path = context.resolve(text);
+    const path = withoutSlash(context.resolve(text));
     if (!hasWildcard(path)) {
       paths.add(path);
       continue;
@@ -27,6 +27,11 @@ export async function expandPaths(
     for (const one of found) paths.add(one);
   }
   return [...paths];
+}
+
+/** `/app/` is /app: what completes the names of directories puts a slash behind them. */
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 /** Whether a command was given one path, so that it tells one thing and no list, however many there are. */

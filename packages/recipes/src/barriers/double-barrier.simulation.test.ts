@@ -2,7 +2,8 @@ import { type Client, ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { DoubleBarrier, type Inside } from './double-barrier.ts';
+import { DoubleBarrier } from './double-barrier.ts';
+import type { Inside } from './inside.ts';
 
 const MEMBERS = 3;
 const FAULT_MS = 12_000;

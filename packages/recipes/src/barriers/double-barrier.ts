@@ -1,14 +1,18 @@
 import {
   type CallOptions,
+  type Children,
   type Client,
+  type CreatedInTransaction,
   type Data,
   joinPath,
   NodeExistsError,
-  NoNodeError,
   nameOf,
+  type Stat,
   type Transaction,
   TransactionError,
   type TransactionResult,
+  type WatchEvent,
+  type Watched,
 } from '@meerkat/client';
 import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
@@ -16,7 +20,7 @@ import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { isPassing, Wait, type Waiting } from '../wait.ts';
 import { Inside } from './inside.ts';
-import { ignoreMissing, isRace, membersOf, READY } from './ready.ts';
+import { findFounder, ignoreMissing, isRace, membersOf, READY } from './ready.ts';
 
 /*
  * A double barrier: so many processes begin together and end together.
@@ -26,8 +30,10 @@ import { ignoreMissing, isRace, membersOf, READY } from './ready.ts';
  *       0d1e…                                   another one
  *       ready                                   there were enough of them: the barrier is open
  *
- * Entering: make a znode, list the members. Whoever sees enough makes `ready`, in one transaction that also checks every
- * member it has counted; the others watch `ready`, and nothing else.
+ * Entering: watch `ready`, and make a znode if it is not there. The transaction that makes it also tells how many children
+ * were there before, so only those who may be enough list them. Whoever sees enough makes `ready`, in one transaction that
+ * checks every member it has counted. The event of its creation tells the others all they need: its zxid is that of `ready`,
+ * and larger than that of their own znode, so they were there.
  *
  * Leaving, as the manual has it, with one watch each: the lowest member waits for the highest, everybody else deletes its
  * znode and waits for the lowest. The last one deletes its znode and `ready` in one transaction.
@@ -35,13 +41,15 @@ import { ignoreMissing, isRace, membersOf, READY } from './ready.ts';
  * What is safe, and why:
  *
  * 1. Nobody is let in before enough members are there at one moment: the transaction that makes `ready` checks them.
- * 2. Nobody leaves before every member of its round has left or lost its session. A round is known by the zxid of its
+ * 2. Whoever comes later than `ready` is let in while one of those is inside who are older than it. They were counted, so
+ *    the barrier is open; and a server that lags behind its leader cannot make one come in where all are gone.
+ * 3. Nobody leaves before every member of its round has left or lost its session. A round is known by the zxid of its
  *    `ready`. Those who wait go on when there is no member at all, or when `ready` is gone, or another one, and no member
  *    is left that is older than it.
- * 3. Rounds do not run into each other: nobody can come in between the last look at the members and the deletion of
+ * 4. Rounds do not run into each other: nobody can come in between the last look at the members and the deletion of
  *    `ready`, because coming in raises the version of the barrier's znode, which that transaction checks. Curator and kazoo
  *    delete `ready` by itself, so with these in the fleet a round should not begin before the last one is over for all.
- * 4. A member that dies is gone with its session, and whoever waits for it is woken by that. When all have died, `ready`
+ * 5. A member that dies is gone with its session, and whoever waits for it is woken by that. When all have died, `ready`
  *    is left over without a member; whoever comes then removes it and begins a new round.
  */
 
@@ -94,30 +102,32 @@ export class DoubleBarrier {
     // One name for the whole call, whatever sessions it goes through, so that it has one znode at a time.
     const path = joinPath(this.path, this.#makeName());
     for (;;) {
+      const look = await this.#lookAhead(wait);
       // A znode that comes when the caller has given up already is removed.
       const limits = wait.next();
-      const joining = this.#join(path);
-      const member = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
+      const joining = this.#join(path, look);
+      const joined = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
         this.#giveUp(path, joining);
         throw error;
       });
-      if (member === null) {
+      if (joined === null) {
         await wait.recover();
         continue;
       }
       let round: bigint | null = null;
       try {
-        round = await this.#awaitReady(member, wait);
-        if (round !== null) return new Inside(this.#client, this.path, member, round, this.#leftovers);
+        round = await this.#awaitReady(joined, wait);
+        if (round !== null) return new Inside(this.#client, this.path, joined.member, round, this.#leftovers);
       } finally {
-        if (round === null) this.#giveUp(path, Promise.resolve(member));
+        if (round === null) this.#giveUp(path, Promise.resolve(joined));
       }
+      await waitFor(this.#client, this.#removed, wait.next(), about);
     }
   }
 
-  #giveUp(path: string, joining: Promise<Holding | null>): void {
+  #giveUp(path: string, joining: Promise<Joined | null>): void {
     this.#leftovers.add(path);
-    const removal = joining.then((member) => member?.release()).catch(() => {});
+    const removal = joining.then((joined) => joined?.member.release()).catch(() => {});
     this.#removed = Promise.all([this.#removed, removal]);
   }
 
@@ -130,8 +140,36 @@ export class DoubleBarrier {
     }
   }
 
-  /** Makes our znode. @returns null when the session ended meanwhile, or there is none */
-  async #join(path: string): Promise<Holding | null> {
+  /** Waits while there is a `ready` and nobody inside who was counted for it. */
+  async #lookAhead(wait: Wait): Promise<Look> {
+    for (;;) {
+      const ready = await this.#lookAtReady(wait);
+      if (ready.stat === null) return { ready, leftOverSince: null };
+      const others = await this.#list(wait, 'linearizable');
+      if (others === null || !others.children.includes(READY)) continue;
+      const members = membersOf(others.children);
+      // All members of a round have died, and nobody was left to end it.
+      if (members.length === 0) return { ready: null, leftOverSince: others.stat.version };
+      const paths = members.map((name) => joinPath(this.path, name));
+      const founder = await findFounder(this.#client, paths, ready.stat.czxid, wait);
+      if (founder !== null) return { ready: null, leftOverSince: null };
+      const late = await wait.through((call) => this.#client.exists(paths[0]!, { ...call, watch: true }));
+      if (late.stat !== null) await wait.any([ready.changed, late.changed]);
+    }
+  }
+
+  #lookAtReady(wait: Wait): Promise<ReadyLook> {
+    const path = joinPath(this.path, READY);
+    return wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+  }
+
+  /** @returns null when there is no barrier yet, or not any more */
+  #list(wait: Wait, read: 'local' | 'linearizable'): Promise<Children | null> {
+    return wait.through((call) => this.#client.children(this.path, { ...call, read })).catch(nullIfMissing);
+  }
+
+  /** Makes our znode. @returns null when the session ended meanwhile, or there is none, or `look` is out of date */
+  async #join(path: string, look: Look): Promise<Joined | null> {
     const client = this.#client;
     const lost = client.lostSignal;
     const sessionId = client.session?.id;
@@ -139,15 +177,16 @@ export class DoubleBarrier {
     // Nobody else uses the name, so the creation may be repeated until it is answered.
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
-        if (!(await this.#create(path))) continue;
-        const stat = await client.exists(path);
+        const created = await this.#create(path, look.leftOverSince);
+        if (created === 'again') continue;
+        const stat = created.stat ?? (await client.exists(path));
         if (stat === null || lost.aborted) break;
         if (stat.ephemeralOwner !== sessionId) {
           // An earlier session of this call has left it behind.
           await client.delete(path).catch(ignoreMissing);
           continue;
         }
-        return new Holding(client, { path, stat }, lost);
+        return { member: new Holding(client, { path, stat }, lost), ready: look.ready, othersMax: created.othersMax };
       }
     } catch (error) {
       void removeZnode(client, path, sessionId);
@@ -158,61 +197,84 @@ export class DoubleBarrier {
     return null;
   }
 
-  /** @returns whether it is there; false: to be tried again */
-  async #create(path: string): Promise<boolean> {
+  /** @param leftOverSince the version of the barrier's znode at which `ready` is to be removed; null: it stays */
+  async #create(path: string, leftOverSince: number | null): Promise<Created | 'again'> {
     const client = this.#client;
+    const transaction: Transaction<TransactionResult[]> = client.transaction();
+    if (leftOverSince !== null) transaction.delete(joinPath(this.path, READY));
+    transaction.set(this.path, '', leftOverSince === null ? {} : { version: leftOverSince });
+    transaction.create(path, this.#options.data ?? '', { mode: 'ephemeral' });
     try {
-      const { children, stat } = await client.children(this.path);
-      // All members of a round have died, and nobody was left to end it.
-      const isLeftOver = children.length === 1 && children[0] === READY;
-      const transaction: Transaction<TransactionResult[]> = client.transaction();
-      if (isLeftOver) transaction.delete(joinPath(this.path, READY));
-      transaction.set(this.path, '', isLeftOver ? { version: stat.version } : {});
-      transaction.create(path, this.#options.data ?? '', { mode: 'ephemeral' });
-      await transaction.commit();
-      return true;
+      const [before, created] = (await transaction.commit()).slice(-2) as [Stat, CreatedInTransaction];
+      return { stat: created.stat, othersMax: before.numChildren };
     } catch (error) {
-      if (error instanceof NoNodeError) await client.ensurePath(this.path, { mode: 'container' });
-      else if (error instanceof TransactionError) {
-        if (error.cause instanceof NodeExistsError) return true;
-        if (!isRace(error)) throw error.cause;
+      if (error instanceof TransactionError) {
+        const { cause } = error;
+        if (!isRace(error)) throw cause;
+        // It is there by an earlier attempt, the reply to which was lost, or others have removed what was left over.
+        if (cause instanceof NodeExistsError || leftOverSince !== null)
+          return { stat: null, othersMax: Number.POSITIVE_INFINITY };
+        await client.ensurePath(this.path, { mode: 'container' });
       } else if (isPassing(error)) await client.whenConnected();
       else throw error;
-      return false;
+      return 'again';
     }
   }
 
-  /** @returns the round that we are in, the zxid of the creation of its `ready`; null when the session was lost */
-  async #awaitReady(member: Holding, wait: Wait): Promise<bigint | null> {
-    const client = this.#client;
-    const readyPath = joinPath(this.path, READY);
-    try {
-      while (!member.signal.aborted) {
-        const ready = await wait.through((call) => client.exists(readyPath, { ...call, watch: true }));
-        if (ready.stat !== null) return member.isHeld ? ready.stat.czxid : null;
-        const { children } = await wait.through((call) => client.children(this.path, call));
-        const others = membersOf(children).filter((name) => name !== nameOf(member.path));
-        if (others.length + 1 < this.memberCount) await wait.any([ready.changed], { lost: member.signal });
-        else await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
+  /** @returns the round that we are in, the zxid of the creation of its `ready`; null when we have to come again */
+  async #awaitReady({ member, ready, othersMax }: Joined, wait: Wait): Promise<bigint | null> {
+    let look = ready;
+    // Whoever is the last of so many to make its znode sees them all.
+    let canOpen = othersMax + 1 >= this.memberCount;
+    while (!member.signal.aborted) {
+      if (look === null) {
+        look = await this.#lookAtReady(wait);
+        if (look.stat !== null) return (await this.#isIn(member, look.stat.czxid, wait)) ? look.stat.czxid : null;
+        canOpen = true;
       }
-      return null;
-    } catch (error) {
-      // The barrier's own znode is gone, and ours with it.
-      if (error instanceof NoNodeError) return null;
-      throw error;
+      if (canOpen) {
+        const listed = await this.#list(wait, 'local');
+        // The barrier's own znode is gone, and ours with it.
+        if (listed === null) return null;
+        const others = membersOf(listed.children).filter((name) => name !== nameOf(member.path));
+        canOpen = others.length + 1 >= this.memberCount;
+        if (canOpen) {
+          const round = await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
+          if (round !== null) return member.isHeld ? round : null;
+          look = null;
+          continue;
+        }
+      }
+      const zxid = await awaitCreation(look.changed, member.signal, wait);
+      if (zxid !== null && zxid > member.token) return member.isHeld ? zxid : null;
+      // The server does not tell the zxid, or the round began before we came.
+      look = null;
     }
+    return null;
   }
 
-  /** Makes `ready` if so many of these are still there; whether it was done, the next look tells. */
-  async #open(members: readonly string[], wait: Wait): Promise<void> {
+  /** Whether we belong to a round that is open: we were there when it began, or come while one is inside who was. */
+  async #isIn(member: Holding, round: bigint, wait: Wait): Promise<boolean> {
+    if (member.token > round) {
+      const listed = await this.#list(wait, 'linearizable');
+      const paths = membersOf(listed?.children ?? []).map((name) => joinPath(this.path, name));
+      if ((await findFounder(this.#client, paths, round, wait)) === null) return false;
+    }
+    return member.isHeld;
+  }
+
+  /** Makes `ready` if so many of these are still there. @returns the round; null: the next look tells whether it was done */
+  async #open(members: readonly string[], wait: Wait): Promise<bigint | null> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     for (const path of members.slice(0, this.memberCount)) transaction.check(path);
     transaction.create(joinPath(this.path, READY), '');
     try {
-      await wait.through((call) => transaction.commit(call));
+      const results = await wait.through((call) => transaction.commit(call));
+      return (results.at(-1) as CreatedInTransaction).stat?.czxid ?? null;
     } catch (error) {
       if (!(error instanceof TransactionError)) throw error;
       if (!isRace(error)) throw error.cause;
+      return null;
     }
   }
 
@@ -222,4 +284,42 @@ export class DoubleBarrier {
     if (this.#options.layout === 'kazoo') return hex;
     return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
   }
+}
+
+type ReadyLook = { readonly stat: Stat | null } & Watched;
+
+/** What there was before we came. */
+interface Look {
+  /** It was not there, and is watched; null: to be looked at once we are there. */
+  readonly ready: ReadyLook | null;
+  /** The version of the barrier's znode at which there was a `ready` without members; null: there was none. */
+  readonly leftOverSince: number | null;
+}
+
+interface Created {
+  /** null when the server did not tell it. */
+  readonly stat: Stat | null;
+  /** More children than these were not there before. */
+  readonly othersMax: number;
+}
+
+interface Joined {
+  readonly member: Holding;
+  readonly ready: ReadyLook | null;
+  readonly othersMax: number;
+}
+
+/** @returns the zxid of the creation that was waited for; null when it is not known, or something else came */
+async function awaitCreation(changed: Promise<WatchEvent>, lost: AbortSignal, wait: Wait): Promise<bigint | null> {
+  let zxid: bigint | null = null;
+  const noted = changed.then((event) => {
+    if (event.type === 'created') zxid = event.zxid;
+  });
+  await wait.any([noted], { lost });
+  return zxid;
+}
+
+function nullIfMissing(error: unknown): null {
+  ignoreMissing(error);
+  return null;
 }

@@ -4,14 +4,16 @@ import {
   joinPath,
   NoNodeError,
   nameOf,
+  type Stat,
   type Transaction,
   TransactionError,
   type TransactionResult,
+  type Watched,
 } from '@meerkat/client';
 import type { Holding } from '../locks/holding.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { Wait } from '../wait.ts';
-import { isRace, membersOf, READY } from './ready.ts';
+import { findFounder, isRace, membersOf, READY } from './ready.ts';
 
 /** Being inside a double barrier: from the moment when all are there until all have left. */
 export class Inside implements AsyncDisposable {
@@ -77,43 +79,48 @@ export class Inside implements AsyncDisposable {
    */
   async #step(wait: Wait): Promise<boolean> {
     const client = this.#client;
-    const [{ children, stat }, ready] = await wait.through((call) =>
-      Promise.all([client.children(this.#path, call), client.exists(joinPath(this.#path, READY), call)]),
-    );
-    const isOpen = ready?.czxid === this.round;
-    const members = isOpen ? membersOf(children) : await this.#founders(membersOf(children), wait);
+    const { children, stat } = await wait.through((call) => client.children(this.#path, call));
     const own = nameOf(this.#member.path);
-    const isMember = this.#member.isHeld && members.includes(own);
+    const isMember = this.#member.isHeld && children.includes(own);
+    const isOpen = children.includes(READY);
     // A znode of ours that a lost session has left behind would count for the next round, so we wait for its end too.
-    const others = members.filter((name) => name !== own || !isMember);
+    const others = membersOf(children).filter((name) => name !== own || !isMember);
     if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, wait);
     const isLowest = isMember && own < others[0]!;
-    if (isMember && !isLowest) {
-      await this.#member.release(wait.next());
-      return false;
-    }
     const awaited = isLowest ? others.at(-1)! : others[0]!;
-    const found = await wait.through((call) => client.exists(joinPath(this.#path, awaited), { ...call, watch: true }));
+    const looking = this.#watch(joinPath(this.#path, awaited), wait);
+    if (isMember && !isLowest) await Promise.all([looking, this.#member.release(wait.next())]);
+    const found = await looking;
     if (found.stat === null) return false;
-    await wait.any([found.changed], isLowest ? { lost: this.#member.signal } : {});
+    let { changed } = found;
+    // It came when the round was open, or belongs to the next one, who will wait for us.
+    if (found.stat.czxid > this.round && !(isOpen && (await this.#isOpen(wait)))) {
+      const paths = others.map((name) => joinPath(this.#path, name));
+      const founder = await findFounder(client, paths, this.round, wait);
+      if (founder === null) {
+        await this.#member.release(wait.next());
+        return true;
+      }
+      ({ changed } = await this.#watch(founder, wait));
+    }
+    await wait.any([changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
   }
 
-  /**
-   * Without the `ready` of our round only those belong to it who were there before it was made. All others may be those
-   * of the next round, who will wait for us. (Our own members delete `ready` with the last of them; kazoo's first.)
-   */
-  async #founders(members: readonly string[], wait: Wait): Promise<string[]> {
-    const stats = await wait.through((call) =>
-      Promise.all(members.map((name) => this.#client.exists(joinPath(this.#path, name), call))),
-    );
-    return members.filter((_, i) => {
-      const stat = stats[i];
-      return stat !== null && stat !== undefined && stat.czxid < this.round;
-    });
+  #watch(path: string, wait: Wait): Promise<{ readonly stat: Stat | null } & Watched> {
+    return wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
   }
 
-  /** The last one ends the round, unless somebody has come in since `version`. */
+  /** Whether the `ready` that there is belongs to our round. (Our own members delete it with the last of them; kazoo's first.) */
+  async #isOpen(wait: Wait): Promise<boolean> {
+    const ready = await wait.through((call) => this.#client.exists(joinPath(this.#path, READY), call));
+    return ready?.czxid === this.round;
+  }
+
+  /**
+   * The last one ends the round, unless somebody has come in since `version`. A `ready` without members is left over, whichever
+   * round it was of.
+   */
   async #end({ isMember, isOpen, version }: LastLook, wait: Wait): Promise<boolean> {
     if (!isMember && !isOpen) return true;
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
@@ -133,7 +140,7 @@ export class Inside implements AsyncDisposable {
 interface LastLook {
   /** Our znode is the only one. */
   readonly isMember: boolean;
-  /** The round's `ready` is still there. */
+  /** There is a `ready`. */
   readonly isOpen: boolean;
   /** Of the barrier's znode. */
   readonly version: number;

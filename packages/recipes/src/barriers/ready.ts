@@ -1,4 +1,5 @@
-import { NoNodeError, type TransactionError } from '@meerkat/client';
+import { type Client, NoNodeError, type TransactionError } from '@meerkat/client';
+import type { Wait } from '../wait.ts';
 
 /** The znode that opens a double barrier, beside those of its members. */
 export const READY = 'ready';
@@ -11,6 +12,17 @@ export function ignoreMissing(error: unknown): void {
 /** The names of the members, the lowest first. */
 export function membersOf(children: readonly string[]): string[] {
   return children.filter((name) => name !== READY).sort();
+}
+
+/** One of these znodes that was there before the round began: it was counted for it. null: none is left. */
+export async function findFounder(
+  client: Client,
+  paths: readonly string[],
+  round: bigint,
+  wait: Wait,
+): Promise<string | null> {
+  const stats = await wait.through((call) => Promise.all(paths.map((path) => client.exists(path, call))));
+  return paths.find((_, i) => (stats[i]?.czxid ?? round) < round) ?? null;
 }
 
 /** Somebody else has changed what the transaction relied on, or an earlier attempt of it was applied. */

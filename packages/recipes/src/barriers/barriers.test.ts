@@ -1,6 +1,8 @@
 import { type Client, nullableBytes, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
+import { FrameCounter } from '../testing/frame-counter.ts';
+import { makeWorld } from '../testing/line-world.ts';
 import { Barrier } from './barrier.ts';
 import { CountDownLatch } from './count-down-latch.ts';
 import { CyclicBarrier } from './cyclic-barrier.ts';
@@ -13,6 +15,14 @@ function inWorld(program: (fleet: Fleet, clients: Client[]) => Promise<void>, cl
     const fleet = new Fleet(1, 1);
     await fleet.run(async () => program(fleet, await fleet.connectAll(clientCount)));
   };
+}
+
+function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((onResolve) => {
+    resolve = onResolve;
+  });
+  return { promise, resolve };
 }
 
 /** Tells whether a promise has settled by now. */
@@ -153,6 +163,73 @@ describe('a double barrier', () => {
       expect((await client!.children('/barrier')).children).toEqual([]);
     }),
   );
+
+  test(
+    'lets nobody in where all have died between its look and its coming',
+    inWorld(async (fleet, [a, b, c, d]) => {
+      await c!.ensurePath('/barrier');
+      const { promise: funeral, resolve: bury } = makeGate();
+      const transaction = c!.transaction.bind(c);
+      let isComing = false;
+      c!.transaction = () => {
+        const made = transaction();
+        const commit = made.commit.bind(made);
+        made.commit = async (options) => {
+          isComing = true;
+          await funeral;
+          return commit(options);
+        };
+        return made;
+      };
+      const entering = new DoubleBarrier(c!, '/barrier', 2).enter();
+      const state = watched(entering);
+      await fleet.world.until(() => isComing, 10_000);
+      await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      await Promise.all([a!.close(), b!.close()]);
+      bury();
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+      const second = await new DoubleBarrier(d!, '/barrier', 2).enter();
+      expect((await entering).round).toBe(second.round);
+    }, 4),
+  );
+
+  test(
+    'lets in who comes when it is open, and waits for it',
+    inWorld(async (fleet, [a, b, c]) => {
+      const inside = await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      const late = await new DoubleBarrier(c!, '/barrier', 2).enter();
+      expect(late.round).toBe(inside[0]!.round);
+      const leaving = inside.map((member) => member.leave());
+      const states = leaving.map(watched);
+      await fleet.world.sleep(1000);
+      expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+      await Promise.all([late.leave(), ...leaving]);
+      expect((await a!.children('/barrier')).children).toEqual([]);
+    }),
+  );
+
+  test('costs each member three requests to come in and four to leave', async () => {
+    const { world, ensemble } = makeWorld();
+    const members = 10;
+    await world.run(async () => {
+      const counter = new FrameCounter();
+      const clients = await counter.connectAll(world, ensemble, members);
+      await clients[0]!.ensurePath('/barrier');
+      counter.clear();
+      const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', members).enter()));
+      // A look at `ready`, the own znode, a watch of it. The last one lists them all, and makes `ready`.
+      expect(counter.requests).toBe(3 * members + 2);
+      expect(counter.events).toBe(members);
+      counter.clear();
+      await Promise.all(inside.map((member) => member.leave()));
+      // A list, the watch of the lowest, the deletion, a list when the lowest is gone. The lowest asks two things for each
+      // who is the highest when it looks, and those are few when all leave at once.
+      expect(counter.requests).toBeLessThanOrEqual(4 * members + 8);
+      // Of its own deletion, and of that of the one it waits for.
+      expect(counter.events).toBeLessThanOrEqual(2 * members + 4);
+    });
+  });
 
   test('wakes one member for each that leaves', async () => {
     const fleet = new Fleet(1, 1);

@@ -3,9 +3,8 @@
  * docs/recipes/mutex.md.
  */
 import { env } from 'node:process';
-import { connect } from '@meerkat/client';
-import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { FrameCounter } from '../testing/frame-counter.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import { patienceMs } from '../testing/seeds.ts';
 import { Mutex } from './mutex.ts';
@@ -14,59 +13,9 @@ import { PriorityLock } from './priority-lock.ts';
 const { CONTENDERS = '50' } = env;
 const COUNT = Number(CONTENDERS);
 
-/** Op codes and xids of the protocol (ZooDefs.OpCode, ClientCnxn). */
+/** Op codes of the protocol (ZooDefs.OpCode). */
 const GET_DATA = 4;
 const GET_CHILDREN_2 = 12;
-const WATCH_EVENT_XID = -1;
-
-/** Counts frames of all connections, each a length and a record. */
-class FrameCounter {
-  readonly sent = new Map<number, number>();
-  events = 0;
-
-  tap(): WireTap {
-    const sent = new Frames((frame) => {
-      const op = frame.getInt32(4);
-      this.sent.set(op, (this.sent.get(op) ?? 0) + 1);
-    });
-    const received = new Frames((frame) => {
-      if (frame.getInt32(0) === WATCH_EVENT_XID) this.events++;
-    });
-    return {
-      onSent: (bytes) => sent.add(bytes),
-      onReceived: (bytes) => received.add(bytes),
-      onClosed: () => {},
-    };
-  }
-
-  clear(): void {
-    this.sent.clear();
-    this.events = 0;
-  }
-}
-
-class Frames {
-  readonly #onFrame: (frame: DataView) => void;
-  #isFirst = true;
-  #rest = new Uint8Array(0);
-
-  constructor(onFrame: (frame: DataView) => void) {
-    this.#onFrame = onFrame;
-  }
-
-  add(bytes: Uint8Array): void {
-    this.#rest = Uint8Array.from([...this.#rest, ...bytes]);
-    for (;;) {
-      const view = new DataView(this.#rest.buffer);
-      if (view.byteLength < 4 || view.byteLength < 4 + view.getInt32(0)) return;
-      const endAt = 4 + view.getInt32(0);
-      // The first frame is the handshake, which has no xid.
-      if (!this.#isFirst) this.#onFrame(new DataView(this.#rest.slice(4, endAt).buffer));
-      this.#isFirst = false;
-      this.#rest = this.#rest.slice(endAt);
-    }
-  }
-}
 
 test(
   `a release wakes one of ${COUNT} that wait`,
@@ -74,17 +23,7 @@ test(
     const { world, ensemble } = makeWorld();
     await world.run(async () => {
       const counter = new FrameCounter();
-      const clients = await Promise.all(
-        Array.from({ length: COUNT + 1 }, (_, i) =>
-          connect({
-            servers: ensemble.connectString,
-            sessionTimeoutMs: 4000,
-            transport: new VirtualTransport(world.network, world.timeline, `host${i}`, () => counter.tap()),
-            clock: makeClientClock(world.timeline, world.clockOf(`host${i}`)),
-            random: world.random.fork(`client ${i}`),
-          }),
-        ),
-      );
+      const clients = await counter.connectAll(world, ensemble, COUNT + 1);
       const first = await new Mutex(clients[0]!, '/lock').acquire();
       let released = 0;
       const waiting = clients.slice(1).map(async (client) => {
@@ -123,17 +62,7 @@ test.each([
     const { world, ensemble } = makeWorld();
     await world.run(async () => {
       const counter = new FrameCounter();
-      const clients = await Promise.all(
-        Array.from({ length: COUNT + 1 }, (_, i) =>
-          connect({
-            servers: ensemble.connectString,
-            sessionTimeoutMs: 4000,
-            transport: new VirtualTransport(world.network, world.timeline, `host${i}`, () => counter.tap()),
-            clock: makeClientClock(world.timeline, world.clockOf(`host${i}`)),
-            random: world.random.fork(`client ${i}`),
-          }),
-        ),
-      );
+      const clients = await counter.connectAll(world, ensemble, COUNT + 1);
       const first = await new PriorityLock(clients[0]!, '/lock').acquire();
       const figures = (): { events: number; lists: number; reads: number } => ({
         events: counter.events / COUNT,

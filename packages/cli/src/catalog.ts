@@ -72,6 +72,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/create.ts')).create,
   },
   {
+    name: 'edit',
+    summary: 'edit the data of a znode in an editor',
+    group: 'Data:',
+    load: async () => (await import('./commands/edit.ts')).edit,
+  },
+  {
     name: 'acl',
     summary: 'show and change who may do what with a znode',
     group: 'Data:',

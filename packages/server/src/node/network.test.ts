@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { ByteStream, StreamEvents } from '@meerkat/core';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { NODE_CLOCK } from './clock.ts';
 import { type Listener, listen } from './network.ts';
 import { Turn } from './turn.ts';
@@ -118,6 +118,50 @@ describe('a stream', () => {
     socket.resume();
     await core.until('drain');
     expect(stream?.queuedBytes).toBe(0);
+  });
+
+  test('what is written behind bytes that wait leaves in its order, and the end of all is told once', async () => {
+    const socket = await dial();
+    core.isEchoing = false;
+    socket.write('go');
+    await core.until('bytes go');
+    const [stream] = core.streams;
+    socket.pause();
+    for (const fill of [1, 2, 3]) stream?.write(new Uint8Array(8_000_000).fill(fill));
+    setImmediate(() => stream?.write(new Uint8Array(8_000_000).fill(4)));
+    let received = 0;
+    socket.on('data', (chunk: Buffer) => {
+      const fill = 1 + Math.floor(received / 8_000_000);
+      expect(chunk.subarray(0, 8_000_000 * fill - received).every((byte) => byte === fill)).toBe(true);
+      received += chunk.length;
+    });
+    socket.resume();
+    while (received < 32_000_000) await once(socket, 'data');
+    await core.until('drain');
+    await turn.ended();
+    expect(core.events).toEqual(['bytes go', 'drain']);
+    expect(stream?.queuedBytes).toBe(0);
+  });
+
+  test('what comes while it is paused comes before what comes later, whatever its length', async () => {
+    const socket = await dial();
+    core.isEchoing = false;
+    socket.write('go');
+    await core.until('bytes go');
+    const [stream] = core.streams;
+    const numbers = Array.from({ length: 60_000 }, (_, n) => `${n} `);
+    const expected = numbers.join('');
+    let received = '';
+    vi.spyOn(core, 'note').mockImplementation((event) => {
+      if (!event.startsWith('bytes ')) return;
+      received += event.slice('bytes '.length);
+      stream?.pause();
+      setImmediate(() => stream?.resume());
+      for (const wake of core.waiters.splice(0)) wake();
+    });
+    for (let i = 0; i < numbers.length; i += 1000) socket.write(numbers.slice(i, i + 1000).join(''));
+    while (received.length < expected.length) await new Promise<void>((resolve) => core.waiters.push(resolve));
+    expect(received).toBe(expected);
   });
 
   test('no bytes come while it is paused', async () => {

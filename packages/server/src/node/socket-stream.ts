@@ -34,6 +34,7 @@ export class SocketStream implements ByteStream {
   open(onStream: (stream: ByteStream) => StreamEvents): void {
     const socket = this.#socket;
     socket.on('data', this.#onData);
+    this.#shortenReading();
     socket.on('end', this.#onEnd);
     socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#closeReason = error.code === 'ECONNRESET' ? 'reset by peer' : (error.code ?? error.message);
@@ -45,6 +46,25 @@ export class SocketStream implements ByteStream {
     } else {
       this.#accept(onStream);
     }
+  }
+
+  /**
+   * Takes a chunk where Node hands it to the readable side, when all that would follow is 'data': the socket is flowing
+   * and holds nothing. Going through the readable side costs an event, a tick and a read(0) for each chunk, 1 of the
+   * 8 µs of user time that an event and the next watch take in the bench's fan-out.
+   *
+   * What is not taken here, chunks that come while paused and the end of the stream, goes the usual way and arrives in
+   * its order; so would everything if Node did not call `push` any more.
+   */
+  #shortenReading(): void {
+    const socket = this.#socket;
+    const push = socket.push;
+    socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+      const isEmitted = socket.readableFlowing === true && socket.readableLength === 0;
+      if (!isEmitted || !Buffer.isBuffer(chunk)) return push.call(socket, chunk, encoding);
+      this.#onData(chunk);
+      return true;
+    };
   }
 
   #accept(onStream: (stream: ByteStream) => StreamEvents): void {
@@ -76,9 +96,12 @@ export class SocketStream implements ByteStream {
 
   write(bytes: Uint8Array): void {
     if (this.#isEnding || this.#socket.destroyed) return;
-    this.#socket.write(bytes, this.#onWritten);
-    // The kernel is offered the bytes at once; what it did not take is told by this length.
-    if (this.#socket.writableLength > 0) this.#isQueued = true;
+    this.#socket.write(bytes);
+    // The kernel is offered the bytes at once; what it did not take is told by the length. Only then a callback is asked
+    // for, with an empty write behind them: one for every write costs an object and a tick of Node's, about 0.4 µs.
+    if (this.#socket.writableLength === 0 || this.#isQueued) return;
+    this.#isQueued = true;
+    this.#socket.write(NOTHING, this.#onWritten);
   }
 
   end(): void {
@@ -117,10 +140,15 @@ export class SocketStream implements ByteStream {
     this.#turn.mark();
   };
 
-  readonly #onWritten = (): void => {
-    if (!this.#isQueued || this.#socket.writableLength > 0 || this.#turn.isStopped) return;
+  readonly #onWritten = (error?: Error | null): void => {
+    // Whoever ends the stream waits for nothing but its close.
+    if (error || this.#isEnding || this.#turn.isStopped) return;
     if (this.#turn.isFrozen) {
       this.#turn.postpone(this.#onWritten);
+      return;
+    }
+    if (this.#socket.writableLength > 0) {
+      this.#socket.write(NOTHING, this.#onWritten);
       return;
     }
     this.#isQueued = false;
@@ -157,3 +185,5 @@ export class SocketStream implements ByteStream {
     this.#turn.mark();
   };
 }
+
+const NOTHING = new Uint8Array(0);

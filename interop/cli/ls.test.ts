@@ -29,6 +29,20 @@ describeCli('meerkat ls', (site) => {
     expect(lines.stdout).toBe('/ls/b\tb\n/ls/ä\tä\n');
   });
 
+  test('takes patterns, and goes on behind what is missing or may not be read', async () => {
+    const { client } = site;
+    await client.create('/ls-shut');
+    await client.create('/ls-shut/open');
+    await client.create('/ls-shut/secret', 'hidden', { acl: [{ perms: 31, scheme: 'digest', id: 'bob:none' }] });
+    expect((await site.run(['ls', '/l?-{shut,open}'])).stdout).toBe('open\nsecret\n');
+    const table = await site.run(['ls', '-s', '/ls-shut/']);
+    expect(table).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(table.stdout).toMatch(/\nopen .*\nsecret/);
+    const recursive = await site.run(['ls', '-R', '/ls-nowhere', '/ls-shut']);
+    expect(recursive).toMatchObject({ exitCode: 10, stdout: '/ls-shut\n/ls-shut/open\n' });
+    expect(recursive.stderr).toMatch(/^meerkat: cannot list \/ls-nowhere: .*\nmeerkat: cannot read \/ls-shut\/secret/);
+  });
+
   test('says which znode is missing, with an exit code of its own', async () => {
     const missing = await site.run(['ls', '/nowhere']);
     expect(missing).toMatchObject({ exitCode: 10, stdout: '' });

@@ -1,11 +1,12 @@
-import { type Client, joinPath, nameOf, type Stat } from '@meerkat/client';
+import { type Client, joinPath, NoAuthError, nameOf, type Stat } from '@meerkat/client';
 import type { Column } from '../output/column.ts';
 import { byteCount, localTime, statColumnsOf } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import type { Context } from '../run/context.ts';
-import { CommandExit } from '../run/exit-code.ts';
+import type { CommandExit } from '../run/exit-code.ts';
 import { expandPaths } from '../tree/path-arguments.ts';
-import { walkTree } from '../tree/tree-walk.ts';
+import { pipelined } from '../tree/pipelined.ts';
+import { Survey } from '../tree/survey.ts';
 
 interface Options {
   readonly recursive?: boolean;
@@ -35,7 +36,7 @@ export const ls: DefineCommand = (command, host) => {
 
 interface Listed {
   readonly path: string;
-  /** null when nobody asked for it, or the znode went in between. */
+  /** null when nobody asked for it, or the znode may not be read. */
   readonly stat: Stat | null;
 }
 
@@ -45,38 +46,52 @@ async function list(context: Context, texts: readonly string[], options: Options
   const columns = columnsOf(options);
   const isPlain = report.isForPeople && options.stat !== true;
   const listing = isPlain ? null : await report.list(columns);
+  const tell = (listed: Listed): Promise<void> | undefined =>
+    listing === null ? report.line(shown(listed, options)) : listing.add(listed);
   const paths = await expandPaths(context, client, texts);
-  for (const [index, path] of paths.entries()) {
-    if (report.isForPeople && paths.length > 1 && options.recursive !== true) {
-      await report.line(`${index === 0 ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
+  const survey = new Survey(context, client);
+  if (options.recursive === true) {
+    using progress = context.progress();
+    for await (const visited of survey.walk(paths, progress)) {
+      progress.clear();
+      await tell(visited);
     }
-    for await (const listed of listedOf(context, client, path, options)) {
-      if (listing === null) await report.line(shown(listed, options));
-      else await listing.add(listed);
+  } else {
+    for (const [index, path] of paths.entries()) {
+      if (report.isForPeople && paths.length > 1) {
+        await report.line(`${index === 0 ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
+      }
+      for await (const listed of childrenBelow(context, client, path, options)) await tell(listed);
     }
   }
   await listing?.end();
-  return CommandExit.ok;
+  return survey.end();
 }
 
-async function* listedOf(context: Context, client: Client, path: string, options: Options): AsyncGenerator<Listed> {
+async function* childrenBelow(
+  context: Context,
+  client: Client,
+  path: string,
+  options: Options,
+): AsyncGenerator<Listed> {
   const { call } = context;
-  if (options.recursive === true) {
-    for await (const { path: found, stat } of walkTree(client, path, call)) yield { path: found, stat };
-    return;
-  }
   const names = await childrenOf(context, client, path, options);
   const paths = names.toSorted().map((name) => joinPath(path, name));
   if (options.stat !== true) {
     for (const child of paths) yield { path: child, stat: null };
     return;
   }
-  // All of them in flight: the client sends them together.
-  const stats = await Promise.all(paths.map((child) => client.exists(child, call)));
-  for (const [index, child] of paths.entries()) {
-    const stat = stats[index] ?? null;
-    if (stat !== null) yield { path: child, stat };
-  }
+  const look = async (child: string): Promise<Listed | null> => {
+    try {
+      const stat = await client.exists(child, call);
+      return stat === null ? null : { path: child, stat };
+    } catch (error) {
+      // Newer servers keep the Stat from those who may not read the znode; its name is the parent's.
+      if (error instanceof NoAuthError) return { path: child, stat: null };
+      throw error;
+    }
+  };
+  for await (const listed of pipelined(paths, look)) if (listed !== null) yield listed;
 }
 
 async function childrenOf(

@@ -11,7 +11,7 @@ test.each([
   ['meerkat set /a "say \\"hi\\" \\n"', ['meerkat', 'set', '/a', 'say "hi" \\n']],
   [`meerkat set /a '\\'`, ['meerkat', 'set', '/a', '\\']],
   ['meerkat set /a ""', ['meerkat', 'set', '/a', '']],
-  ["meerkat set /a'b'\"c\"", ['meerkat', 'set', '/abc']],
+  ['meerkat set /a\'b\'"c"', ['meerkat', 'set', '/abc']],
   ['', ['']],
 ])('%s is taken apart as a shell does', (line, words) => {
   expect(splitLine(line)).toEqual(words);

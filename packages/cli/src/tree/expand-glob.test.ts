@@ -42,6 +42,18 @@ describe('a pattern stands for the znodes that are like it', () => {
     expect(await expanded('/app/{web,mail/log}/config')).toEqual(['/app/mail/log/config', '/app/web/config']);
   });
 
+  test('beside those that may not be read', async () => {
+    await client.create('/near');
+    await client.create('/near/open');
+    await client.create('/near/open/config');
+    const shut = { acl: [{ perms: 31, scheme: 'digest', id: 'bob:x' }] };
+    await client.create('/near/shut', '', shut);
+    expect(await expanded('/near/*')).toEqual(['/near/open', '/near/shut']);
+    expect(await expanded('/near/*/*')).toEqual(['/near/open/config']);
+    expect(await expanded('/near/**/config')).toEqual(['/near/open/config']);
+    expect(await expanded('/n*/shut')).toEqual(['/near/shut']);
+  });
+
   test('and for nothing when there is none', async () => {
     for (const pattern of ['/app/x*', '/nowhere/*', '/nowhere/**', '/app/*/nothing', '/app/\\[y\\]']) {
       expect(await expanded(pattern), pattern).toEqual([]);

@@ -1,4 +1,4 @@
-import { type CallOptions, type Client, joinPath, NoNodeError } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoAuthError, NoNodeError } from '@meerkat/client';
 import { InvocationFailure } from '../run/command-failure.ts';
 import { pipelined } from './pipelined.ts';
 import { walkTree } from './tree-walk.ts';
@@ -50,7 +50,7 @@ function compile(pattern: string, flags: string): RegExp {
  * what the pattern can mean is listed: for `/app/w-?/config` the children of /app.
  *
  * @param pattern absolute
- * @returns none when there is nothing like it
+ * @returns none when there is nothing like it; what may not be listed has nothing in it, as for local shells
  */
 export async function expandGlob(client: Client, pattern: string, call: CallOptions): Promise<readonly string[]> {
   let found: string[] = ['/'];
@@ -81,20 +81,27 @@ async function childrenLike(
   return found;
 }
 
-/** @returns none when the znode is not there (any more) */
+/** @returns none when the znode is not there (any more), or may not be read */
 async function childrenOf(client: Client, path: string, call: CallOptions): Promise<readonly string[]> {
   try {
     return (await client.children(path, call)).children.toSorted();
   } catch (error) {
-    if (error instanceof NoNodeError) return [];
+    if (error instanceof NoNodeError || error instanceof NoAuthError) return [];
     throw error;
   }
 }
 
 async function present(client: Client, paths: readonly string[], call: CallOptions): Promise<readonly string[]> {
   const found: string[] = [];
-  const look = async (path: string): Promise<string | null> =>
-    (await client.exists(path, call)) === null ? null : path;
+  const look = async (path: string): Promise<string | null> => {
+    try {
+      return (await client.exists(path, call)) === null ? null : path;
+    } catch (error) {
+      // Newer servers refuse this of a znode that may not be read; it is there.
+      if (error instanceof NoAuthError) return path;
+      throw error;
+    }
+  };
   for await (const path of pipelined(paths, look)) if (path !== null) found.push(path);
   return found;
 }
@@ -108,7 +115,8 @@ async function walkMatching(
   const isMatch = globMatcher(pattern);
   const found: string[] = [];
   for (const root of await present(client, roots, call)) {
-    for await (const { path, depth } of walkTree(client, root, call)) if (depth > 0 && isMatch(path)) found.push(path);
+    const walk = walkTree(client, root, { ...call, onRefused: () => {}, onMissing: () => {} });
+    for await (const { path, depth } of walk) if (depth > 0 && isMatch(path)) found.push(path);
   }
   return found;
 }

@@ -57,6 +57,8 @@ export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> 
     killTimer = setTimeout(() => child?.signal('SIGKILL'), delayMs);
   };
   try {
+    // Who was told to stop just now begins nothing any more.
+    if (context.signal.aborted) throw new DOMException('interrupted before the command began', 'AbortError');
     child = new ChildCommand(words, env, killAfterMs);
     if (held.signal.aborted) onLost();
     else held.signal.addEventListener('abort', onLost, { once: true });

@@ -50,12 +50,13 @@ async function run(context: Context, text: string, options: Options): Promise<Co
   const limit = new AbortController();
   const signal = AbortSignal.any([context.signal, limit.signal]);
   await using sink = options.stats === true ? await makeChurnSink(context) : await makeChangeSink(context);
-  using _ = tellLosses(context, client);
+  const note = (line: string): void => sink.note(line);
+  using _ = tellLosses(client, note);
   const feed = new ChangeFeed(client, path, {
     isRecursive: options.recursive === true,
     readsValues: options.values && options.stats !== true,
     signal,
-    onReady: (znodes, isWhole) => tellReady(context, path, options, znodes, isWhole),
+    onReady: (znodes, isWhole) => tellReady(note, path, options, znodes, isWhole),
   });
   const limitTimer = limitMs === null ? null : setTimeout(() => limit.abort(), limitMs);
   let told = 0;
@@ -84,42 +85,49 @@ function parseCount(text: string | undefined): number | null {
   throw new InvocationFailure(`--count: expected a number from 1 on, found "${text}"`);
 }
 
-function tellReady(context: Context, path: string, options: Options, znodes: number, isWhole: boolean): void {
+function tellReady(note: Note, path: string, options: Options, znodes: number, isWhole: boolean): void {
   const what = options.recursive === true ? `${path} and everything below it` : path;
   const isRead = options.values && options.stats !== true;
   const missing = isRead && znodes === 0 ? '; there is no such znode yet' : '';
-  context.note(`watching ${what}${missing}; Ctrl-C ends`);
-  if (!isWhole)
-    context.note('there are too many znodes to keep all values: some changes will be told without what was before');
+  note(`watching ${what}${missing}; Ctrl-C ends`);
+  if (!isWhole) note('there are too many znodes to keep all values: some changes will be told without what was before');
 }
 
-function tellLosses(context: Context, client: Client): Disposable {
+function tellLosses(client: Client, note: Note): Disposable {
   return client.onState(({ state, reason }) => {
-    if (state === 'suspended') context.note(`no connection: ${reason}; trying to get back`);
-    if (state === 'lost') context.note(`the session may be over: ${reason}; trying to get back`);
+    if (state === 'suspended') note(`no connection: ${reason}; trying to get back`);
+    if (state === 'lost') note(`the session may be over: ${reason}; trying to get back`);
   });
 }
+
+type Note = (line: string) => void;
 
 /** Takes changes, and tells what is left to tell in the end. */
 interface ChangeSink extends AsyncDisposable {
   add(change: Change): Promise<void> | undefined;
+  /** Something for people that is no change. */
+  readonly note: Note;
 }
 
-async function makeChangeSink({ report }: Context): Promise<ChangeSink> {
+async function makeChangeSink(context: Context): Promise<ChangeSink> {
+  const { report } = context;
+  const note: Note = (line) => context.note(line);
   const { CHANGE_COLUMNS, describeChange } = await import('../watching/change-report.ts');
   if (report.isForPeople) {
     const { diffValues } = await import('../value/value-diff.ts');
     return {
+      note,
       add: (change) => report.line(describeChange(change, report.paint, diffValues)),
       [Symbol.asyncDispose]: async () => {},
     };
   }
   const list = await report.list(CHANGE_COLUMNS);
-  return { add: (change) => list.add(change), [Symbol.asyncDispose]: async () => list.end() };
+  return { note, add: (change) => list.add(change), [Symbol.asyncDispose]: async () => list.end() };
 }
 
 /** The live table is on a terminal; the final one is everywhere. */
-async function makeChurnSink({ report, io }: Context): Promise<ChangeSink> {
+async function makeChurnSink(context: Context): Promise<ChangeSink> {
+  const { report, io } = context;
   const [{ CHURN_COLUMNS, ChurnTable }, { ChurnScreen, describeChurn }] = await Promise.all([
     import('../watching/churn.ts'),
     import('../watching/churn-screen.ts'),
@@ -128,6 +136,10 @@ async function makeChurnSink({ report, io }: Context): Promise<ChangeSink> {
   const startMs = performance.now();
   const screen = report.isForPeople && report.isTerminal ? new ChurnScreen(churn, report, io) : null;
   return {
+    note: (line) => {
+      if (screen === null) context.note(line);
+      else screen.interrupt(() => context.note(line));
+    },
     add: (change) => {
       churn.add(change);
       return undefined;

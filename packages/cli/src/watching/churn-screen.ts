@@ -22,6 +22,13 @@ export class ChurnScreen implements Disposable {
     this.#report = report;
     this.#stdout = stdout;
     this.#timer = setInterval(() => this.#draw(), EVERY_MS);
+  }
+
+  /** Lets something else be written where the table stands; the table goes below it. */
+  interrupt(write: () => void): void {
+    void this.#report.write(this.#erasing);
+    this.#height = 0;
+    write();
     this.#draw();
   }
 
@@ -37,17 +44,14 @@ export class ChurnScreen implements Disposable {
   }
 
   #draw(): void {
-    const { rows = 24, columns = 80 } = this.#stdout;
+    const { rows = 24 } = this.#stdout;
     const elapsedMs = performance.now() - this.#startMs;
     const table = new Table(CHURN_COLUMNS, this.#report.paint);
     const busiest = this.#churn.rows(elapsedMs).slice(0, Math.max(1, rows - 4));
     const body = busiest.map((row) => table.add(row)).join('') + table.end();
     const text = `${describeChurn(this.#churn, elapsedMs)}\n${body}`;
-    // A line that wraps would be two when it is erased.
-    const lines = text
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => (line.length < columns || this.#report.paint.isOn ? line : line.slice(0, columns - 1)));
+    const lines = text.split('\n').slice(0, -1);
+    // Lines are cut, not wrapped (?7l): a line that wraps would be two when it is erased.
     void this.#report.write(`${this.#erasing}\x1b[?7l${lines.join('\n')}\n\x1b[?7h`);
     this.#height = lines.length;
   }
@@ -55,6 +59,11 @@ export class ChurnScreen implements Disposable {
 
 /** `1,234 changes of 12 znodes in 60 s`. */
 export function describeChurn(churn: ChurnTable, elapsedMs: number): string {
-  const gaps = churn.gaps === 0 ? '' : `; ${count(churn.gaps)} times changes may be missing`;
-  return `${count(churn.total)} changes of ${count(churn.paths)} znodes in ${Math.round(elapsedMs / 1000)} s${gaps}`;
+  const gaps = churn.gaps === 0 ? '' : `; changes may be missing ${countOf(churn.gaps, 'time')}`;
+  const seconds = Math.round(elapsedMs / 1000);
+  return `${countOf(churn.total, 'change')} of ${countOf(churn.paths, 'znode')} in ${seconds} s${gaps}`;
+}
+
+function countOf(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }

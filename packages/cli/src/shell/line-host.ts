@@ -45,7 +45,7 @@ export class LineHost implements ShellCommandHost {
       this.exitCode = exitCode;
       if (!report.isForPeople) return tellFailure(error, report, io);
       const paint = Paint.for(io.stderr, io, words.color !== false);
-      await writeAll(io.stderr, `${this.#place.prefix}${paint.bad(message)}${zkCliWords(error)}\n`);
+      await writeAll(io.stderr, `${this.#place.prefix}${paint.bad(inShellWords(message))}${zkCliWords(error)}\n`);
     }
   }
 }
@@ -60,6 +60,13 @@ export interface LinePlace {
 /** What a line says goes before what the shell was started with. */
 function mergedWords(shell: CommonWords, line: CommonWords): CommonWords {
   return { ...shell, ...line, color: shell.color !== false && line.color !== false };
+}
+
+/** What to do is told to somebody at a command line; here it is done by other commands. */
+function inShellWords(message: string): string {
+  return message
+    .replace('--auth gives credentials', '"addauth" gives credentials')
+    .replace(/(?<!rm )-r deletes them too/, '"rm -r" deletes them too');
 }
 
 /** What zkCli says in this case, which people and scripts look for. */

@@ -72,6 +72,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/create.ts')).create,
   },
   {
+    name: 'mv',
+    summary: 'move znodes to another place in the tree',
+    group: 'Data:',
+    load: async () => (await import('./commands/mv.ts')).mv,
+  },
+  {
     name: 'edit',
     summary: 'edit the data of a znode in an editor',
     group: 'Data:',

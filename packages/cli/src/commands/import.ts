@@ -57,7 +57,8 @@ async function importFrom(
     context.note(`${source.shown} has no _meerkat.json: nobody knows whether it is whole`);
   }
   const located = await context.locate(targetOf(context, source, target, options));
-  return runCopy(context, {
+  // Standard input is kept until it is done.
+  return await runCopy(context, {
     verb: 'import',
     source: source.shown,
     readSource: () => source.read(),

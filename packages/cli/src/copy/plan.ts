@@ -59,8 +59,9 @@ export async function* plan(source: TreeEntries, target: TreeEntries, policy: Po
     const entry = left === null ? null : copyable(left, policy);
     if (left !== null && entry === null) yield { action: 'leave', path, reason: 'ephemeral' };
     if (entry !== null) yield stepOf(path, entry, right, policy);
-    else if (right !== null && !policy.isMirror) yield { action: 'leave', path, reason: 'extra' };
-    else if (right !== null) {
+    else if (right !== null && !policy.isMirror) {
+      if (left === null) yield { action: 'leave', path, reason: 'extra' };
+    } else if (right !== null && (left === null || right.kind !== 'ephemeral')) {
       extras.push({ path, isInUse: false });
       if (right.kind === 'ephemeral') for (const extra of extras) extra.isInUse = true;
     }

@@ -8,13 +8,13 @@ import { tellMistakes } from './help/mistake.ts';
 import { addHelpCommand, COMMON_OPTIONS_LINE } from './help/topics.ts';
 import { examples } from './run/command.ts';
 import { CommandExit } from './run/exit-code.ts';
-import { PROCESS_IO } from './run/io.ts';
+import { type Io, PROCESS_IO } from './run/io.ts';
 import { ProcessHost } from './run/process-host.ts';
 
 /** Everything but the plain form of `meerkat server`. @returns the code to exit with */
-export async function parseCommand(args: readonly string[]): Promise<number> {
+export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
   const program = makeProgram();
-  const host = new ProcessHost(PROCESS_IO, program);
+  const host = new ProcessHost(io, program);
   for (const entry of CATALOG) {
     const command = prepare(program.command(entry.name, { hidden: entry.isHidden === true }), entry);
     // Loading one too many, because a value has its name, costs some milliseconds.

@@ -4,7 +4,6 @@ import { type DefineCommand, examples } from '../run/command.ts';
 import { InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { explainFailure } from '../run/failure.ts';
 
 interface Options {
   readonly check?: boolean;
@@ -158,6 +157,7 @@ async function checkOne(context: Context, { name, server }: Profile): Promise<Ch
     return result(null, CommandExit.ok);
   } catch (error) {
     if (context.signal.aborted) throw error;
+    const { explainFailure } = await import('../run/failure.ts');
     const { message, exitCode } = explainFailure(error);
     return result(message, exitCode);
   }

@@ -1,4 +1,3 @@
-import { isZooKeeperError } from '@meerkat/client';
 import type { Command } from 'commander';
 import type { ConnectionWords } from '../connection/connection-words.ts';
 import { parseDuration } from '../connection/duration.ts';
@@ -7,7 +6,6 @@ import { parseFormat, Report } from '../output/report.ts';
 import type { CommandHost, RunOptions } from './command.ts';
 import type { Context } from './context.ts';
 import { CommandExit } from './exit-code.ts';
-import { explainFailure } from './failure.ts';
 import { Interruption } from './interruption.ts';
 import { type Io, writeAll } from './io.ts';
 import { ProcessContext } from './process-context.ts';
@@ -56,12 +54,15 @@ export class ProcessHost implements CommandHost {
       return exitCode;
     }
     await tellFailure(error, report, this.#io);
+    const { explainFailure } = await import('./failure.ts');
     return explainFailure(error).exitCode;
   }
 }
 
 /** A failure on standard error: a line for people, an object for scripts that read JSON. */
 export async function tellFailure(error: unknown, report: Report, io: Io): Promise<void> {
+  // It loads the client, which what does not fail may not need.
+  const { explainFailure } = await import('./failure.ts');
   const { exitCode, code, message, path } = explainFailure(error);
   const isJson = report.format === 'json' || report.format === 'ndjson';
   const text = isJson ? JSON.stringify({ error: { code, exitCode, path, message } }) : `meerkat: ${message}`;
@@ -70,9 +71,7 @@ export async function tellFailure(error: unknown, report: Report, io: Io): Promi
 
 /** It ended because it was told to. */
 export function isAbortion(error: unknown): boolean {
-  return (
-    (isZooKeeperError(error) && error.code === 'ABORTED') || (error instanceof Error && error.name === 'AbortError')
-  );
+  return error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'ABORTED'));
 }
 
 /** As the command line, else the environment, wants it. */

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { makeProgram } from '../../packages/cli/src/program.ts';
+import { CommandExit, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
@@ -14,6 +16,8 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
   ['docs/client/errors.md', 'errors', makeErrors],
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
+  ['docs/cli.md', 'options of every command', makeCommonOptions],
+  ['docs/cli.md', 'exit codes', makeExitCodes],
 ];
 
 describe('tables', () => {
@@ -123,4 +127,27 @@ function makeRepeatables(): string {
       .map(([name]) => `\`${name}\``)
       .join(', ');
   return `\n- Sent again: ${names(true)}.\n- Not sent again: ${names(false)}.\n\n`;
+}
+
+/** The options that all commands of `meerkat` share. */
+function makeCommonOptions(): string {
+  const rows = makeProgram()
+    .options.filter(({ long }) => long !== '--version')
+    .map(({ flags, description }) => [`\`${flags}\``, description]);
+  return formatTable(['option', 'meaning'], rows);
+}
+
+/** How the command ends, and which errors of ZooKeeper end it so. */
+function makeExitCodes(): string {
+  const source = readFileSync(join(ROOT, 'packages/cli/src/run/exit-code.ts'), 'utf8');
+  const meanings = new Map(
+    [...source.matchAll(/\/\*\* (.*) \*\/\n {2}(\w+): \d+,/g)].map(([, meaning, name]) => [name, meaning]),
+  );
+  const rows = Object.entries(CommandExit).map(([name, code]) => {
+    const meaning = meanings.get(name);
+    if (meaning === undefined) throw new Error(`exit-code.ts says nothing of ${name}`);
+    const errors = Object.entries(EXIT_OF_ERROR).filter(([, exitCode]) => exitCode === code);
+    return [`${code}`, meaning, errors.map(([error]) => `\`${error}\``).join(', ')];
+  });
+  return formatTable(['code', 'meaning', 'errors of ZooKeeper and of the client'], rows);
 }

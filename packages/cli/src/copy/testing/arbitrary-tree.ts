@@ -7,6 +7,8 @@ export interface ArbitraryTreeOptions {
   readonly kinds?: readonly ZnodeKind[];
   /** Characters of names. */
   readonly letters?: string;
+  /** Znodes, besides their ancestors. Default 12. */
+  readonly znodesMax?: number;
 }
 
 /** Names that sort in odd places, that file systems and JSON have to escape, and that look like files of ours. */
@@ -22,7 +24,7 @@ const ACLS: readonly (readonly Acl[])[] = [
 
 /** Trees in tree order: random names over few letters, so that one name often begins as another one does. */
 export function arbitraryTree(options: ArbitraryTreeOptions = {}): fc.Arbitrary<readonly TreeEntry[]> {
-  const { kinds = ['persistent'], letters = 'ab-.' } = options;
+  const { kinds = ['persistent'], letters = 'ab-.', znodesMax = 12 } = options;
   const name = fc
     .array(fc.constantFrom(...letters), { minLength: 1, maxLength: 4 })
     .map((characters) => characters.join(''))
@@ -31,7 +33,7 @@ export function arbitraryTree(options: ArbitraryTreeOptions = {}): fc.Arbitrary<
   const text = fc.string().map((value) => new TextEncoder().encode(value));
   const data = fc.option(fc.oneof(fc.uint8Array({ maxLength: 40 }), text), { nil: null, freq: 4 });
   const znode = fc.record({ path, data, acl: fc.constantFrom(...ACLS), kind: fc.constantFrom(...kinds) });
-  return fc.array(znode, { maxLength: 12 }).map((znodes) => {
+  return fc.array(znode, { maxLength: znodesMax, size: 'max' }).map((znodes) => {
     const entries = new Map<string, TreeEntry>([['/', makeEntry('/', {})]]);
     for (const { path: names, ...fields } of znodes) {
       const paths = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);

@@ -115,7 +115,7 @@ describeCli('meerkat cp', (site) => {
   test('copies one znode without -r, several into another one, and data without ACLs', async () => {
     const one = await as('cp', '/from', '/made/by/cp', '--parents');
     expect(one).toMatchObject({ exitCode: 0, stderr: '/from has 7 children: -r copies them too\n' });
-    const several = await as('cp', '/from/ä-1:{}', '/from/null', '/made/', '--no-acl');
+    const several = await as('cp', '/from/?-1*', '/from/null', '/made/', '--no-acl');
     expect(several).toMatchObject({ exitCode: 0 });
     expect((await site.client.children('/made')).children.toSorted()).toEqual(['by', 'null', 'ä-1:{}']);
     expect((await site.client.getAcl('/made/ä-1:{}')).acl).toEqual(OPEN);

@@ -5,9 +5,10 @@ import { isBelow } from '../copy/tree-entry.ts';
 import { addSelectionOptions, type SelectionWords, selectFromService, selectionOf } from '../copy/tree-selection.ts';
 import { count } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
-import { InvocationFailure } from '../run/command-failure.ts';
+import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context, Located } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
+import { expandGlob, hasWildcard } from '../tree/glob.ts';
 
 interface Options extends SelectionWords, PolicyWords {
   readonly recursive?: boolean;
@@ -19,7 +20,10 @@ interface Options extends SelectionWords, PolicyWords {
 /** `cp`: znodes to other places, of this service or another one. */
 export const cp: DefineCommand = (command, host) => {
   command
-    .argument('<source>', 'what is copied: /path, zk://host:port/path or profile:/path; may be several')
+    .argument(
+      '<source>',
+      'what is copied: /path, zk://host:port/path or profile:/path; may be several, or a pattern such as "/app/*"',
+    )
     .argument('<target...>', 'what the copy is called; with "/" at its end: into it, under the name of the source')
     .usage('[options] <source> [sources...] <target>')
     .option('-r, --recursive', 'with everything below');
@@ -34,7 +38,7 @@ export const cp: DefineCommand = (command, host) => {
         ['meerkat cp /app/config /app/config.old', 'one znode'],
         ['meerkat cp -r /app zk://zk2:2181/app', 'a tree to another service, verified'],
         ['meerkat cp -r prod:/app staging:/app --delete --dry-run', 'what a mirror would change'],
-        ['meerkat cp -r /a /b /backup/', 'to /backup/a and /backup/b'],
+        ['meerkat cp -r /a "/b*" /backup/', 'to /backup/a and what begins with /backup/b'],
         ['meerkat cp -r /app /new --exclude "lock-*"', 'without what is called so'],
       ]) + CANNOT_BE_KEPT,
     )
@@ -55,17 +59,17 @@ async function copy(
   options: Options,
 ): Promise<CommandExit> {
   const isInto = target.endsWith('/') && !target.endsWith('://');
-  if (sources.length > 1 && !isInto) {
-    throw new InvocationFailure(`several znodes are copied into another one: write "${target}/"`);
-  }
   const { isMirror, ...policyWords } = policyOf(options);
   if (isMirror && options.recursive !== true) throw new InvocationFailure('--delete needs -r: it is for trees');
   const policy = { ...policyWords, isMirror, ephemeralsAsPersistent: options.ephemeralsAsPersistent === true };
   const selection = selectionOf(options, options.recursive === true);
   const { call } = context;
+  const located = (await Promise.all(sources.map((text) => expandSource(context, text)))).flat();
+  if (located.length > 1 && !isInto) {
+    throw new InvocationFailure(`several znodes are copied into another one: write "${target}/"`);
+  }
   let exitCode: CommandExit = CommandExit.ok;
-  for (const text of sources) {
-    const source = await context.locate(text);
+  for (const source of located) {
     const to = await locateTarget(context, source, target, isInto);
     refuseItself(source, to);
     const stat = await source.client.exists(source.path, call);
@@ -92,6 +96,17 @@ async function copy(
     if (exitCode === CommandExit.ok) exitCode = ended;
   }
   return exitCode;
+}
+
+/** A pattern means all znodes that are like it. */
+async function expandSource(context: Context, text: string): Promise<readonly Located[]> {
+  const located = await context.locate(text);
+  if (!hasWildcard(located.path)) return [located];
+  const { client, path: pattern } = located;
+  const paths = await expandGlob(client, pattern, context.call);
+  if (paths.length === 0) throw new CommandFailure(CommandExit.noNode, `there is no znode like ${text}`);
+  const service = text.endsWith(pattern) ? text.slice(0, -pattern.length) : '';
+  return paths.map((path) => ({ client, path, shown: `${service}${path}` }));
 }
 
 async function locateTarget(context: Context, source: Located, text: string, isInto: boolean): Promise<Located> {

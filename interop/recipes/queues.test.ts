@@ -1,9 +1,7 @@
-import { type Client, connect, text } from '@meerkat/client';
+import { text } from '@meerkat/client';
 import { DelayQueue, IdQueue, type ItemQueue, PriorityQueue, Queue } from '@meerkat/recipes';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeWith, type Peer } from '../harness/peers.ts';
-import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { ForeignProgram } from './harness.ts';
+import { expect, test } from 'vitest';
+import { describeShared } from './shared.ts';
 
 /** Takes so many items, one after the other. */
 async function takeAll(queue: ItemQueue<string>, count: number): Promise<string[]> {
@@ -16,191 +14,166 @@ async function takeAll(queue: ItemQueue<string>, count: number): Promise<string[
   return values;
 }
 
-for (const kind of SERVER_KINDS) {
-  const kazooPeers: Peer[] = kind === 'apache' ? ['kazoo', 'apache'] : ['kazoo'];
-  describeWith(kazooPeers, `queues shared with kazoo (${kind})`, () => {
-    let server: ServerProcess;
-    let client: Client;
-    let kazoo: ForeignProgram;
-
-    beforeAll(async () => {
-      server = await ServerProcess.start(kind);
-      client = await connect(`127.0.0.1:${server.port}`);
-      kazoo = await ForeignProgram.python('queues', server.port);
-    });
-    afterAll(async () => {
-      await kazoo?.kill();
-      await client?.close();
-      await server?.dispose();
-    });
-
-    test('what kazoo puts into a Queue is taken here in its order, and the other way round', async () => {
-      const path = '/kazoo-queue';
-      const queue = new PriorityQueue(client, path, { codec: text, layout: 'kazoo', leases: false });
-      await kazoo.ask('put', path, 'late', 200);
-      await kazoo.ask('put', path, 'first', 7);
-      await kazoo.ask('put', path, 'second', 7);
-      await queue.put('between', { priority: 100 });
-      expect(await takeAll(queue, 4)).toEqual(['first', 'second', 'between', 'late']);
-      await queue.put('b');
-      await queue.put('a', { priority: 3 });
-      await kazoo.ask('put', path, 'c', 999);
-      const taken: string[] = [];
-      for (let i = 0; i < 3; i++) taken.push(await kazoo.ask('get', path));
-      expect(taken).toEqual(['a', 'b', 'c']);
-      expect(await kazoo.ask('get', path)).toBe('');
-      expect(await queue.tryTake()).toBeNull();
-      // Our own znodes are beside the queue: nobody takes them for items.
-      expect((await client.children(path)).children).toEqual([]);
-    });
-
-    test('a LockingQueue gives an item to one of us at a time, and what one gives back the other gets', async () => {
-      const path = '/kazoo-locking';
-      const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
-      await kazoo.ask('lockingPut', path, 'a', 100);
-      await queue.put('b');
-      expect(await kazoo.ask('lockingGet', path, 10)).toBe('a');
-      await using b = await queue.take();
-      expect(b.value).toBe('b');
-      expect(await queue.tryTake()).toBeNull();
-      expect(await kazoo.ask('lockingRelease', path)).toBe('True');
-      const a = await queue.take();
-      expect(a.value).toBe('a');
-      const waiting = kazoo.ask('lockingGet', path, 60);
-      await a.giveBack();
-      expect(await waiting).toBe('a');
-      expect(await kazoo.ask('lockingConsume', path)).toBe('True');
-      await b.done();
-      expect(await queue.size()).toBe(0);
-      expect((await client.children(`${path}/taken`)).children).toEqual([]);
-    });
-
-    test('an item that a killed kazoo had locked comes to us', async () => {
-      const path = '/kazoo-killed';
-      const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
-      await queue.put('a');
-      await using doomed = await ForeignProgram.python('queues', server.port);
-      expect(await doomed.ask('lockingGet', path, 30)).toBe('a');
-      expect(await queue.tryTake()).toBeNull();
-      const taking = queue.take();
-      // In good order, so that its session ends at once.
-      await doomed.end();
-      const item = await taking;
-      expect(item.value).toBe('a');
-      await item.done();
-    });
+describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared) => {
+  test('what kazoo puts into a Queue is taken here in its order, and the other way round', async () => {
+    const { client, foreign: kazoo } = shared;
+    const path = '/kazoo-queue';
+    const queue = new PriorityQueue(client, path, { codec: text, layout: 'kazoo', leases: false });
+    await kazoo.ask('put', path, 'late', 200);
+    await kazoo.ask('put', path, 'first', 7);
+    await kazoo.ask('put', path, 'second', 7);
+    await queue.put('between', { priority: 100 });
+    expect(await takeAll(queue, 4)).toEqual(['first', 'second', 'between', 'late']);
+    await queue.put('b');
+    await queue.put('a', { priority: 3 });
+    await kazoo.ask('put', path, 'c', 999);
+    const taken: string[] = [];
+    for (let i = 0; i < 3; i++) taken.push(await kazoo.ask('get', path));
+    expect(taken).toEqual(['a', 'b', 'c']);
+    expect(await kazoo.ask('get', path)).toBe('');
+    expect(await queue.tryTake()).toBeNull();
+    // Our own znodes are beside the queue: nobody takes them for items.
+    expect((await client.children(path)).children).toEqual([]);
   });
 
-  const curatorPeers: Peer[] = kind === 'apache' ? ['curator', 'apache'] : ['curator'];
-  describeWith(curatorPeers, `queues shared with Curator (${kind})`, () => {
-    let server: ServerProcess;
-    let client: Client;
-    let curator: ForeignProgram;
-
-    beforeAll(async () => {
-      server = await ServerProcess.start(kind);
-      client = await connect(`127.0.0.1:${server.port}`);
-      curator = await ForeignProgram.java('Queues', server.port);
-    });
-    afterAll(async () => {
-      await curator?.kill();
-      await client?.close();
-      await server?.dispose();
-    });
-
-    test('SimpleDistributedQueue', async () => {
-      const path = '/simple';
-      const queue = new Queue(client, path, { codec: text, layout: 'curator-simple', leases: false });
-      await curator.ask('offer', path, 'a');
-      await queue.put('b');
-      await curator.ask('offer', path, 'c');
-      expect(await takeAll(queue, 2)).toEqual(['a', 'b']);
-      expect(await curator.ask('poll', path, 60_000)).toBe('c');
-      const waiting = queue.take();
-      await curator.ask('offer', path, 'd');
-      expect((await waiting).value).toBe('d');
-      const polling = curator.ask('poll', path, 60_000);
-      await queue.put('e');
-      expect(await polling).toBe('e');
-    });
-
-    test('DistributedQueue, with several items in one znode', async () => {
-      const path = '/distributed';
-      const queue = new Queue(client, path, { codec: text, leasesPath: '/distributed-locks' });
-      await curator.ask('put', path, 'a');
-      await curator.ask('putMulti', path, 'b', 'c', 'd');
-      await queue.put('e');
-      expect(await takeAll(queue, 3)).toEqual(['a', 'b', 'c', 'd', 'e']);
-      await queue.putAll(['f', 'g']);
-      await curator.ask('consume', path, '-');
-      await curator.waitForEvent('item f');
-      await curator.waitForEvent('item g');
-    });
-
-    test('DistributedQueue with a lock path: both keep the other from what they have', async () => {
-      const [path, locks] = ['/safe', '/safe-locks'];
-      const queue = new Queue(client, path, { codec: text, leasesPath: locks });
-      await queue.putAll(['ours', 'slow-1', 'slow-2']);
-      const ours = await queue.take();
-      await curator.ask('consume', path, locks);
-      await curator.waitForEvent('item slow-1');
-      // Curator has it for a second, and goes on to the next; ours it does not get.
-      await curator.waitForEvent('item slow-2');
-      expect(curator.events).toEqual([]);
-      expect(ours.isHeld).toBe(true);
-      await ours.giveBack();
-      // Curator looks again when the children of the queue change, and not when a lock goes.
-      await queue.put('more');
-      await curator.waitForEvent('item ours');
-      await curator.waitForEvent('item more');
-      while ((await queue.size()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    });
-
-    test('DistributedPriorityQueue', async () => {
-      const path = '/priority';
-      const queue = new PriorityQueue(client, path, { codec: text, leases: false });
-      await curator.ask('putPriority', path, 'five', 5);
-      await queue.put('minus', { priority: -7 });
-      await curator.ask('putPriority', path, 'least', -2147483648);
-      await queue.put('most', { priority: 2147483647 });
-      expect(await takeAll(queue, 4)).toEqual(['least', 'minus', 'five', 'most']);
-      await queue.put('second', { priority: 2 });
-      await queue.put('first', { priority: -2 });
-      await curator.ask('consumePriority', path, '-');
-      await curator.waitForEvent('item first');
-      await curator.waitForEvent('item second');
-    });
-
-    test('DistributedDelayQueue', async () => {
-      const path = '/delayed';
-      const queue = new DelayQueue(client, path, { codec: text, leases: false });
-      await curator.ask('putDelayed', path, 'later', 1500);
-      await curator.ask('putDelayed', path, 'sooner', 500);
-      await queue.put('now');
-      const startedMs = Date.now();
-      expect(await takeAll(queue, 3)).toEqual(['now', 'sooner', 'later']);
-      expect(Date.now() - startedMs).toBeGreaterThan(1000);
-      const putMs = Date.now();
-      await queue.put('theirs', { delayMs: 800 });
-      await curator.ask('consumeDelayed', path, '-');
-      await curator.waitForEvent('item theirs');
-      expect(Date.now() - putMs).toBeGreaterThan(700);
-    });
-
-    test('DistributedIdQueue', async () => {
-      const path = '/ids';
-      const queue = new IdQueue(client, path, { codec: text, leasesPath: '/ids-locks' });
-      await curator.ask('putId', path, 'a', 'order/7');
-      await queue.put('order/7', 'b');
-      await queue.put('order/8', 'c');
-      expect(await queue.has('order_7')).toBe(true);
-      await using a = await queue.take();
-      expect(a.value).toBe('a');
-      // Of the two with this id one is ours at the moment, which Curator respects.
-      expect(await curator.ask('removeId', path, 'order_7', '/ids-locks')).toBe('1');
-      await a.done();
-      expect(await queue.remove('order/8')).toBe(1);
-      expect(await queue.size()).toBe(0);
-    });
+  test('a LockingQueue gives an item to one of us at a time, and what one gives back the other gets', async () => {
+    const { client, foreign: kazoo } = shared;
+    const path = '/kazoo-locking';
+    const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
+    await kazoo.ask('lockingPut', path, 'a', 100);
+    await queue.put('b');
+    expect(await kazoo.ask('lockingGet', path, 10)).toBe('a');
+    await using b = await queue.take();
+    expect(b.value).toBe('b');
+    expect(await queue.tryTake()).toBeNull();
+    expect(await kazoo.ask('lockingRelease', path)).toBe('True');
+    const a = await queue.take();
+    expect(a.value).toBe('a');
+    const waiting = kazoo.ask('lockingGet', path, 60);
+    await a.giveBack();
+    expect(await waiting).toBe('a');
+    expect(await kazoo.ask('lockingConsume', path)).toBe('True');
+    await b.done();
+    expect(await queue.size()).toBe(0);
+    expect((await client.children(`${path}/taken`)).children).toEqual([]);
   });
-}
+
+  test('an item that a killed kazoo had locked comes to us', async () => {
+    const { client, startForeign } = shared;
+    const path = '/kazoo-killed';
+    const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
+    await queue.put('a');
+    await using doomed = await startForeign();
+    expect(await doomed.ask('lockingGet', path, 30)).toBe('a');
+    expect(await queue.tryTake()).toBeNull();
+    const taking = queue.take();
+    // In good order, so that its session ends at once.
+    await doomed.end();
+    const item = await taking;
+    expect(item.value).toBe('a');
+    await item.done();
+  });
+});
+
+describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (shared) => {
+  test('SimpleDistributedQueue', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/simple';
+    const queue = new Queue(client, path, { codec: text, layout: 'curator-simple', leases: false });
+    await curator.ask('offer', path, 'a');
+    await queue.put('b');
+    await curator.ask('offer', path, 'c');
+    expect(await takeAll(queue, 2)).toEqual(['a', 'b']);
+    expect(await curator.ask('poll', path, 60_000)).toBe('c');
+    const waiting = queue.take();
+    await curator.ask('offer', path, 'd');
+    expect((await waiting).value).toBe('d');
+    const polling = curator.ask('poll', path, 60_000);
+    await queue.put('e');
+    expect(await polling).toBe('e');
+  });
+
+  test('DistributedQueue, with several items in one znode', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/distributed';
+    const queue = new Queue(client, path, { codec: text, leasesPath: '/distributed-locks' });
+    await curator.ask('put', path, 'a');
+    await curator.ask('putMulti', path, 'b', 'c', 'd');
+    await queue.put('e');
+    expect(await takeAll(queue, 3)).toEqual(['a', 'b', 'c', 'd', 'e']);
+    await queue.putAll(['f', 'g']);
+    await curator.ask('consume', path, '-');
+    await curator.waitForEvent('item f');
+    await curator.waitForEvent('item g');
+  });
+
+  test('DistributedQueue with a lock path: both keep the other from what they have', async () => {
+    const { client, foreign: curator } = shared;
+    const [path, locks] = ['/safe', '/safe-locks'];
+    const queue = new Queue(client, path, { codec: text, leasesPath: locks });
+    await queue.putAll(['ours', 'slow-1', 'slow-2']);
+    const ours = await queue.take();
+    await curator.ask('consume', path, locks);
+    await curator.waitForEvent('item slow-1');
+    // Curator has it for a second, and goes on to the next; ours it does not get.
+    await curator.waitForEvent('item slow-2');
+    expect(curator.events).toEqual([]);
+    expect(ours.isHeld).toBe(true);
+    await ours.giveBack();
+    // Curator looks again when the children of the queue change, and not when a lock goes.
+    await queue.put('more');
+    await curator.waitForEvent('item ours');
+    await curator.waitForEvent('item more');
+    while ((await queue.size()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+  test('DistributedPriorityQueue', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/priority';
+    const queue = new PriorityQueue(client, path, { codec: text, leases: false });
+    await curator.ask('putPriority', path, 'five', 5);
+    await queue.put('minus', { priority: -7 });
+    await curator.ask('putPriority', path, 'least', -2147483648);
+    await queue.put('most', { priority: 2147483647 });
+    expect(await takeAll(queue, 4)).toEqual(['least', 'minus', 'five', 'most']);
+    await queue.put('second', { priority: 2 });
+    await queue.put('first', { priority: -2 });
+    await curator.ask('consumePriority', path, '-');
+    await curator.waitForEvent('item first');
+    await curator.waitForEvent('item second');
+  });
+
+  test('DistributedDelayQueue', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/delayed';
+    const queue = new DelayQueue(client, path, { codec: text, leases: false });
+    await curator.ask('putDelayed', path, 'later', 1500);
+    await curator.ask('putDelayed', path, 'sooner', 500);
+    await queue.put('now');
+    const startedMs = Date.now();
+    expect(await takeAll(queue, 3)).toEqual(['now', 'sooner', 'later']);
+    expect(Date.now() - startedMs).toBeGreaterThan(1000);
+    const putMs = Date.now();
+    await queue.put('theirs', { delayMs: 800 });
+    await curator.ask('consumeDelayed', path, '-');
+    await curator.waitForEvent('item theirs');
+    expect(Date.now() - putMs).toBeGreaterThan(700);
+  });
+
+  test('DistributedIdQueue', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/ids';
+    const queue = new IdQueue(client, path, { codec: text, leasesPath: '/ids-locks' });
+    await curator.ask('putId', path, 'a', 'order/7');
+    await queue.put('order/7', 'b');
+    await queue.put('order/8', 'c');
+    expect(await queue.has('order_7')).toBe(true);
+    await using a = await queue.take();
+    expect(a.value).toBe('a');
+    // Of the two with this id one is ours at the moment, which Curator respects.
+    expect(await curator.ask('removeId', path, 'order_7', '/ids-locks')).toBe('1');
+    await a.done();
+    expect(await queue.remove('order/8')).toBe(1);
+    expect(await queue.size()).toBe(0);
+  });
+});

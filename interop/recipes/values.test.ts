@@ -1,115 +1,86 @@
-import { type Client, connect, text } from '@meerkat/client';
+import { text } from '@meerkat/client';
 import { AtomicLong, AtomicValue, Counter, FloatCounter, int32, Mutex, SharedCount } from '@meerkat/recipes';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeWith, type Peer } from '../harness/peers.ts';
-import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { ForeignProgram } from './harness.ts';
+import { expect, test } from 'vitest';
+import { describeShared } from './shared.ts';
 
-for (const kind of SERVER_KINDS) {
-  const also: Peer[] = kind === 'apache' ? ['apache'] : [];
+describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (shared) => {
+  test('a Counter of whole numbers is counted on by both, whoever made it', async () => {
+    const { client, foreign: kazoo } = shared;
+    const ours = new Counter(client, '/counters/ours');
+    await ours.add(5);
+    expect(await kazoo.ask('add', '/counters/ours', 2)).toBe('7');
+    expect((await ours.add(-8)).after).toBe(-1n);
+    expect(await kazoo.ask('add', '/counters/ours', 1)).toBe('0');
 
-  describeWith(['kazoo', ...also], `counters shared with kazoo (${kind})`, () => {
-    let server: ServerProcess;
-    let client: Client;
-    let kazoo: ForeignProgram;
-
-    beforeAll(async () => {
-      server = await ServerProcess.start(kind);
-      client = await connect(`127.0.0.1:${server.port}`);
-      kazoo = await ForeignProgram.python('values', server.port);
-    });
-    afterAll(async () => {
-      await kazoo?.kill();
-      await client?.close();
-      await server?.dispose();
-    });
-
-    test('a Counter of whole numbers is counted on by both, whoever made it', async () => {
-      const ours = new Counter(client, '/counters/ours');
-      await ours.add(5);
-      expect(await kazoo.ask('add', '/counters/ours', 2)).toBe('7');
-      expect((await ours.add(-8)).after).toBe(-1n);
-      expect(await kazoo.ask('add', '/counters/ours', 1)).toBe('0');
-
-      expect(await kazoo.ask('add', '/counters/theirs', '100000000000000000000')).toBe('100000000000000000000');
-      const theirs = new Counter(client, '/counters/theirs');
-      expect((await theirs.add(1)).after).toBe(100000000000000000001n);
-    });
-
-    test('a Counter of floats is counted on by both', async () => {
-      const sum = new FloatCounter(client, '/counters/float');
-      await sum.add(2);
-      expect((await client.get('/counters/float', { codec: text })).data).toBe('2.0');
-      expect(await kazoo.ask('addFloat', '/counters/float', '1e21')).toBe('1e+21');
-      expect((await sum.add(0.5)).after).toBe(1e21);
-      expect(await kazoo.ask('addFloat', '/counters/float', '-1e21')).toBe('0.0');
-    });
-
-    test('additions of both at once are all counted', async () => {
-      const counter = new Counter(client, '/counters/busy');
-      const theirs = kazoo.ask('addMany', '/counters/busy', 60);
-      await Promise.all([theirs, ...Array.from({ length: 60 }, () => counter.add(1))]);
-      expect(await counter.get({ read: 'linearizable' })).toBe(120n);
-    });
-
-    test("a count in Curator's layout is counted on by both", async () => {
-      const count = new AtomicValue(client, '/counters/count', int32, 0);
-      await count.update((current) => current + 300);
-      expect(await kazoo.ask('addCount', '/counters/count', -301)).toBe('-1');
-      expect(await count.get({ read: 'linearizable' })).toBe(-1);
-    });
+    expect(await kazoo.ask('add', '/counters/theirs', '100000000000000000000')).toBe('100000000000000000000');
+    const theirs = new Counter(client, '/counters/theirs');
+    expect((await theirs.add(1)).after).toBe(100000000000000000001n);
   });
 
-  describeWith(['curator', ...also], `counters shared with Curator (${kind})`, () => {
-    let server: ServerProcess;
-    let client: Client;
-    let curator: ForeignProgram;
-
-    beforeAll(async () => {
-      server = await ServerProcess.start(kind);
-      client = await connect(`127.0.0.1:${server.port}`);
-      curator = await ForeignProgram.java('Values', server.port);
-    });
-    afterAll(async () => {
-      await curator?.kill();
-      await client?.close();
-      await server?.dispose();
-    });
-
-    test('a DistributedAtomicLong is counted on by both, whoever made it', async () => {
-      const ours = new AtomicLong(client, '/numbers/ours');
-      await ours.add(2n ** 40n);
-      expect(await curator.ask('add', '/numbers/ours', -1)).toBe(`${2n ** 40n - 1n}`);
-      expect((await ours.decrement()).after).toBe(2n ** 40n - 2n);
-      expect(await curator.ask('add', '/numbers/theirs', -7)).toBe('-7');
-      expect((await new AtomicLong(client, '/numbers/theirs').increment()).after).toBe(-6n);
-    });
-
-    test('additions of both at once are all counted, under one lock', async () => {
-      const path = '/numbers/busy';
-      const lock = new Mutex(client, `/locks${path}`);
-      const counter = new AtomicLong(client, path, { lock, attemptsBeforeLock: 2 });
-      const theirs = curator.ask('addMany', path, 60);
-      await Promise.all([theirs, ...Array.from({ length: 60 }, () => counter.increment())]);
-      expect(await counter.get({ read: 'linearizable' })).toBe(120n);
-      expect(await curator.ask('get', path)).toBe('120');
-    });
-
-    test('a SharedCount is set by both, and by one of two who saw the same', async () => {
-      const count = new SharedCount(client, '/numbers/shared', 4);
-      expect((await count.get()).value).toBe(4);
-      expect(await curator.ask('openCount', '/numbers/shared', 9)).toBe('4');
-      const seen = await count.get();
-      expect(await curator.ask('trySetCount', '/numbers/shared', 5)).toBe('true');
-      expect(await count.trySet(seen, 6)).toBe(false);
-      await using observation = count.observe();
-      expect((await observation.ready).data).toBe(5);
-      const changed = observation.changed();
-      await curator.ask('setCount', '/numbers/shared', -6);
-      expect((await changed).data).toBe(-6);
-      expect(await count.trySet(await count.get({ read: 'linearizable' }), 7)).toBe(true);
-      // Curator hears of it by its watch.
-      while ((await curator.ask('getCount', '/numbers/shared')) !== '7') await client.sync();
-    });
+  test('a Counter of floats is counted on by both', async () => {
+    const { client, foreign: kazoo } = shared;
+    const sum = new FloatCounter(client, '/counters/float');
+    await sum.add(2);
+    expect((await client.get('/counters/float', { codec: text })).data).toBe('2.0');
+    expect(await kazoo.ask('addFloat', '/counters/float', '1e21')).toBe('1e+21');
+    expect((await sum.add(0.5)).after).toBe(1e21);
+    expect(await kazoo.ask('addFloat', '/counters/float', '-1e21')).toBe('0.0');
   });
-}
+
+  test('additions of both at once are all counted', async () => {
+    const { client, foreign: kazoo } = shared;
+    const counter = new Counter(client, '/counters/busy');
+    const theirs = kazoo.ask('addMany', '/counters/busy', 60);
+    await Promise.all([theirs, ...Array.from({ length: 60 }, () => counter.add(1))]);
+    expect(await counter.get({ read: 'linearizable' })).toBe(120n);
+  });
+
+  test("a count in Curator's layout is counted on by both", async () => {
+    const { client, foreign: kazoo } = shared;
+    const count = new AtomicValue(client, '/counters/count', int32, 0);
+    await count.update((current) => current + 300);
+    expect(await kazoo.ask('addCount', '/counters/count', -301)).toBe('-1');
+    expect(await count.get({ read: 'linearizable' })).toBe(-1);
+  });
+});
+
+describeShared({ library: 'curator', program: 'values', what: 'counters' }, (shared) => {
+  test('a DistributedAtomicLong is counted on by both, whoever made it', async () => {
+    const { client, foreign: curator } = shared;
+    const ours = new AtomicLong(client, '/numbers/ours');
+    await ours.add(2n ** 40n);
+    expect(await curator.ask('add', '/numbers/ours', -1)).toBe(`${2n ** 40n - 1n}`);
+    expect((await ours.decrement()).after).toBe(2n ** 40n - 2n);
+    expect(await curator.ask('add', '/numbers/theirs', -7)).toBe('-7');
+    expect((await new AtomicLong(client, '/numbers/theirs').increment()).after).toBe(-6n);
+  });
+
+  test('additions of both at once are all counted, under one lock', async () => {
+    const { client, foreign: curator } = shared;
+    const path = '/numbers/busy';
+    const lock = new Mutex(client, `/locks${path}`);
+    const counter = new AtomicLong(client, path, { lock, attemptsBeforeLock: 2 });
+    const theirs = curator.ask('addMany', path, 60);
+    await Promise.all([theirs, ...Array.from({ length: 60 }, () => counter.increment())]);
+    expect(await counter.get({ read: 'linearizable' })).toBe(120n);
+    expect(await curator.ask('get', path)).toBe('120');
+  });
+
+  test('a SharedCount is set by both, and by one of two who saw the same', async () => {
+    const { client, foreign: curator } = shared;
+    const count = new SharedCount(client, '/numbers/shared', 4);
+    expect((await count.get()).value).toBe(4);
+    expect(await curator.ask('openCount', '/numbers/shared', 9)).toBe('4');
+    const seen = await count.get();
+    expect(await curator.ask('trySetCount', '/numbers/shared', 5)).toBe('true');
+    expect(await count.trySet(seen, 6)).toBe(false);
+    await using observation = count.observe();
+    expect((await observation.ready).data).toBe(5);
+    const changed = observation.changed();
+    await curator.ask('setCount', '/numbers/shared', -6);
+    expect((await changed).data).toBe(-6);
+    expect(await count.trySet(await count.get({ read: 'linearizable' }), 7)).toBe(true);
+    // Curator hears of it by its watch.
+    while ((await curator.ask('getCount', '/numbers/shared')) !== '7') await client.sync();
+  });
+});

@@ -40,6 +40,11 @@ const PEERS = {
     packages: 'openssl',
     isInstalled: () => runs('openssl', ['version']),
   },
+  tmux: {
+    name: 'tmux, a terminal to type into',
+    packages: 'tmux',
+    isInstalled: () => runs('tmux', ['-V']),
+  },
   curator: {
     name: "Curator's recipes (Java)",
     packages: 'libcurator-recipes-java libcurator-discovery-java default-jdk-headless',

@@ -5,6 +5,8 @@ import { ReadStream } from 'node:tty';
 import type { Io } from '../run/io.ts';
 import type { Completion } from './completion.ts';
 
+const TAB = 0x09;
+
 /** What came of reading a line. */
 export type LineRead =
   | { readonly kind: 'line'; readonly text: string }
@@ -164,7 +166,11 @@ export class LineEditor implements Disposable {
     this.#waiting?.({ kind: 'end' });
   }
 
-  readonly #onKeys = (chunk: Buffer): void => void this.#keys.write(chunk);
+  readonly #onKeys = (chunk: Buffer): void => {
+    // Several keys at once are a paste to readline, where a tab is a character. Tabs alone are pressed quickly.
+    if (chunk.every((byte) => byte === TAB)) for (const _ of chunk) this.#keys.write('\t');
+    else this.#keys.write(chunk);
+  };
   readonly #onKeysEnd = (): void => void this.#keys.end();
 
   #takeOver(): void {

@@ -122,6 +122,13 @@ describe('credentials', () => {
   });
 });
 
+test('a server without a quorum is taken when --read-only or the profile says so', async () => {
+  writeProfiles();
+  expect((await settle({ readOnly: true })).options.canBeReadOnly).toBe(true);
+  expect((await settle({ profile: 'two', sessionTimeout: '1s' })).options.canBeReadOnly).toBe(true);
+  expect((await settle({ profile: 'one' })).options.canBeReadOnly).toBe(false);
+});
+
 describe('times', () => {
   test('have units, and their mistakes name where they stand', async () => {
     writeProfiles();
@@ -129,7 +136,6 @@ describe('times', () => {
     expect(options).toMatchObject({ sessionTimeoutMs: 90_000, connectTimeoutMs: 250 });
     expect((await failureOf({ connectTimeout: '0s' })).message).toContain('--connect-timeout: expected a time');
     expect((await failureOf({ profile: 'two' })).message).toContain('sessionTimeout of the profile "two": expected');
-    expect((await settle({ profile: 'two', sessionTimeout: '1s' })).options.canBeReadOnly).toBe(true);
   });
 });
 

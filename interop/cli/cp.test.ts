@@ -188,6 +188,19 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     expect(await target.client.exists(`${root}/zookeeper`)).toBe(null);
   });
 
+  test('a copy survives that the service is killed and comes back', async () => {
+    const { ours, theirs } = sites;
+    await fill(theirs.client, '/restarted', 6000);
+    const { changed } = await ours.client.exists('/restarted', { watch: true });
+    const running = theirs.start(['cp', '-r', '/restarted', `zk://${ours.address}/restarted`]);
+    await changed;
+    await ours.server.restart();
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(ended.stdout).toContain('; verified: ');
+    expect((await ours.client.exists('/restarted'))?.numChildren).toBe(6000);
+  });
+
   test('a copy that somebody changes while it is made is not called one', async () => {
     const { ours, theirs } = sites;
     await fill(ours.client, '/raced', 6000);

@@ -77,7 +77,7 @@ describeCli('meerkat mv', (site) => {
     expect(await site.run(['mv', '/mv/a', '/mv/no/a'])).toMatchObject({ exitCode: 10 });
     const missing = await site.run(['mv', '/mv/none', '/mv/x']);
     expect(missing).toMatchObject({ exitCode: 10, stderr: 'meerkat: cannot move /mv/none: there is no such znode\n' });
-    expect(await site.run(['mv', '/mv/none-*', '/mv/x/'])).toMatchObject({ exitCode: 1 });
+    expect(await site.run(['mv', '/mv/none-*', '/mv/x/'])).toMatchObject({ exitCode: 10 });
     expect((await site.run(['mv', '/zookeeper', '/mv/x'])).stderr).toMatch(/it belongs to the service/);
     expect((await site.run(['mv', '/mv/a', 'other:/a'])).stderr).toMatch(/mv works within one service/);
     await site.client.create('/mv/a/live', '', { mode: 'ephemeral' });

@@ -120,6 +120,19 @@ describeCli('meerkat create and set', (site) => {
     expect(await closed.ended).toMatchObject({ stderr: '' });
     expect(text((await site.client.get('/w/v')).data)).toBe('c');
   });
+
+  test('create ends the command that it runs when the session of the znode is lost', async () => {
+    const line = 'echo runs; sleep 600; echo slept';
+    const held = site.start(['create', '-e', '/w/lost', '--session-timeout', '1s', '--while', line]);
+    await held.until('the command runs', ({ stdout }) => stdout.includes('runs'));
+    await site.server.kill();
+    expect(await held.ended).toMatchObject({
+      exitCode: 21,
+      stdout: '/w/lost\nruns\n',
+      stderr: 'meerkat: the session was lost, so the ephemeral /w/lost is gone, and the command was ended\n',
+    });
+    await site.server.restart();
+  });
 });
 
 /** More than a pipe holds has been taken from us: whoever reads has come so far. */

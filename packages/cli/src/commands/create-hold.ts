@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
 import type { Client } from '@meerkat/client';
+import { ChildCommand } from '../child/child-command.ts';
+import { takeSignals } from '../child/signals.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 
 /** How long a command may take to end after its session is lost. Milliseconds. */
-const GRACE_MS = 5000;
+const KILL_AFTER_MS = 2000;
 
 /**
  * Keeps the session, and with it an ephemeral znode, until it is told to stop or a command ends.
@@ -16,31 +16,35 @@ const GRACE_MS = 5000;
  * @throws CommandFailure when the session is lost: the znode has gone or will go, and the command is ended
  */
 export async function holdZnode(context: Context, client: Client, path: string, line: string | null): Promise<number> {
+  if (line !== null) return runMeanwhile(context, client, path, line);
+  context.note(`${path} stays until Ctrl-C`);
   const { lostSignal } = client;
-  if (line === null) {
-    context.note(`${path} stays until Ctrl-C`);
-    await Promise.race([aborted(context.signal), aborted(lostSignal)]);
-    if (context.signal.aborted) return CommandExit.ok;
-    throw lost(path, 'is gone');
-  }
-  const child = spawn('/bin/sh', ['-c', line], { stdio: 'inherit', env: { ...process.env, MEERKAT_PATH: path } });
-  const ended = new Promise<number>((resolve, reject) => {
-    child.once('error', (error) =>
-      reject(new CommandFailure(CommandExit.file, `cannot run sh: ${error.message}`, error)),
-    );
-    child.once('exit', (code, name) => resolve(code ?? 128 + (constants.signals[name ?? 'SIGKILL'] ?? 0)));
+  await Promise.race([aborted(context.signal), aborted(lostSignal)]);
+  if (context.signal.aborted) return CommandExit.ok;
+  throw lost(path, 'is gone');
+}
+
+/** Signals go to the command: whatever it makes of them, its end is ours. */
+async function runMeanwhile({ signal }: Context, { lostSignal }: Client, path: string, line: string): Promise<number> {
+  let child: ChildCommand | null = null;
+  using _ = takeSignals((name) => {
+    // From a terminal the command has had it already.
+    if (child?.isOnTerminal === true && (name === 'SIGINT' || name === 'SIGQUIT')) return;
+    child?.signal(name);
   });
-  const first = await Promise.race([ended, aborted(context.signal), aborted(lostSignal)]);
-  if (typeof first === 'number') return first;
-  if (context.signal.aborted) {
-    // Ctrl-C of a terminal has reached it already. It takes the time it needs; a second one ends this process.
-    if (context.io.stdin.isTTY !== true) child.kill('SIGTERM');
-    return ended;
+  if (signal.aborted) throw new DOMException('interrupted before the command began', 'AbortError');
+  child = new ChildCommand(['/bin/sh', '-c', line], { MEERKAT_PATH: path }, KILL_AFTER_MS);
+  const ended = await Promise.race([child.ended, aborted(lostSignal)]);
+  if (ended !== null) {
+    if (ended.fault !== null) throw new CommandFailure(CommandExit.file, ended.fault);
+    return ended.exitCode;
   }
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
-  await ended;
+  child.signal('SIGTERM');
+  const timer = setTimeout(() => child.signal('SIGKILL'), KILL_AFTER_MS);
+  await child.ended;
   clearTimeout(timer);
+  // What the command has started may have outlived it.
+  child.signal('SIGKILL');
   throw lost(path, 'is gone, and the command was ended');
 }
 

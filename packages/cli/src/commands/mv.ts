@@ -4,7 +4,7 @@ import { isBelow } from '../copy/tree-entry.ts';
 import type { Column } from '../output/column.ts';
 import { count } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
-import { InvocationFailure } from '../run/command-failure.ts';
+import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import { confirm } from '../run/confirmation.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
@@ -70,14 +70,13 @@ async function move(
 ): Promise<CommandExit> {
   for (const word of [...words, target]) refuseOtherService(word);
   const client = await context.connect();
-  const { paths, hasPattern } = await findTargets(context, client, words);
+  const { paths } = await findTargets(context, client, words);
   const sources = topmost(paths);
   const isInto = target.endsWith('/');
   if (sources.length === 0) {
-    context.note(`no znode matches ${words.join(' ')}: nothing was moved`);
-    return CommandExit.no;
+    throw new CommandFailure(CommandExit.noNode, `there is no znode like ${words.join(' ')}: nothing was moved`);
   }
-  if ((sources.length > 1 || hasPattern) && !isInto) {
+  if (sources.length > 1 && !isInto) {
     throw new InvocationFailure(`several znodes are moved into another one: write "${target}/"`);
   }
   const goal = context.resolve(target.replace(/(?<!^)\/+$/, ''));

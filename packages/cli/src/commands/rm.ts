@@ -54,12 +54,12 @@ async function run(context: Context, words: readonly string[], options: Options)
   const version = parseVersion(options.ifVersion);
   const client = await context.connect();
   const found = await findTargets(context, client, words);
-  if (version !== undefined && (found.hasPattern || found.paths.length > 1)) {
+  if (version !== undefined && found.paths.length > 1) {
     throw new InvocationFailure('--if-version is for one znode, not for several');
   }
   if (found.paths.length === 0) {
     if (options.force === true) return CommandExit.ok;
-    throw new CommandFailure(CommandExit.no, `no znode matches ${words.join(' ')}: nothing was deleted`);
+    throw new CommandFailure(CommandExit.noNode, `there is no znode like ${words.join(' ')}: nothing was deleted`);
   }
   for (const path of found.paths) refuseProtected(client, path, 'delete');
   if (options.dryRun === true) return listDoomed(context, client, found.paths, options);

@@ -14,6 +14,8 @@ export function confirm({ io, signal }: Pick<Context, 'io' | 'signal'>, question
     // The terminal edits the line and turns Ctrl-C into a signal, as everywhere else in a command.
     const lines = createInterface({ input: io.stdin, output: io.stderr, terminal: false });
     const interrupt = (): void => {
+      // The question stands on a line of its own.
+      io.stderr.write('\n');
       reject(new DOMException('interrupted at a question', 'AbortError'));
       lines.close();
     };

@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { prettyJson } from './pretty-json.ts';
-import { decodeHex } from './value-input.ts';
+import { decodeHex, oneLine } from './value-input.ts';
 import { jsonOf, kindOf, textOf, unpack } from './value-kind.ts';
 
 /**
@@ -96,7 +96,10 @@ function checkJson(text: string): void {
   try {
     JSON.parse(text);
   } catch (error) {
-    throw new CommandFailure(CommandExit.undecodable, `it was JSON and is none now: ${(error as Error).message}`);
+    throw new CommandFailure(
+      CommandExit.undecodable,
+      `it was JSON and is none now: ${oneLine((error as Error).message)}`,
+    );
   }
 }
 

@@ -62,7 +62,11 @@ async function readGiven(
   value: string | undefined,
   file: string | undefined,
 ): Promise<Uint8Array | null> {
-  if (value === '-' || file === '-') return readInput(io.stdin, signal);
+  if (value === '-' || file === '-') {
+    if (io.stdin.isTTY === true && io.stderr.isTTY === true)
+      io.stderr.write('type the data; Ctrl-D on a new line ends them\n');
+    return readInput(io.stdin, signal);
+  }
   if (value !== undefined) return new TextEncoder().encode(value);
   if (file === undefined) return null;
   try {
@@ -139,7 +143,7 @@ function checkJson(data: Uint8Array): void {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
   } catch (error) {
-    throw undecodable(`the data are no JSON: ${(error as Error).message}`);
+    throw undecodable(`the data are no JSON: ${oneLine((error as Error).message)}`);
   }
 }
 
@@ -150,6 +154,11 @@ function asText(bytes: Uint8Array): string {
 function excerpt(text: string): string {
   const short = text.trim().slice(0, 40);
   return JSON.stringify(short.length < text.trim().length ? `${short}…` : short);
+}
+
+/** Parsers show a part of the text as it is. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ');
 }
 
 function undecodable(message: string): CommandFailure {

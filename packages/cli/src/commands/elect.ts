@@ -27,6 +27,7 @@ export const elect: DefineCommand = (command, host) => {
         'killed, when leadership is no longer certain (exit code 27). MEERKAT_ELECTION_PATH, _TOKEN, _ZNODE and _SESSION ' +
         'are in its environment.',
     )
+    .usage('[options] <path> -- <command> [arguments]')
     .argument('<path>', 'the election')
     .argument('<command...>', 'what the leader runs, behind "--"')
     .option('--again', 'stand again when the command has ended or leadership was lost, until Ctrl-C or SIGTERM');

@@ -35,6 +35,7 @@ export const lock: DefineCommand = (command, host) => {
       'Run a command while holding a lock, and exit with its exit code. It is told by SIGTERM, and then killed, when the ' +
         'lock is no longer certain (exit code 27). MEERKAT_LOCK_PATH, _TOKEN, _ZNODE and _SESSION are in its environment.',
     )
+    .usage('[options] <path> -- <command> [arguments]')
     .argument('<path>', 'the lock')
     .argument('<command...>', 'what to run, behind "--"')
     .option('--read', 'a read-write lock: shared with other readers; writers say --write')

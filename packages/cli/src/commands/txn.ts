@@ -19,7 +19,7 @@ export const txn: DefineCommand = (command, host) => {
   command
     .description(
       'Carry out several changes, all of them or none. One a line, in the words of the commands of these names:\n\n' +
-        '  check PATH [-v VERSION]                the znode is there, and has this version\n' +
+        '  check PATH [-v VERSION]      it is there, with this version\n' +
         '  create PATH [VALUE] [-e] [-s] [-c] [-t TIME] [--acl ACL]\n' +
         '  set PATH VALUE [-v VERSION]\n' +
         '  delete PATH [-v VERSION]\n\n' +

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, constants as fsConstants, statSync } from 'node:fs';
 import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { OrphanGuard } from './orphan-guard.ts';
 
@@ -10,6 +13,16 @@ export interface ChildEnd {
   /** Why it could not be started; null when it was. */
   readonly fault: string | null;
 }
+
+/** As shells exit. */
+const NO_PROGRAM = 127;
+const CANNOT_RUN = 126;
+
+/**
+ * Waits at a pipe before it becomes the command: no program begins before its guard knows whom to guard. Where this process
+ * is killed in between, the pipe ends without a word, and nothing begins.
+ */
+const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
 
 /**
  * A command that runs as a child, with the terminal, the input and the output of this process.
@@ -22,7 +35,8 @@ export class ChildCommand {
   readonly ended: Promise<ChildEnd>;
   /** Ctrl-C and Ctrl-\ come to it from the terminal as they come to us. */
   readonly isOnTerminal: boolean;
-  readonly #child: ChildProcess;
+  /** null when there is nothing to run. */
+  readonly #child: ChildProcess | null;
   readonly #guard: OrphanGuard;
 
   /**
@@ -30,35 +44,45 @@ export class ChildCommand {
    * @param orphanMs what it is given to end, should this process be killed
    */
   constructor(words: readonly string[], env: Readonly<Record<string, string>>, orphanMs: number) {
-    const [program = '', ...args] = words;
+    const [program = ''] = words;
     this.isOnTerminal = isatty(0);
     this.#guard = new OrphanGuard(orphanMs);
-    this.#child = spawn(program, args, {
-      stdio: 'inherit',
+    const fault = findFault(program, env['PATH'] ?? process.env['PATH'] ?? '');
+    if (fault !== null) {
+      this.#guard.release();
+      this.#child = null;
+      this.ended = Promise.resolve(fault);
+      return;
+    }
+    const child = spawn('/bin/sh', ['-c', GATE, 'meerkat', ...words], {
+      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
       env: { ...process.env, ...env },
       detached: !this.isOnTerminal,
     });
-    const { pid } = this.#child;
-    if (pid !== undefined) this.#guard.watch(this.isOnTerminal ? pid : -pid);
+    this.#child = child;
     this.ended = new Promise((resolve) => {
-      const end = (exitCode: number, fault: string | null): void => {
+      const end = (exitCode: number, why: string | null): void => {
         this.#guard.release();
-        resolve({ exitCode, fault });
+        resolve({ exitCode, fault: why });
       };
-      this.#child.once('error', (error) => {
-        if (this.#child.pid === undefined) end(isMissing(error) ? 127 : 126, describeFault(program, error));
+      child.once('error', (error) => {
+        if (child.pid === undefined) end(CANNOT_RUN, `cannot run "${program}" by /bin/sh: ${error.message}`);
       });
-      this.#child.once('exit', (code, signal) =>
-        end(code ?? 128 + (constants.signals[signal ?? 'SIGKILL'] ?? 0), null),
-      );
+      child.once('exit', (code, signal) => end(code ?? 128 + (constants.signals[signal ?? 'SIGKILL'] ?? 0), null));
     });
+    if (child.pid === undefined) return;
+    this.#guard.watch(this.isOnTerminal ? child.pid : -child.pid);
+    const gate = child.stdio[3] as Writable;
+    // It may have ended by a signal before.
+    gate.on('error', () => {});
+    gate.end('go\n');
   }
 
   /** To the whole group, where it has one of its own. */
   signal(name: NodeJS.Signals): void {
-    const { pid } = this.#child;
+    const pid = this.#child?.pid;
     if (pid === undefined) return;
-    if (this.isOnTerminal) this.#child.kill(name);
+    if (this.isOnTerminal) this.#child?.kill(name);
     else signalGroup(pid, name);
   }
 }
@@ -72,12 +96,25 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-function isMissing(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+/** Why a program cannot be run; null when it can. */
+function findFault(program: string, searchPath: string): ChildEnd | null {
+  const places = program.includes('/')
+    ? [program]
+    : searchPath.split(delimiter).map((directory) => join(directory, program));
+  const files = places.filter((place) => statSync(place, { throwIfNoEntry: false })?.isFile() === true);
+  if (program === '' || files.length === 0) {
+    const fault = `cannot run "${program}": there is no such program; a line for a shell is run by sh -c '…'`;
+    return { exitCode: NO_PROGRAM, fault };
+  }
+  if (files.some(isExecutable)) return null;
+  return { exitCode: CANNOT_RUN, fault: `cannot run "${program}": its permissions do not allow to execute it` };
 }
 
-function describeFault(program: string, error: Error): string {
-  if (isMissing(error))
-    return `cannot run "${program}": there is no such program; a line for a shell is run by sh -c '…'`;
-  return `cannot run "${program}": ${error.message}`;
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, fsConstants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

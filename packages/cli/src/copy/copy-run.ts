@@ -38,6 +38,10 @@ export interface CopyJob {
 const PASSES_MAX = 5;
 /** How long writes in flight may take when others have failed, or somebody has pressed Ctrl-C. Milliseconds. */
 const SETTLE_MS = 3000;
+/** What is to be written is kept in memory up to this; beyond it is read again. Bytes. */
+const AGREED_BYTES_MAX = 64 * 1024 * 1024;
+/** What a step takes besides data, roughly. Bytes. */
+const STEP_BYTES = 500;
 /** Paths that a message names. */
 const NAMED_MAX = 5;
 
@@ -58,6 +62,8 @@ class CopyRun {
   readonly #job: CopyJob;
   /** Of the last time that everything was looked at. */
   #tally: CopyTally = new CopyTally();
+  /** What is to be written, as it was found and agreed to; null when it is found out while writing. */
+  #agreed: readonly Step[] | null = null;
   /** What has happened, over all passes. */
   readonly #written: Record<WriteStep['action'], number> = { create: 0, change: 0, replace: 0, delete: 0 };
   #lastWritten = '';
@@ -174,12 +180,19 @@ class CopyRun {
     using progress = this.#context.progress();
     const tally = new CopyTally();
     const conflicts: Step[] = [];
+    const steps: Step[] = [];
+    let bytes = 0;
     for await (const step of this.#plan()) {
       tally.add(step);
       if (step.action === 'conflict' && conflicts.length <= NAMED_MAX) conflicts.push(step);
+      if (step.action !== 'leave' && bytes <= AGREED_BYTES_MAX) {
+        bytes += STEP_BYTES + ('entry' in step ? (step.entry.data?.length ?? 0) : 0);
+        steps.push(step);
+      }
       progress.update(() => `looked at ${count(tally.total)} znodes`);
     }
     this.#tally = tally;
+    this.#agreed = bytes <= AGREED_BYTES_MAX ? steps : null;
     if (conflicts.length === 0) return;
     const { shown, path } = this.#job.target;
     const what = describeSteps(conflicts, path, tally.counts.conflict);
@@ -190,21 +203,24 @@ class CopyRun {
   async #pass(): Promise<void> {
     const { target, verb } = this.#job;
     using progress = this.#context.progress();
-    const tally = new CopyTally();
-    this.#tally = tally;
-    const { create, change, replace } = this.#written;
-    // A pass before this one has made them the same.
-    tally.counts.same = -(create + change + replace);
-    // Not aborted: when the reading is, what has been sent is waited for, so that the account is right.
-    const call = { timeoutMs: this.#context.timeoutMs };
-    const writer = new TreeWriter(target.client, target.path, call, (path, actions) => {
+    const agreed = this.#agreed;
+    // What upsets this pass has changed the target: the next one looks again.
+    this.#agreed = null;
+    if (agreed === null) {
+      const { create, change, replace } = this.#written;
+      this.#tally = new CopyTally();
+      // A pass before this one has made them the same.
+      this.#tally.counts.same = -(create + change + replace);
+    }
+    const tally = this.#tally;
+    const writer = new TreeWriter(target.client, target.path, this.#context.call, (path, actions) => {
       for (const action of actions) this.#written[action]++;
       this.#lastWritten = path;
     });
     try {
-      for await (const step of this.#plan()) {
-        tally.add(step);
-        progress.update(() => `${verb}: ${count(tally.total)} znodes, ${count(this.#writes)} written`);
+      for await (const step of agreed ?? this.#plan()) {
+        if (agreed === null) tally.add(step);
+        progress.update(() => `${verb}: ${count(this.#writes)} znodes written, ${describeRest(agreed, tally)}`);
         if (step.action === 'conflict') throw conflictFailure(step, target);
         if (step.action !== 'leave') await writer.add(step);
       }
@@ -251,6 +267,10 @@ const UPSETS: ReadonlySet<string> = new Set([
   ...['CONNECTIONLOSS', 'SESSIONMOVED', 'OPERATIONTIMEOUT', 'REQUESTTIMEOUT'],
   ...['NODEEXISTS', 'NONODE', 'NOTEMPTY'],
 ]);
+
+function describeRest(agreed: readonly Step[] | null, tally: CopyTally): string {
+  return agreed === null ? `${count(tally.total)} looked at` : `of ${count(agreed.length)}`;
+}
 
 function conflictFailure({ path }: Step, target: Located): CommandFailure {
   const message = `${absolutePath(target.path, path)} has come to ${target.shown} meanwhile, and differs; --overwrite replaces it`;

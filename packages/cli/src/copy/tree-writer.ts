@@ -59,7 +59,10 @@ interface Operation {
 export class TreeWriter {
   readonly #client: Client;
   readonly #root: string;
+  /** Without the signal: what has been sent is waited for, so that everybody knows how far it came. */
   readonly #call: CallOptions;
+  /** Rejects when somebody has had enough. */
+  readonly #aborted: Promise<never>;
   readonly #onDone: OnWritten;
   readonly #batch: Operation[] = [];
   #batchBytes = 0;
@@ -74,7 +77,8 @@ export class TreeWriter {
   constructor(client: Client, root: string, call: CallOptions, onDone: OnWritten) {
     this.#client = client;
     this.#root = root;
-    this.#call = call;
+    this.#call = { timeoutMs: call.timeoutMs };
+    this.#aborted = rejectWhenAborted(call.signal);
     this.#onDone = onDone;
   }
 
@@ -103,7 +107,7 @@ export class TreeWriter {
     await this.#release(null);
     await this.#leave(null);
     await this.#send();
-    await Promise.all(this.#inFlight);
+    await Promise.race([Promise.all(this.#inFlight), this.#aborted]);
     this.#throwFailure();
   }
 
@@ -165,7 +169,7 @@ export class TreeWriter {
   }
 
   async #begin(operations: readonly Sent[], request: () => Promise<unknown>): Promise<void> {
-    while (this.#inFlight.size >= IN_FLIGHT_MAX) await Promise.race(this.#inFlight);
+    while (this.#inFlight.size >= IN_FLIGHT_MAX) await Promise.race([...this.#inFlight, this.#aborted]);
     this.#throwFailure();
     const done = request().then(
       () => {
@@ -183,6 +187,17 @@ export class TreeWriter {
   #throwFailure(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }
+}
+
+function rejectWhenAborted(signal: AbortSignal | undefined): Promise<never> {
+  const aborted = new Promise<never>((_, reject) => {
+    const abort = (): void => reject(new DOMException('interrupted', 'AbortError'));
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
+  });
+  // Nobody may be waiting.
+  aborted.catch(() => {});
+  return aborted;
 }
 
 type Sent = Pick<Operation, 'path' | 'completes' | 'bytes'>;

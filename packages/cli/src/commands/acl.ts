@@ -3,6 +3,7 @@ import {
   BadVersionError,
   type Client,
   type ClientInfo,
+  NoNodeError,
   Perm,
   type Stat,
   UnimplementedError,
@@ -122,9 +123,11 @@ async function show(context: Context, words: readonly string[], options: Options
   const columns = [...ENTRY_COLUMNS, ...(options.stat === true ? stats : [AVERSION])];
   let list = report.isForPeople ? null : await report.list(columns);
   let isFirst = true;
-  const read = async (path: string) => ({ path, ...(await client.getAcl(path, call)) });
+  const read = (path: string) => unlessGone(path, paths, async () => ({ path, ...(await client.getAcl(path, call)) }));
   const all = await everyPath(context, client, paths, options);
-  for await (const { path, acl: entries, stat } of pipelined(all, read)) {
+  for await (const found of pipelined(all, read)) {
+    if (found === null) continue;
+    const { path, acl: entries, stat } = found;
     const isOne = all.length === 1;
     if (report.isForPeople) {
       if (!isOne) await report.line(`${isFirst ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
@@ -200,7 +203,9 @@ async function change(
   let last: Stat | null = null;
   // From the leaves up, so that an ACL which shuts us out does it behind us.
   const sent = pipelined(paths.toReversed(), (one) =>
-    whole === null ? changeOne(context, client, one, makeAcl, version) : setOne(context, client, one, whole, version),
+    unlessGone(one, [path], () =>
+      whole === null ? changeOne(context, client, one, makeAcl, version) : setOne(context, client, one, whole, version),
+    ),
   );
   try {
     for await (const result of sent) {
@@ -263,6 +268,16 @@ async function changeOne(
       // Somebody else has changed it in between: then on what it is now.
       if (!(error instanceof BadVersionError) || version !== undefined || attempt === ATTEMPTS_MAX) throw error;
     }
+  }
+}
+
+/** What was found below a znode that somebody named may go before its turn comes. @returns null then */
+async function unlessGone<T>(path: string, named: readonly string[], work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NoNodeError && !named.includes(path)) return null;
+    throw error;
   }
 }
 

@@ -4,10 +4,10 @@ import { formatAclText, parseAclText } from './acl-text.ts';
 
 describe('the text of an ACL', () => {
   it('is split at the first and the last colon of an entry', () => {
-    expect(parseAclText('world:anyone:r,ip:::1:rw,digest:ann:h+/=:cdrwa,auth::a')).toEqual([
+    expect(parseAclText('world:anyone:r,ip:::1:rw,digest:ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM=:cdrwa,auth::a')).toEqual([
       { scheme: 'world', id: 'anyone', perms: Perm.read },
       { scheme: 'ip', id: '::1', perms: Perm.read | Perm.write },
-      { scheme: 'digest', id: 'ann:h+/=', perms: Perm.all },
+      { scheme: 'digest', id: 'ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM=', perms: Perm.all },
       { scheme: 'auth', id: '', perms: Perm.admin },
     ]);
   });
@@ -21,7 +21,7 @@ describe('the text of an ACL', () => {
   });
 
   it('is written as it is read, without permissions too', () => {
-    const text = 'world:anyone:,digest:ann:hash=:cdrwa,x509:CN=a,O=b:dw,sasl:ann/host@REALM:ra';
+    const text = 'world:anyone:,digest:ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM=:cdrwa,x509:CN=a,O=b:dw,sasl:ann/host@REALM:ra';
     expect(formatAclText(parseAclText(text))).toBe(text);
   });
 
@@ -42,6 +42,7 @@ describe('the text of an ACL', () => {
     ['world:anyone:rx', '"rx" are no permissions'],
     ['world:everybody:r', 'no other id than "anyone"'],
     ['digest:ann:rw', 'the id of digest is user:hash'],
+    ['digest:ann:secret:rw', '"password:user:password:perms" makes it here'],
     ['x509:CN=a,O=b', 'it is scheme:id:perms'],
   ])('is refused in words: %j', (text, words) => {
     expect(() => parseAclText(text)).toThrow(words);
@@ -49,5 +50,6 @@ describe('the text of an ACL', () => {
 
   it('does not tell a password again', () => {
     expect(() => parseAclText('password:ann:secret:xyz')).toThrow(/^(?!.*secret)/);
+    expect(() => parseAclText('digest:ann:secret:r')).toThrow(/^(?!.*secret)/);
   });
 });

@@ -61,8 +61,12 @@ export function parseAclEntry(entry: string): Acl {
       if (id !== 'anyone') throw bad(entry, 'the scheme world has no other id than "anyone"');
       break;
     case 'digest':
-      if (!/^[^:]*:[^:]+$/.test(id)) {
-        throw bad(entry, 'the id of digest is user:hash; "password:user:password:perms" makes the hash here');
+      // The service takes any text, which then opens to nobody.
+      if (!HASHED_USER.test(id)) {
+        throw bad(
+          `digest:${id.split(':')[0]}:…`,
+          'the id of digest is user:hash, a hash in base64; "password:user:password:perms" makes it here',
+        );
       }
       break;
     case 'password': {
@@ -73,6 +77,9 @@ export function parseAclEntry(entry: string): Acl {
   }
   return { scheme, id, perms };
 }
+
+/** With a hash of 20 bytes or more: SHA-1, or what servers are told to take instead. */
+const HASHED_USER = /^[^:]*:[A-Za-z0-9+/]{26,}={0,2}$/;
 
 function parsePermLetters(entry: string, letters: string): number {
   if (letters === 'all') return Perm.all;

@@ -23,9 +23,12 @@ export function unpack(data: Uint8Array): Uint8Array | null {
   }
 }
 
-/** What text has besides letters: tab, line feed, carriage return and the escape of colours; other control characters are bytes. */
+/**
+ * Tab, line feed and carriage return belong to text. Data with any other control character are bytes: an escape sequence
+ * in a znode would otherwise speak to the terminal of whoever looks at it.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const NOT_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/;
+const NOT_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
 
 /** @returns null when the bytes are no UTF-8, or no text */
 export function textOf(data: Uint8Array): string | null {

@@ -51,7 +51,10 @@ export async function runCopy(context: Context, job: CopyJob): Promise<CommandEx
   if (job.isDryRun) return run.rehearse();
   await run.prepare();
   if (run.isNeeded) {
-    if (!(await run.isAgreed())) return CommandExit.no;
+    if (!(await run.isAgreed())) {
+      context.note('nothing was done');
+      return CommandExit.no;
+    }
     await run.carryOut();
   }
   return run.conclude();

@@ -2,9 +2,8 @@ import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { CommandFailure, fileFailure } from '../run/command-failure.ts';
+import { fileFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
-import { CommandExit } from '../run/exit-code.ts';
 import type { ExportFile } from './export-reader.ts';
 
 /**
@@ -15,12 +14,10 @@ export class Spool implements Disposable {
   readonly file: ExportFile;
   readonly #directory: string;
 
-  static async fill({ io, signal }: Context): Promise<Spool> {
-    if (io.stdin.isTTY === true) {
-      throw new CommandFailure(
-        CommandExit.invocation,
-        'an export is expected on standard input, and that is a terminal',
-      );
+  static async fill({ io, signal, isShell }: Context): Promise<Spool> {
+    // In the shell, lines that somebody types come in there.
+    if (isShell || io.stdin.isTTY === true) {
+      throw new InvocationFailure('no export comes on standard input, where somebody types: name a file');
     }
     const spool = new Spool();
     try {

@@ -48,6 +48,7 @@ export class Paint {
   }
 
   #style(style: Style, text: string): string {
-    return this.isOn ? styleText(style, text) : text;
+    // Whether there is a terminal has been decided, and not about the stream of this process alone.
+    return this.isOn ? styleText(style, text, { validateStream: false }) : text;
   }
 }

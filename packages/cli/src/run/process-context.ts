@@ -47,7 +47,8 @@ export class ProcessContext implements Context, AsyncDisposable {
   }
 
   note(text: string): void {
-    if (this.#words.quiet !== true) void writeAll(this.io.stderr, `${text}\n`);
+    // Whoever has closed the pipe, as head does, wants to hear nothing more.
+    if (this.#words.quiet !== true && !this.io.stdout.destroyed) void writeAll(this.io.stderr, `${text}\n`);
   }
 
   leaveWatch(): void {

@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CATALOG } from '../../packages/cli/src/catalog.ts';
+import { parseCommand } from '../../packages/cli/src/program.ts';
+import type { Io } from '../../packages/cli/src/run/io.ts';
+import { freePort } from '../harness/server-process.ts';
+import { CliSite } from './harness.ts';
+
+/*
+ * What holds for every command, on one service. The commands run in this process, with streams of the test, because each is
+ * run six times.
+ */
+
+/** One way to run a command that succeeds, as often as one likes. */
+interface Sample {
+  /** @param n counts the runs, for znodes of their own: /conv/made-n exists */
+  readonly args: (n: number) => readonly string[];
+  readonly input?: string;
+  /** Default 0. */
+  readonly exitCode?: number;
+  /** What it prints has a form of its own. Default false. */
+  readonly isFormat?: boolean;
+  /** It asks no service. Default false. */
+  readonly isLocal?: boolean;
+}
+
+let directory: string;
+
+const SAMPLES: Readonly<Record<string, Sample>> = {
+  ls: { args: () => ['/conv'] },
+  get: { args: () => ['/conv/json'] },
+  stat: { args: () => ['/conv/json'] },
+  tree: { args: () => ['/conv'] },
+  find: { args: () => ['/conv', '--name', 'json'] },
+  grep: { args: () => ['port', '/conv'] },
+  du: { args: () => ['/conv'] },
+  set: { args: () => ['/conv/text', 'x'] },
+  create: { args: () => ['-s', '/conv/new-'] },
+  acl: { args: () => ['/conv'] },
+  quota: { args: () => ['/quoted'] },
+  rm: { args: (n) => [`/conv/made-${n}`] },
+  mv: { args: (n) => [`/conv/made-${n}`, `/conv/moved-${n}`] },
+  edit: { args: () => ['/conv/text', '--editor', 'true'] },
+  cp: { args: (n) => ['/conv/text', `/conv/copied-${n}`] },
+  diff: { args: () => ['/conv/json', '/conv/text'], exitCode: 1 },
+  export: { args: () => ['/conv/json'], isFormat: true },
+  import: { args: (n) => [join(directory, 'export.ndjson'), `/conv/imported-${n}`] },
+  txn: { args: () => [], input: 'check /conv\nset /conv/text y\n' },
+  wait: { args: () => ['/conv'] },
+  watch: { args: () => ['/conv', '--for', '50ms'] },
+  lock: { args: () => ['/conv/lock', '--', 'true'] },
+  elect: { args: () => ['/conv/elect', '--', 'true'] },
+  shell: { args: () => ['-c', 'ls /conv'], isFormat: true },
+  profiles: { args: () => [], isLocal: true },
+  completion: { args: () => ['bash'], isLocal: true, isFormat: true },
+};
+
+const COMMANDS = CATALOG.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name);
+
+interface Printed {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Takes what is written, or refuses it as a pipe does that nobody reads. */
+class Sink extends Writable {
+  readonly isTTY: boolean;
+  readonly #isBroken: boolean;
+  text = '';
+
+  constructor({ isTTY = false, isBroken = false } = {}) {
+    super();
+    this.isTTY = isTTY;
+    this.#isBroken = isBroken;
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, callback: (error?: Error) => void): void {
+    if (this.#isBroken && chunk.length > 0) {
+      callback(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      return;
+    }
+    this.text += chunk.toString();
+    callback();
+  }
+}
+
+describe('every command', () => {
+  const site = new CliSite('meerkat', {});
+  let runs = 0;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'conventions-'));
+    for (const [path, data] of [
+      ['/conv', ''],
+      ['/quoted', ''],
+      ['/conv/json', '{"port":80}'],
+      ['/conv/text', 'text'],
+    ] as const) {
+      await site.client.create(path, data);
+    }
+    await site.run(['quota', 'set', '/quoted', '-n', '10']);
+    const { stdout } = await site.run(['export', '/conv/json']);
+    writeFileSync(join(directory, 'export.ndjson'), stdout);
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** @param more options behind the command */
+  async function run(
+    name: string,
+    more: readonly string[] = [],
+    stdout = new Sink(),
+    env: Io['env'] = {},
+  ): Promise<Printed> {
+    const sample = SAMPLES[name];
+    if (sample === undefined) throw new Error(`how to run ${name} without harm is not among the samples yet`);
+    const n = runs++;
+    if (sample.args(n).includes(`/conv/made-${n}`)) await site.client.create(`/conv/made-${n}`, 'x');
+    const stderr = new Sink();
+    const io: Io = {
+      stdin: Readable.from([sample.input ?? '']),
+      stdout,
+      stderr,
+      env: { HOME: directory, PATH: process.env['PATH'], MEERKAT_SERVER: site.address, ...env },
+    };
+    const exitCode = await parseCommand([name, ...more, ...sample.args(n)], io);
+    return { exitCode, stdout: stdout.text, stderr: stderr.text };
+  }
+
+  test.each(COMMANDS)(
+    '%s prints what each format promises, without colours, and minds a reader that goes',
+    async (name) => {
+      const expected = SAMPLES[name]?.exitCode ?? 0;
+      const printed: Record<string, string> = {};
+      for (const format of ['table', 'json', 'ndjson', 'fields']) {
+        const { exitCode, stdout, stderr } = await run(name, ['-o', format]);
+        expect({ format, exitCode }, stderr).toEqual({ format, exitCode: expected });
+        expect(stdout + stderr).not.toContain('\x1b');
+        printed[format] = stdout;
+      }
+      if (SAMPLES[name]?.isFormat !== true) {
+        if (printed['json'] !== '') JSON.parse(printed['json'] ?? '');
+        for (const line of (printed['ndjson'] ?? '').split('\n')) if (line !== '') JSON.parse(line);
+      }
+      const unread = await run(name, [], new Sink({ isBroken: true }));
+      expect(unread).toEqual({ exitCode: printed['table'] === '' ? expected : 141, stdout: '', stderr: unread.stderr });
+      if (printed['table'] !== '') expect(unread.stderr).toBe('');
+    },
+  );
+
+  test('exits with 3 when no server is there, and with 2 when its options make no sense', async () => {
+    const closed = `127.0.0.1:${await freePort()}`;
+    const all = COMMANDS.filter((name) => SAMPLES[name]?.isLocal !== true);
+    const away = await Promise.all(all.map((name) => run(name, ['--server', closed, '--connect-timeout', '300ms'])));
+    for (const [index, { exitCode, stdout, stderr }] of away.entries()) {
+      expect
+        .soft({ name: all[index], exitCode, stdout }, stderr)
+        .toEqual({ name: all[index], exitCode: 3, stdout: '' });
+      expect.soft(stderr, all[index]).toContain('check that the server runs there');
+    }
+    for (const name of COMMANDS) {
+      const { exitCode, stderr } = await run(name, ['-o', 'xml']);
+      expect.soft({ name, exitCode }).toEqual({ name, exitCode: 2 });
+      expect.soft(stderr, name).toContain('-o: expected one of table, json, ndjson, fields, found "xml"');
+    }
+  });
+
+  test('paints on a terminal, unless it is told not to', async () => {
+    const terminal = (): Sink => new Sink({ isTTY: true });
+    expect((await run('ls', ['-s'], terminal())).stdout).toContain('\x1b[');
+    expect((await run('ls', ['-s', '--no-color'], terminal())).stdout).not.toContain('\x1b[');
+    expect((await run('ls', ['-s'], terminal(), { NO_COLOR: '1' })).stdout).not.toContain('\x1b[');
+    expect((await run('ls', ['-s'], new Sink(), { FORCE_COLOR: '1' })).stdout).toContain('\x1b[');
+  });
+});

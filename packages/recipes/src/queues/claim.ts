@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type Client,
+  type CreatedInTransaction,
   joinPath,
   NodeExistsError,
   NoNodeError,
@@ -82,8 +83,11 @@ export class LeaseClaimer implements Claimer {
   async #create(lease: LeaseOrder, placePath: string | null): Promise<Claim | null> {
     const client = this.#client;
     const { lost } = lease;
+    const wait = new Wait(client, {}, { operation: 'claim', path: lease.path });
     let place = placePath;
     let isDoubtful = false;
+    let isThere = false;
+    let made: Stat | null = null;
     for (;;) {
       // A request of this claim in a later session would make a lease that nobody here knows of.
       if (lost.aborted || client.session?.id !== lease.sessionId) return null;
@@ -91,38 +95,49 @@ export class LeaseClaimer implements Claimer {
       transaction.check(lease.path).create(lease.leasePath, lease.uuid, { mode: 'ephemeral' });
       if (place !== null) transaction.delete(place);
       try {
-        await transaction.commit();
-        return await this.#open(lease);
+        if (!isThere) {
+          const [, created] = await transaction.commit();
+          made = (created as CreatedInTransaction).stat;
+          isThere = true;
+        }
+        return await this.#open(lease, made);
       } catch (error) {
         if (error instanceof TransactionError) {
           const { cause, index } = error;
-          if (index === 1 && cause instanceof NodeExistsError) return isDoubtful ? await this.#open(lease) : null;
-          if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
-          if (index === 1) await client.ensurePath(this.#paths.leases);
+          if (index === 1 && cause instanceof NodeExistsError) {
+            if (!isDoubtful) return null;
+            // Made by an earlier attempt of ours, or by somebody else.
+            isThere = true;
+          } else if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
+          else if (index === 1) await client.ensurePath(this.#paths.leases);
           else place = null;
         } else if (isSessionEnd(error)) return null;
         else if (!isPassing(error)) throw error;
         else {
           isDoubtful ||= error.outcome === 'unknown';
-          await client.whenConnected();
+          await wait.recover();
         }
       }
     }
   }
 
-  /** Takes over the lease if it is the one that we have made, and reads the item. */
-  async #open(lease: LeaseOrder): Promise<Claim | null> {
+  /**
+   * Takes over the lease that we have made, and reads the item.
+   *
+   * @param made the stat of the lease as its creation told it; null when it told nothing, and the lease may be another's
+   */
+  async #open(lease: LeaseOrder, made: Stat | null): Promise<Claim | null> {
     const client = this.#client;
     try {
-      const [znode, item] = await Promise.all([
-        client.get(lease.leasePath, { codec: nullableBytes }),
+      const [stat, item] = await Promise.all([
+        made ?? this.#find(lease),
         client.get(lease.path, { codec: nullableBytes }).catch((error: unknown) => {
           if (error instanceof NoNodeError) return null;
           throw error;
         }),
       ]);
-      if (!isOf(znode.data, lease.uuid) || lease.lost.aborted) return null;
-      const claim = new LeasedClaim(client, lease, znode.stat, item?.data ?? null);
+      if (stat === null || lease.lost.aborted) return null;
+      const claim = new LeasedClaim(client, lease, stat, item?.data ?? null);
       if (item !== null) return claim;
       // A consumer that knows nothing of leases has taken it.
       await claim.giveBack({});
@@ -131,6 +146,12 @@ export class LeaseClaimer implements Claimer {
       if (error instanceof NoNodeError || isSessionEnd(error)) return null;
       throw error;
     }
+  }
+
+  /** The stat of the lease, if it is the one that we have made. */
+  async #find({ leasePath, uuid }: LeaseOrder): Promise<Stat | null> {
+    const { data, stat } = await this.#client.get(leasePath, { codec: nullableBytes });
+    return isOf(data, uuid) ? stat : null;
   }
 
   async #forget({ leasePath, uuid, sessionId }: LeaseOrder): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Client, json, text } from '@meerkat/client';
+import { type Client, json, ThrottledError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
@@ -60,6 +60,25 @@ describe('a queue', () => {
       await again.done();
       await b.done();
       expect(await drain(queue)).toEqual(['c']);
+    }),
+  );
+
+  test(
+    'has what it has leased, also when the server refuses to read the item at first',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const get = client.get.bind(client);
+      let refusals = 3;
+      client.get = ((path: string, options: object) => {
+        if (!path.startsWith('/jobs/') || refusals-- <= 0) return get(path, options as never);
+        return Promise.reject(new ThrottledError({ operation: 'get', path }));
+      }) as typeof client.get;
+      const item = await queue.take({ timeoutMs: 10_000 });
+      expect(refusals).toBeLessThan(1);
+      expect(item.value).toBe('a');
+      await item.done();
+      expect((await client.children('/jobs-leases')).children).toEqual([]);
     }),
   );
 

@@ -68,7 +68,7 @@ class CopyRun {
   /** What is to be written, as it was found and agreed to; null when it is found out while writing. */
   #agreed: readonly Step[] | null = null;
   /** What has happened, over all passes. */
-  readonly #written: Record<WriteStep['action'], number> = { create: 0, change: 0, replace: 0, delete: 0 };
+  readonly #written: Record<WriteStep['action'], number> = { create: 0, change: 0, finish: 0, replace: 0, delete: 0 };
   #lastWritten = '';
 
   constructor(context: Context, job: CopyJob) {
@@ -210,10 +210,10 @@ class CopyRun {
     // What upsets this pass has changed the target: the next one looks again.
     this.#agreed = null;
     if (agreed === null) {
-      const { create, change, replace } = this.#written;
+      const { delete: deleted } = this.#written;
       this.#tally = new CopyTally();
       // A pass before this one has made them the same.
-      this.#tally.counts.same = -(create + change + replace);
+      this.#tally.counts.same = deleted - this.#writes;
     }
     const tally = this.#tally;
     const writer = new TreeWriter(target.client, target.path, this.#context.call, (path, actions) => {
@@ -248,8 +248,7 @@ class CopyRun {
   }
 
   get #writes(): number {
-    const { create, change, replace, delete: deleted } = this.#written;
-    return create + change + replace + deleted;
+    return Object.values(this.#written).reduce((sum, number) => sum + number, 0);
   }
 
   #tellHowFar(): void {
@@ -292,6 +291,7 @@ function describeSteps(steps: readonly Step[], root: string, total: number = ste
 const MISSING_OR_EXTRA: Readonly<Record<Step['action'], string>> = {
   create: 'missing',
   change: 'differs',
+  finish: 'acl',
   replace: 'kind',
   delete: 'too many',
   conflict: 'differs',

@@ -7,6 +7,7 @@ export interface Counts {
   create: number;
   change: number;
   replace: number;
+  finish: number;
   delete: number;
   conflict: number;
   same: number;
@@ -23,6 +24,7 @@ export class CopyTally {
     create: 0,
     change: 0,
     replace: 0,
+    finish: 0,
     delete: 0,
     conflict: 0,
     same: 0,
@@ -39,8 +41,8 @@ export class CopyTally {
 
   /** Znodes that are written or deleted. */
   get writes(): number {
-    const { create, change, replace, delete: deleted } = this.counts;
-    return create + change + replace + deleted;
+    const { create, change, replace, finish, delete: deleted } = this.counts;
+    return create + change + replace + finish + deleted;
   }
 
   /** Everything that was looked at. */
@@ -68,7 +70,7 @@ export const COPY_COLUMNS: readonly Column<CopyResult>[] = [
   { name: 'source', value: ({ source }) => source },
   { name: 'target', value: ({ target }) => target },
   { name: 'created', value: ({ counts }) => counts.create },
-  { name: 'changed', value: ({ counts }) => counts.change + counts.replace },
+  { name: 'changed', value: ({ counts }) => counts.change + counts.replace + counts.finish },
   { name: 'deleted', value: ({ counts }) => counts.delete },
   { name: 'same', value: ({ counts }) => counts.same },
   { name: 'skipped', value: ({ counts }) => counts.skipped },
@@ -84,6 +86,7 @@ export function describeCounts(counts: Readonly<Counts>): string {
   const parts = [
     part(counts.create, 'created'),
     part(counts.change + counts.replace, 'changed'),
+    part(counts.finish, 'finished, the ACL was still to be set'),
     part(counts.delete, 'deleted'),
     part(counts.same, 'the same before'),
     part(counts.skipped, 'skipped, they differ'),

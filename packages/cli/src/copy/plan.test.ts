@@ -1,3 +1,4 @@
+import { acl } from '@meerkat/client';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Policy, plan, type Step } from './plan.ts';
@@ -76,4 +77,14 @@ test('the newer of two wins with --update, and an ACL follows data that are the 
   expect(await steps([old], [young], policy)).toEqual([{ action: 'leave', path: '/', reason: 'newer' }]);
   const locked = makeEntry('/', { mtime: 0, acl: [{ scheme: 'world', id: 'anyone', perms: 1 }] });
   expect(await steps([locked], [old], policy)).toMatchObject([{ action: 'change', what: ['acl'] }]);
+});
+
+test('what an interrupted copy has left with an entry too many in its ACL is finished, whatever the policy', async () => {
+  const source = makeEntry('/', { acl: [acl.world('r')] });
+  const target = makeEntry('/', { acl: [acl.world('r'), acl.ip('10.0.0.1', 'ca')] });
+  for (const existing of ['refuse', 'skip', 'update', 'overwrite'] as const) {
+    const policy: Policy = { existing, isMirror: false, ephemeralsAsPersistent: false };
+    expect(await steps([source], [target], policy)).toMatchObject([{ action: 'finish', path: '/' }]);
+    expect(await steps([target], [source], policy)).not.toMatchObject([{ action: 'finish' }]);
+  }
 });

@@ -1,4 +1,4 @@
-import { type Difference, differencesOf, isBelow, type TreeEntry } from './tree-entry.ts';
+import { type Difference, differencesOf, isBelow, isUnfinished, type TreeEntry } from './tree-entry.ts';
 import { pairTrees, type TreeEntries } from './tree-pairs.ts';
 
 /** What becomes of a znode that the target has already, and that differs. */
@@ -27,6 +27,8 @@ export type Step =
       readonly entry: TreeEntry;
       readonly what: readonly Difference[];
     }
+  /** A copy that was interrupted has left it with an entry too many in its ACL. */
+  | { readonly action: 'finish'; readonly path: string; readonly entry: TreeEntry }
   /** An ephemeral znode of the target makes room for one that stays. */
   | { readonly action: 'replace'; readonly path: string; readonly entry: TreeEntry }
   | { readonly action: 'delete'; readonly path: string }
@@ -88,6 +90,7 @@ function stepOf(path: string, entry: TreeEntry, target: TreeEntry | null, policy
   if (target === null) return { action: 'create', path, entry };
   const what = differencesOf(entry, target);
   if (what.length === 0) return { action: 'leave', path, reason: 'same' };
+  if (what.length === 1 && what[0] === 'acl' && isUnfinished(entry, target)) return { action: 'finish', path, entry };
   switch (policy.existing) {
     case 'refuse':
       return { action: 'conflict', path, what };

@@ -1,4 +1,4 @@
-import { type Acl, formatPerms, type Stat } from '@meerkat/client';
+import { type Acl, formatPerms, Perm, type Stat } from '@meerkat/client';
 
 /**
  * What a znode lives as long as. A service tells its clients only of ephemerals: containers and znodes with a time to live
@@ -46,6 +46,19 @@ function isSameAcl(a: readonly Acl[] | null, b: readonly Acl[] | null): boolean 
   if (a.some(isAuth) || b.some(isAuth)) return true;
   const [left, right] = [new Set(a.map(aclEntryText)), new Set(b.map(aclEntryText))];
   return left.size === right.size && [...left].every((text) => right.has(text));
+}
+
+/** What an entry allows that a parent has only until everything below it is copied. */
+export const PASSAGE_PERMS: number = Perm.create | Perm.admin;
+
+/** Whether a znode is as its source but for such entries: whoever copied it was interrupted. */
+export function isUnfinished(source: TreeEntry, target: TreeEntry): boolean {
+  const [wanted, found] = [source.acl ?? [], target.acl ?? []];
+  const texts = found.map(aclEntryText);
+  const isWhole = wanted.every((entry) => texts.includes(aclEntryText(entry)));
+  const wantedTexts = wanted.map(aclEntryText);
+  const extra = found.filter((entry) => !wantedTexts.includes(aclEntryText(entry)));
+  return isWhole && extra.length > 0 && extra.every(({ perms }) => perms === PASSAGE_PERMS);
 }
 
 function isAuth({ scheme }: Acl): boolean {

@@ -3,6 +3,7 @@ import {
   type CallOptions,
   type Client,
   type CreateShape,
+  InvalidAclError,
   OPEN,
   Perm,
   RequestTooLargeError,
@@ -13,10 +14,10 @@ import { byteCount } from '../output/stat-columns.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import type { Step } from './plan.ts';
-import { absolutePath, isBelow, type TreeEntry } from './tree-entry.ts';
+import { absolutePath, isBelow, PASSAGE_PERMS, type TreeEntry } from './tree-entry.ts';
 
 /** What a step of a plan does to the target. */
-export type WriteStep = Extract<Step, { action: 'create' | 'change' | 'replace' | 'delete' }>;
+export type WriteStep = Extract<Step, { action: 'create' | 'change' | 'finish' | 'replace' | 'delete' }>;
 
 /** Far below what servers take in one request (jute.maxbuffer, 1 MiB unless somebody changed it). Bytes. */
 const BATCH_BYTES_MAX = 256 * 1024;
@@ -92,6 +93,8 @@ export class TreeWriter {
       else this.#held = step;
     } else if (step.action === 'delete') {
       await this.#push(deletion(absolutePath(this.#root, step.path), 'delete'));
+    } else if (step.action === 'finish') {
+      this.#leaving.push({ path: step.path, acl: aclOf(step.entry), completes: 'finish' });
     } else {
       const path = absolutePath(this.#root, step.path);
       if (step.what.includes('data')) await this.#push(change(path, step.entry));
@@ -213,7 +216,7 @@ function isOpenToChildren(acl: readonly Acl[]): boolean {
 
 /** The entries that let this session, and as few others as can be, create children and set the ACL. */
 async function findPassage(client: Client, call: CallOptions): Promise<readonly Acl[]> {
-  const perms = Perm.create | Perm.admin;
+  const perms = PASSAGE_PERMS;
   try {
     const identities = await client.whoAmI(call);
     if (identities.some(({ scheme }) => scheme === 'super')) return [];
@@ -266,7 +269,12 @@ function deletion(path: string, completes: Operation['completes']): Operation {
 
 /** Nobody who copies a tree has asked for a transaction: what refused it is what counts. */
 function explain(error: unknown, [first]: readonly Sent[]): unknown {
-  if (error instanceof TransactionError) return error.cause;
+  const refused = error instanceof TransactionError ? error.cause : error;
+  if (refused instanceof InvalidAclError) {
+    const message = `the target does not take the ACL of ${refused.path}: it has no such scheme, or no such id; --no-acl leaves ACLs out`;
+    return new CommandFailure(CommandExit.invalidAcl, message, refused);
+  }
+  if (error instanceof TransactionError) return refused;
   if (!(error instanceof RequestTooLargeError) || first === undefined) return error;
   const size = byteCount(first.bytes);
   const message = `cannot write ${first.path}: with ${size} it is more than the target takes in one request (jute.maxbuffer)`;

@@ -60,40 +60,22 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/du.ts')).du,
   },
   {
-    name: 'set',
-    summary: 'replace the data of a znode',
-    group: 'Data:',
-    load: async () => (await import('./commands/set.ts')).set,
-  },
-  {
     name: 'create',
     summary: 'create a znode',
     group: 'Data:',
     load: async () => (await import('./commands/create.ts')).create,
   },
   {
-    name: 'mv',
-    summary: 'move znodes to another place in the tree',
+    name: 'set',
+    summary: 'replace the data of a znode',
     group: 'Data:',
-    load: async () => (await import('./commands/mv.ts')).mv,
+    load: async () => (await import('./commands/set.ts')).set,
   },
   {
     name: 'edit',
     summary: 'edit the data of a znode in an editor',
     group: 'Data:',
     load: async () => (await import('./commands/edit.ts')).edit,
-  },
-  {
-    name: 'acl',
-    summary: 'show and change who may do what with a znode',
-    group: 'Data:',
-    load: async () => (await import('./commands/acl.ts')).acl,
-  },
-  {
-    name: 'quota',
-    summary: 'limit how much a part of the tree holds',
-    group: 'Data:',
-    load: async () => (await import('./commands/quota.ts')).quota,
   },
   {
     name: 'rm',
@@ -106,6 +88,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     summary: 'copy znodes and trees, also to another service',
     group: 'Data:',
     load: async () => (await import('./commands/cp.ts')).cp,
+  },
+  {
+    name: 'mv',
+    summary: 'move znodes to another place in the tree',
+    group: 'Data:',
+    load: async () => (await import('./commands/mv.ts')).mv,
   },
   {
     name: 'diff',
@@ -126,16 +114,28 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/import.ts')).importTree,
   },
   {
-    name: 'txn',
-    summary: 'carry out several changes, all or none',
-    group: 'Script:',
-    load: async () => (await import('./commands/txn.ts')).txn,
+    name: 'acl',
+    summary: 'show and change who may do what with a znode',
+    group: 'Data:',
+    load: async () => (await import('./commands/acl.ts')).acl,
+  },
+  {
+    name: 'quota',
+    summary: 'limit how much a part of the tree holds',
+    group: 'Data:',
+    load: async () => (await import('./commands/quota.ts')).quota,
   },
   {
     name: 'wait',
     summary: 'wait until a znode is as it should be',
     group: 'Script:',
     load: async () => (await import('./commands/wait.ts')).wait,
+  },
+  {
+    name: 'watch',
+    summary: 'tell changes as they come',
+    group: 'Script:',
+    load: async () => (await import('./commands/watch.ts')).watch,
   },
   {
     name: 'lock',
@@ -150,10 +150,10 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/elect.ts')).elect,
   },
   {
-    name: 'watch',
-    summary: 'tell changes as they come',
+    name: 'txn',
+    summary: 'carry out several changes, all or none',
     group: 'Script:',
-    load: async () => (await import('./commands/watch.ts')).watch,
+    load: async () => (await import('./commands/txn.ts')).txn,
   },
   {
     name: 'shell',

@@ -73,8 +73,10 @@ function isOfCatalog(command: Command): boolean {
 
 const EXAMPLES = [
   ['meerkat up 3', 'three servers on this machine, from 127.0.0.1:2181 on'],
-  ['meerkat ls /', 'the children of the root'],
-  ['meerkat server conf/zoo.cfg', 'a server as a ZooKeeper configuration file says'],
+  ['meerkat tree /', 'everything that the service has'],
+  ['meerkat get /app/config', 'the data of a znode'],
+  ['meerkat ls / --server zk1:2181,zk2:2181', 'of another service'],
+  ['meerkat shell', 'all of it in one session, with history and completion'],
 ] as const;
 
 const HOW_TO_GO_ON = `"meerkat <command> --help" tells of one command; "meerkat help options" of what all

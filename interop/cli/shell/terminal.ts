@@ -37,9 +37,9 @@ export class Terminal implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** What can be seen, without spaces at the ends of lines and without empty lines at the bottom. */
+  /** What can be seen, as lines that were too long are meant; without spaces at their ends and empty lines at the bottom. */
   async screen(): Promise<string> {
-    const { stdout } = await this.#tmux('capture-pane', '-p');
+    const { stdout } = await this.#tmux('capture-pane', '-p', '-J');
     return stdout.replaceAll(/[ \t]+$/gm, '').trimEnd();
   }
 
@@ -74,10 +74,6 @@ export class Terminal implements AsyncDisposable {
       if (Date.now() > deadline) throw new Error(`the screen never showed ${what}:\n${screen}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
-  }
-
-  async resize(columns: number): Promise<void> {
-    await this.#tmux('resize-window', '-x', String(columns));
   }
 
   /** Waits until the terminal collects lines by itself again: nobody reads single keys. */

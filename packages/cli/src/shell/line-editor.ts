@@ -1,5 +1,5 @@
 import { openSync } from 'node:fs';
-import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from 'node:readline';
+import { clearScreenDown, createInterface, cursorTo, type Interface, type Key, moveCursor } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { ReadStream } from 'node:tty';
 import type { Io } from '../run/io.ts';
@@ -35,8 +35,8 @@ export class LineEditor implements Disposable {
   readonly #lines: string[] = [];
   #waiting: ((read: LineRead) => void) | null = null;
   #hasEnded = false;
-  /** Where Tab was pressed while the answer was not known. */
-  #tabbed: { readonly line: string; readonly cursor: number } | null = null;
+  /** Where Tab was pressed while the answer was not known, and whether for the second time. */
+  #tabbed: { readonly line: string; readonly cursor: number; readonly isSecond: boolean } | null = null;
 
   /** @param complete null: the answer is not known yet; `completionArrived` is called when it is */
   constructor(
@@ -127,8 +127,10 @@ export class LineEditor implements Disposable {
     this.#tabbed = null;
     if (tabbed === null || this.#waiting === null) return;
     const { line, cursor } = this.#readline;
-    if (line === tabbed.line && cursor === tabbed.cursor)
-      this.#readline.write(null as unknown as string, { name: 'tab' });
+    if (line !== tabbed.line || cursor !== tabbed.cursor) return;
+    // The second of two tabs lists what fits; another key between them makes it the first.
+    if (!tabbed.isSecond) this.#press({ name: 'nothing' });
+    this.#press({ name: 'tab' });
   }
 
   /** Stops waiting for a line. */
@@ -140,7 +142,9 @@ export class LineEditor implements Disposable {
 
   #onTab(line: string): [string[], string] {
     const completion = this.#complete(line);
-    this.#tabbed = completion === null ? { line: this.#readline.line, cursor: this.#readline.cursor } : null;
+    const { line: whole, cursor } = this.#readline;
+    const isSecond = this.#tabbed?.line === whole && this.#tabbed.cursor === cursor;
+    this.#tabbed = completion === null ? { line: whole, cursor, isSecond } : null;
     return completion === null ? [[], line] : [[...completion.texts], completion.on];
   }
 
@@ -152,11 +156,11 @@ export class LineEditor implements Disposable {
 
   #onInterrupt(): void {
     const wasEmpty = this.#readline.line === '';
-    this.#readline.write(null as unknown as string, { ctrl: true, name: 'e' });
+    this.#press({ ctrl: true, name: 'e' });
     const { rows } = this.#readline.getCursorPos();
     this.#io.stdout.write(`^C\n${'\n'.repeat(rows)}`);
     this.#readline.setPrompt('');
-    this.#readline.write(null as unknown as string, { ctrl: true, name: 'u' });
+    this.#press({ ctrl: true, name: 'u' });
     this.#lines.length = 0;
     this.#waiting?.({ kind: 'interrupt', wasEmpty });
   }
@@ -186,6 +190,11 @@ export class LineEditor implements Disposable {
     this.#stdin.off('end', this.#onKeysEnd);
     this.#stdin.pause();
     this.#setRawMode(false);
+  }
+
+  #press(key: Key): void {
+    // Its declaration forgets that there may be a key without text.
+    this.#readline.write(null as unknown as string, key);
   }
 
   #setRawMode(isRaw: boolean): void {

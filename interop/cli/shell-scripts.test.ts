@@ -46,9 +46,9 @@ describeCli('meerkat shell without a terminal', (site) => {
     await shell.until('both are answered', ({ stdout }) => stdout === '/\n/s\n');
     send("ld 'first\n");
     send("second'; get child\nset child <<END\n");
-    await shell.until('the value is set', ({ stdout }) => stdout.endsWith('first\nsecond'));
+    await shell.until('the value is set', ({ stdout }) => stdout.endsWith('first\nsecond\n'));
     send('{}\nEND\nget -w child\n');
-    await shell.until('the next one is read', ({ stdout }) => stdout.endsWith('{}'));
+    await shell.until('the next one is read', ({ stdout }) => stdout.endsWith('{}\n'));
     await site.client.set('/s/child', new Uint8Array([0, 255, 1]));
     await shell.until('the event is told', ({ stdout }) => stdout.includes('type:NodeDataChanged path:/s/child'));
     send('pwd here');
@@ -57,9 +57,9 @@ describeCli('meerkat shell without a terminal', (site) => {
   });
 
   test('gives the exact bytes of a value, and standard input to the lines of -c', async () => {
-    const { bytes } = await site.run(['shell', '-c', 'get /s/child']);
+    const { bytes } = await site.run(['shell', '-c', 'get /s/child --as raw']);
     expect([...bytes]).toEqual([0, 255, 1]);
-    const set = await site.run(['shell', '-c', 'set /s -; get /s'], { input: new Uint8Array([7, 0]) });
+    const set = await site.run(['shell', '-c', 'set /s -; get /s --as raw'], { input: new Uint8Array([7, 0]) });
     expect([...set.bytes]).toEqual([7, 0]);
   });
 

@@ -20,11 +20,7 @@ describeCli('meerkat shell', (site) => {
       input += `${line}\n${MARKER}\n`;
     }
     ended = await site.run(['shell'], { input: `${input}quit\nls /` });
-    answers = ended.stdout
-      .replaceAll(/^WATCHER:: .*\n/gm, '')
-      .split(new RegExp(`^\\d+ - ${MARKER}\n`, 'm'))
-      // What a value prints has no line feed of its own before the marker.
-      .flatMap((answer) => answer.split(new RegExp(`\\d+ - ${MARKER}\n`)));
+    answers = ended.stdout.replaceAll(/^WATCHER:: .*\n/gm, '').split(new RegExp(`^\\d+ - ${MARKER}\n`, 'm'));
     messages = messagesOf(ended.stderr);
   });
 

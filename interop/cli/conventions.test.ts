@@ -66,21 +66,24 @@ interface Printed {
   readonly stderr: string;
 }
 
-/** Takes what is written, or refuses it as a pipe does that nobody reads. */
+/** Takes what is written, or refuses it as a pipe does that nobody reads, or a disk that is full. */
 class Sink extends Writable {
   readonly isTTY: boolean;
-  readonly #isBroken: boolean;
+  readonly #fault: string | null;
   text = '';
 
-  constructor({ isTTY = false, isBroken = false } = {}) {
+  constructor({
+    isTTY = false,
+    fault = null,
+  }: { readonly isTTY?: boolean; readonly fault?: 'EPIPE' | 'ENOSPC' | null } = {}) {
     super();
     this.isTTY = isTTY;
-    this.#isBroken = isBroken;
+    this.#fault = fault;
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, callback: (error?: Error) => void): void {
-    if (this.#isBroken && chunk.length > 0) {
-      callback(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    if (this.#fault !== null && chunk.length > 0) {
+      callback(Object.assign(new Error(`write ${this.#fault}`), { code: this.#fault }));
       return;
     }
     this.text += chunk.toString();
@@ -145,7 +148,7 @@ describe('every command', () => {
         if (printed['json'] !== '') JSON.parse(printed['json'] ?? '');
         for (const line of (printed['ndjson'] ?? '').split('\n')) if (line !== '') JSON.parse(line);
       }
-      const unread = await run(name, [], new Sink({ isBroken: true }));
+      const unread = await run(name, [], new Sink({ fault: 'EPIPE' }));
       expect(unread).toEqual({ exitCode: printed['table'] === '' ? expected : 141, stdout: '', stderr: unread.stderr });
       if (printed['table'] !== '') expect(unread.stderr).toBe('');
     },
@@ -170,6 +173,18 @@ describe('every command', () => {
       const { exitCode, stderr } = await run(name, ['-o', 'xml']);
       expect.soft({ name, exitCode }).toEqual({ name, exitCode: 2 });
       expect.soft(stderr, name).toContain('-o: expected one of table, json, ndjson, fields, found "xml"');
+    }
+  });
+
+  test('says that a disk is full, and exits with 28', async () => {
+    for (const name of ['ls', 'completion']) {
+      const full = new Sink({ fault: 'ENOSPC' });
+      const { exitCode, stderr } = await run(name, [], full);
+      expect({ name, exitCode, stderr }).toEqual({
+        name,
+        exitCode: 28,
+        stderr: 'meerkat: cannot write the output: the disk is full\n',
+      });
     }
   });
 

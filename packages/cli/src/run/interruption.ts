@@ -9,6 +9,8 @@ export class Interruption implements Disposable {
   readonly #controller: AbortController = new AbortController();
   readonly #io: Io;
   #exitCode: CommandExit | null = null;
+  /** Why the output could not be written, unless its reader has gone; null while it can. */
+  outputError: NodeJS.ErrnoException | null = null;
 
   /** @param hearsSigint false when Ctrl-C is taken by somebody else */
   constructor(io: Io, hearsSigint = true) {
@@ -47,6 +49,7 @@ export class Interruption implements Disposable {
 
   readonly #onOutputError = (error: NodeJS.ErrnoException): void => {
     // Only a reader that has gone is nobody's fault; a full disk behind a redirection is told.
+    if (error.code !== 'EPIPE') this.outputError ??= error;
     this.#abort(error.code === 'EPIPE' ? CommandExit.pipeClosed : CommandExit.file, error.message);
   };
 

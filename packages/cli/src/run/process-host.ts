@@ -4,6 +4,7 @@ import { parseDuration } from '../connection/duration.ts';
 import { Paint } from '../output/paint.ts';
 import { parseFormat, Report } from '../output/report.ts';
 import type { CommandHost, RunOptions } from './command.ts';
+import { fileFailure } from './command-failure.ts';
 import type { Context } from './context.ts';
 import { CommandExit } from './exit-code.ts';
 import { Interruption } from './interruption.ts';
@@ -42,13 +43,18 @@ export class ProcessHost implements CommandHost {
     } catch (error) {
       this.exitCode = await this.#tell(error, report, interruption);
     }
+    // The last write may have failed, and not be reported yet.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (interruption.outputError !== null) {
+      await tellFailure(fileFailure('cannot write the output', interruption.outputError), report, this.#io);
+    }
     // What was asked to end has not done all of its work, however well it took it.
     this.exitCode = interruption.exitCode ?? this.exitCode;
   }
 
   async #tell(error: unknown, report: Report, interruption: Interruption): Promise<number> {
     const { exitCode } = interruption;
-    if (exitCode === CommandExit.pipeClosed) return exitCode;
+    if (exitCode === CommandExit.pipeClosed || exitCode === CommandExit.file) return exitCode;
     if (exitCode !== null && isAbortion(error)) {
       if (report.isForPeople) await writeAll(this.#io.stderr, 'meerkat: interrupted\n');
       return exitCode;

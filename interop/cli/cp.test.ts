@@ -151,7 +151,7 @@ describeCli('meerkat cp', (site) => {
       site.run(['cp', '/nowhere', '/x']),
       site.run(['cp', '/from', '/no/parent']),
       site.run(['cp', '-r', '/from', '/from/below']),
-      site.run(['cp', '/from', '/from']),
+      site.run(['cp', '/from', `zk://localhost:${site.server.port}/from`]),
       site.run(['cp', '-r', '/from', '/x']),
       site.run(['cp', '/from', '/copy', '/x']),
       site.run(['cp', '/from', '/copy', '--delete']),

@@ -1,4 +1,4 @@
-import { joinPath, nameOf } from '@meerkat/client';
+import { type Client, joinPath, nameOf, parentOf } from '@meerkat/client';
 import { type CopyJob, runCopy } from '../copy/copy-run.ts';
 import { addPolicyOptions, type PolicyWords, policyOf } from '../copy/policy-words.ts';
 import { isBelow } from '../copy/tree-entry.ts';
@@ -71,7 +71,7 @@ async function copy(
   let exitCode: CommandExit = CommandExit.ok;
   for (const source of located) {
     const to = await locateTarget(context, source, target, isInto);
-    refuseItself(source, to);
+    await refuseItself(context, source, to);
     const stat = await source.client.exists(source.path, call);
     const isOther = source.client !== to.client;
     if (stat !== null && stat.numChildren > 0 && options.recursive !== true) {
@@ -119,13 +119,25 @@ async function locateTarget(context: Context, source: Located, text: string, isI
 }
 
 /** A tree that is copied into itself would grow for ever. */
-function refuseItself(source: Located, target: Located): void {
+async function refuseItself(context: Context, source: Located, target: Located): Promise<void> {
   const [from, to] = [placeOf(source), placeOf(target)];
-  if (from.service !== to.service) return;
-  if (from.path === to.path) throw new InvocationFailure(`${source.shown} and ${target.shown} are the same znode`);
-  if (isBelow(to.path, from.path)) {
-    throw new InvocationFailure(`${target.shown} lies below ${source.shown}: a tree cannot be copied into itself`);
-  }
+  const isInside = isBelow(to.path, from.path);
+  if (!isInside && from.path !== to.path) return;
+  const seen = [from.path, parentOf(to.path)].map((path) => isSeenByBoth(context, source.client, target.client, path));
+  if (from.service !== to.service && !(await Promise.all(seen)).includes(true)) return;
+  throw new InvocationFailure(
+    isInside
+      ? `${target.shown} lies below ${source.shown}: a tree cannot be copied into itself`
+      : `${source.shown} and ${target.shown} are the same znode`,
+  );
+}
+
+/** A service has many addresses: two see the same znode when it was made by the same txn at the same time. */
+async function isSeenByBoth({ call }: Context, source: Client, target: Client, path: string): Promise<boolean> {
+  if (source.chroot !== '' || target.chroot !== '' || path === '') return false;
+  const [a, b] = await Promise.all([source.exists(path, call), target.exists(path, call)]);
+  // The root was made by nobody, and at no time.
+  return a !== null && b !== null && a.ctime !== 0 && a.ctime === b.ctime && a.czxid === b.czxid;
 }
 
 function placeOf({ client, path }: Located): { readonly service: string; readonly path: string } {

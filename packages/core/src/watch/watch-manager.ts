@@ -1,6 +1,6 @@
 import { EventType, WatcherType, type Zxid } from '@meerkat/protocol';
 import type { TreeEvents } from '../tree/data-tree.ts';
-import { WatchMode, WatchTable } from './watch-table.ts';
+import { type Told, WatchMode, WatchTable } from './watch-table.ts';
 
 /** What a watcher is told. One object for all watchers of an event, so that its bytes can be made once. */
 export class WatchEvent {
@@ -51,8 +51,7 @@ export class WatchManager implements TreeEvents {
     this.#tell(told, event);
     const watchers = this.child.trigger(path);
     if (watchers !== null) {
-      const toldSet = new Set(told);
-      for (const watcher of watchers) if (!toldSet.has(watcher)) watcher.onWatchEvent(event);
+      for (const watcher of watchers.keys()) if (told?.has(watcher) !== true) watcher.onWatchEvent(event);
     }
     this.#tellChildrenChanged(parentPath, parentAclId, zxid);
   }
@@ -101,9 +100,9 @@ export class WatchManager implements TreeEvents {
     );
   }
 
-  #tell(watchers: Iterable<Watcher> | null, event: WatchEvent): void {
+  #tell(watchers: Told<Watcher> | null, event: WatchEvent): void {
     if (watchers === null) return;
-    for (const watcher of watchers) watcher.onWatchEvent(event);
+    for (const watcher of watchers.keys()) watcher.onWatchEvent(event);
   }
 }
 

@@ -1,7 +1,11 @@
 /** How long a watch lasts and what it covers; a connection may hold several at one path. */
 export const WatchMode = { standard: 1, persistent: 2, recursive: 4 } as const;
 
-const ANY_MODE = WatchMode.standard | WatchMode.persistent | WatchMode.recursive;
+/** Who is told of an event, each once, in the order of their watches. */
+export interface Told<W> {
+  keys(): IterableIterator<W>;
+  has(watcher: W): boolean;
+}
 
 /**
  * Who watches which path: one of the two tables of the watch manager (WatchManager, WatchStats).
@@ -11,7 +15,8 @@ const ANY_MODE = WatchMode.standard | WatchMode.persistent | WatchMode.recursive
  */
 export class WatchTable<W> {
   readonly #watchersOf = new Map<string, Map<W, number>>();
-  readonly #pathsOf = new Map<W, Set<string>>();
+  /** Without a set as long as it is one path: most clients that wait for something watch one znode. */
+  readonly #pathsOf = new Map<W, string | Set<string>>();
   #recursiveCount = 0;
   #count = 0;
 
@@ -41,7 +46,8 @@ export class WatchTable<W> {
     if (before !== 0) return;
     this.#count++;
     const paths = this.#pathsOf.get(watcher);
-    if (paths === undefined) this.#pathsOf.set(watcher, new Set([path]));
+    if (paths === undefined) this.#pathsOf.set(watcher, path);
+    else if (typeof paths === 'string') this.#pathsOf.set(watcher, new Set([paths, path]));
     else paths.add(path);
   }
 
@@ -60,7 +66,7 @@ export class WatchTable<W> {
 
   /** The connection is gone, and its watches with it. */
   removeWatcher(watcher: W): void {
-    for (const path of this.#pathsOf.get(watcher) ?? []) {
+    for (const path of pathsIn(this.#pathsOf.get(watcher))) {
       const watchers = this.#watchersOf.get(path);
       const modes = watchers?.get(watcher) ?? 0;
       if (watchers !== undefined && modes !== 0) this.#keep(path, watchers, watcher, modes, 0);
@@ -73,21 +79,13 @@ export class WatchTable<W> {
    * Watchers of the path itself are told whatever their mode, those of its ancestors when their watch is recursive;
    * each once. Ancestors are looked at only while there is a recursive watch.
    *
-   * @returns the watchers, or null when there are none
+   * @returns the watchers, or null when there are none; it stays as it is, whatever watches come and go meanwhile
    */
-  trigger(path: string): Iterable<W> | null {
+  trigger(path: string): Told<W> | null {
     const own = this.#watchersOf.get(path);
-    if (this.#recursiveCount === 0) {
-      if (own === undefined) return null;
-      const told = [...own.keys()];
-      this.#useUp(path, own);
-      return told;
-    }
-    const told = new Set<W>();
-    if (own !== undefined) {
-      for (const watcher of own.keys()) told.add(watcher);
-      this.#useUp(path, own);
-    }
+    if (own !== undefined) this.#useUp(path, own);
+    if (this.#recursiveCount === 0) return own ?? null;
+    const told = new Set<W>(own?.keys());
     for (let slash = path.lastIndexOf('/'); slash >= 0 && path !== '/'; slash = path.lastIndexOf('/', slash - 1)) {
       const ancestor = slash === 0 ? '/' : path.slice(0, slash);
       for (const [watcher, modes] of this.#watchersOf.get(ancestor) ?? []) {
@@ -102,16 +100,24 @@ export class WatchTable<W> {
     return this.#watchersOf.entries();
   }
 
-  watchers(): IterableIterator<[W, ReadonlySet<string>]> {
-    return this.#pathsOf.entries();
+  *watchers(): IterableIterator<[W, Iterable<string>]> {
+    for (const [watcher, paths] of this.#pathsOf) yield [watcher, pathsIn(paths)];
   }
 
-  #useUp(path: string, watchers: Map<W, number>): void {
+  /** The path gets a map anew, with those who stay; the old one is for the caller. */
+  #useUp(path: string, watchers: ReadonlyMap<W, number>): void {
+    let staying: Map<W, number> | null = null;
     for (const [watcher, modes] of watchers) {
-      if ((modes & WatchMode.standard) !== 0) {
-        this.#keep(path, watchers, watcher, modes, modes & ANY_MODE & ~WatchMode.standard);
+      if (modes === WatchMode.standard) {
+        this.#count--;
+        this.#forget(path, watcher);
+        continue;
       }
+      staying ??= new Map();
+      staying.set(watcher, modes & ~WatchMode.standard);
     }
+    if (staying === null) this.#watchersOf.delete(path);
+    else this.#watchersOf.set(path, staying);
   }
 
   #keep(path: string, watchers: Map<W, number>, watcher: W, before: number, after: number): void {
@@ -123,9 +129,20 @@ export class WatchTable<W> {
     this.#count--;
     watchers.delete(watcher);
     if (watchers.size === 0) this.#watchersOf.delete(path);
-    const paths = this.#pathsOf.get(watcher);
-    if (paths === undefined) return;
-    paths.delete(path);
-    if (paths.size === 0) this.#pathsOf.delete(watcher);
+    this.#forget(path, watcher);
   }
+
+  #forget(path: string, watcher: W): void {
+    const paths = this.#pathsOf.get(watcher);
+    if (paths === path) {
+      this.#pathsOf.delete(watcher);
+    } else if (paths instanceof Set) {
+      paths.delete(path);
+      if (paths.size === 0) this.#pathsOf.delete(watcher);
+    }
+  }
+}
+
+function pathsIn(paths: string | ReadonlySet<string> | undefined): Iterable<string> {
+  return typeof paths === 'string' ? [paths] : (paths ?? []);
 }

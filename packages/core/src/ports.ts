@@ -10,8 +10,8 @@
  * 1. An effect returns at once and never calls back into the core before it has returned. Its completion is another
  *    event, delivered later by the host.
  * 2. Events are delivered one at a time; each runs to its end.
- * 3. After delivering one or several events the host calls `ServerCore.onTurnEnd()` once. All replies of a turn leave
- *    then, in one write per connection, and all transactions appended during it go to the disk together.
+ * 3. After delivering one or several events the host calls `ServerCore.onTurnEnd()` once. All replies of a turn have left
+ *    then, in one write per connection as a rule, and all transactions appended during it go to the disk together.
  * 4. A completion that belongs to something already closed is dropped by the host.
  */
 

@@ -213,6 +213,10 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#connections.onOutput(connection);
   }
 
+  onConnectionRead(): void {
+    this.#connections.onRead();
+  }
+
   onHeldBack(connection: ClientConnection): void {
     this.#connections.onHeldBack(connection);
   }

@@ -129,6 +129,7 @@ class LearnerServer extends LearnerParty {
       aclOf: () => OPEN_ACL,
       decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
       onConnectionOutput: (connection) => void this.#withOutput.add(connection),
+      onConnectionRead: () => {},
       onHeldBack: (connection) => void this.#heldBack.add(connection),
       onClosed: () => {},
     };
@@ -251,5 +252,83 @@ describe('a connection to a learner', () => {
     client.send({ op: OpCode.delete, path: '/a', version: -1 });
     server.commitTxn(SESSION.id, 2, { type: OpCode.error, error: ErrorCode.sessionMoved });
     expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1 } }, { kind: 'closed' }]);
+  });
+});
+
+describe('output of a turn', () => {
+  const getData: Request = { op: OpCode.getData, path: '/a', watch: true };
+
+  function serverWithClients(count: number): { server: TestServer; clients: TestClient[]; writer: TestClient } {
+    const server = new TestServer();
+    const writer = server.connect();
+    writer.send({ op: OpCode.create, path: '/a', data: Uint8Array.of(1), acl: OPEN_ACL, flags: 0, ttl: 0 });
+    server.run();
+    const clients = Array.from({ length: count }, () => server.connect());
+    for (const client of [...clients, writer]) client.takeArrivals();
+    return { server, clients, writer };
+  }
+
+  test('leaves before its end once many have some, complete and once', () => {
+    const { server, clients } = serverWithClients(200);
+    for (const client of clients) {
+      client.send(getData);
+      client.send({ op: OpCode.exists, path: '/b', watch: false });
+    }
+    const early = clients.map((client) => client.arrivals.length);
+    expect(early[0]).toBe(2);
+    expect(early.at(-1)).toBe(0);
+    server.run();
+    for (const client of clients) {
+      expect(client.takeArrivals()).toMatchObject([
+        { kind: 'reply', header: { xid: 1, error: ErrorCode.ok } },
+        { kind: 'reply', header: { xid: 2, error: ErrorCode.noNode } },
+      ]);
+    }
+  });
+
+  test('has an event before the reply that shows the change, whoever else is read meanwhile', () => {
+    const { server, clients, writer } = serverWithClients(200);
+    for (const client of clients) client.send(getData);
+    server.run();
+    for (const client of clients) client.takeArrivals();
+    writer.send({ op: OpCode.setData, path: '/a', data: Uint8Array.of(2), version: -1 });
+    server.core.onTurnEnd();
+    while (writer.arrivals.length === 0 && server.disk.deliver()) {
+      // All read in the turn that has told them, and some of them find the others' output in their way.
+      for (const client of clients) client.send(getData);
+    }
+    server.run();
+    for (const client of clients) {
+      const arrivals = client.takeArrivals();
+      const eventAt = arrivals.findIndex(({ kind }) => kind === 'event');
+      expect(eventAt).toBeGreaterThanOrEqual(0);
+      arrivals.forEach((arrival, at) => {
+        if (arrival.kind !== 'reply') return;
+        const value = arrival.body[4];
+        expect(value).toBe(at < eventAt ? 1 : 2);
+      });
+    }
+  });
+
+  test('is one event for all who have nothing else, and the same bytes in front of a reply', () => {
+    const { server, clients, writer } = serverWithClients(3);
+    const [quiet, asking, deaf] = clients;
+    if (quiet === undefined || asking === undefined || deaf === undefined) throw new Error('three clients are open');
+    for (const client of clients) client.send(getData);
+    server.run();
+    for (const client of clients) client.takeArrivals();
+    // Its own write answers the one, the event comes first.
+    asking.send({ op: OpCode.setData, path: '/a', data: Uint8Array.of(2), version: -1 });
+    deaf.isDeaf = true;
+    server.run();
+    const event = { kind: 'event', event: { type: 3, path: '/a' } };
+    expect(quiet.takeArrivals()).toMatchObject([event]);
+    expect(asking.takeArrivals()).toMatchObject([event, { kind: 'reply', header: { xid: 2 } }]);
+    expect(deaf.takeArrivals()).toEqual([]);
+    deaf.listen();
+    expect(deaf.takeArrivals()).toMatchObject([event]);
+    writer.send({ op: OpCode.setData, path: '/a', data: Uint8Array.of(3), version: -1 });
+    server.run();
+    expect(quiet.takeArrivals(), 'its watch is used up').toEqual([]);
   });
 });

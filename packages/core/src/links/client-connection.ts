@@ -111,6 +111,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   onBytes(chunk: Uint8Array): void {
     if (!this.isOpen) return;
     this.#consume(this.#input.length === 0 ? chunk : concat(this.#input, chunk));
+    this.#host.onConnectionRead();
   }
 
   onDrain(): void {
@@ -379,7 +380,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.#host.permission.isAllowed(this.#host.aclOf(event.aclId), Perm.read, this.identities)) return;
     const frame = event.frame ?? encodeEvent(event);
     event.frame = frame;
-    this.#write().raw(frame);
+    if (this.#output.isEmpty) this.#host.onConnectionOutput(this);
+    this.#output.writeShared(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
     if (this.hasTooMuchOutput) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);

@@ -73,6 +73,17 @@ export class ClientConnections implements Iterable<ClientConnection> {
     this.#withOutput.push(connection);
   }
 
+  /**
+   * What a connection has sent is read to its end. When that makes many with output in one turn, theirs leaves now and
+   * not at the end: after reading a thousand others, what a write touches of a connection, in the kernel as here, would have
+   * to be fetched from memory again. It saves 2 of the 23 µs that an event and the next watch cost with 1,000 watchers.
+   *
+   * Never between two commits: those of one turn answer the same connections again and again, and share a write.
+   */
+  onRead(): void {
+    if (this.#withOutput.length >= OUTPUTS_TOGETHER) this.flush();
+  }
+
   onHeldBack(connection: ClientConnection): void {
     this.#heldBack.add(connection);
   }
@@ -137,7 +148,7 @@ export class ClientConnections implements Iterable<ClientConnection> {
     }
   }
 
-  /** Hands the turn's output to the streams, one write each. */
+  /** Hands the output to the streams, one write each. */
   flush(): void {
     const withOutput = this.#withOutput;
     this.#withOutput = [];
@@ -154,3 +165,6 @@ export class ClientConnections implements Iterable<ClientConnection> {
     for (const connection of [...this.#connections]) connection.close(reason);
   }
 }
+
+/** Connections whose output leaves together. More were no better, and 1 costs half of the gain. */
+const OUTPUTS_TOGETHER = 64;

@@ -33,8 +33,10 @@ export interface ConnectionHost {
   wallMs(): number;
   aclOf(aclId: number): readonly Acl[];
   decideConnect(request: ConnectRequest): ConnectDecision;
-  /** The connection has output; `flush` is called at the end of the turn. */
+  /** The connection has output; `flush` is called at the end of the turn, or before. */
   onConnectionOutput(connection: ClientConnection): void;
+  /** A connection has read what came: this is a moment at which output may leave. */
+  onConnectionRead(): void;
   /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
   onHeldBack(connection: ClientConnection): void;
   onClosed(connection: ClientConnection): void;

@@ -18,6 +18,8 @@ export class ConnectionOutput {
   readonly #stream: ByteStream;
   readonly #pool: OutputPool;
   #writer: JuteWriter | null = null;
+  /** The first bytes of the turn, as long as they are the only ones. */
+  #shared: Uint8Array | null = null;
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
 
@@ -28,7 +30,7 @@ export class ConnectionOutput {
 
   /** True when nothing was written since the last flush. */
   get isEmpty(): boolean {
-    return this.#writer === null;
+    return this.#writer === null && this.#shared === null;
   }
 
   get isBackedUp(): boolean {
@@ -37,7 +39,7 @@ export class ConnectionOutput {
 
   /** Bytes that the peer has not taken. */
   get queuedBytes(): number {
-    const unflushed = this.#writer === null ? 0 : this.#writer.position;
+    const unflushed = this.#writer === null ? (this.#shared?.length ?? 0) : this.#writer.position;
     return this.#isBackedUp ? unflushed + this.#stream.queuedBytes : unflushed;
   }
 
@@ -47,17 +49,41 @@ export class ConnectionOutput {
 
   /** Where the next bytes are written; valid until the end of the turn. */
   writer(): JuteWriter {
-    this.#writer ??= this.#pool.take();
+    if (this.#writer === null) {
+      this.#writer = this.#pool.take();
+      if (this.#shared !== null) {
+        this.#writer.raw(this.#shared);
+        this.#shared = null;
+      }
+    }
     return this.#writer;
+  }
+
+  /**
+   * Writes bytes that others are sent as well, and that nobody changes any more. When nothing else is written in this turn,
+   * they go to the stream as they are.
+   */
+  writeShared(bytes: Uint8Array): void {
+    if (this.isEmpty) this.#shared = bytes;
+    else this.writer().raw(bytes);
   }
 
   flush(): void {
     const writer = this.#writer;
-    if (writer === null) return;
+    if (writer === null) {
+      if (this.#shared !== null) this.#flushShared(this.#shared);
+      return;
+    }
     this.#writer = null;
     this.#stream.write(writer.bytes.subarray(0, writer.position));
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
     else this.#isBackedUp = true;
+  }
+
+  #flushShared(bytes: Uint8Array): void {
+    this.#shared = null;
+    this.#stream.write(bytes);
+    if (this.#stream.queuedBytes > 0) this.#isBackedUp = true;
   }
 
   onDrain(): void {
@@ -67,5 +93,6 @@ export class ConnectionOutput {
   /** Forgets what was not flushed. */
   discard(): void {
     this.#writer = null;
+    this.#shared = null;
   }
 }

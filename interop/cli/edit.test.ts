@@ -81,6 +81,22 @@ describeCli('meerkat edit', (site) => {
     expect(await textOf('/edit')).toBe('theirs');
   });
 
+  test('ends with the editor when it is told to, and keeps the text', async () => {
+    const script = join(scratch, 'wait.sh');
+    writeFileSync(script, '#!/bin/sh\necho begun > "$1"\ntouch "$STARTED"\nexec sleep 600\n');
+    chmodSync(script, 0o700);
+    const started = join(scratch, 'waiting');
+    const running = site.start(['edit', '/edit'], { env: { VISUAL: script, TMPDIR: scratch, STARTED: started } });
+    while (!existsSync(started)) await new Promise((resolve) => setTimeout(resolve, 20));
+    running.child.kill('SIGTERM');
+    const { exitCode, stderr } = await running.ended;
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 143,
+      stderr: expect.stringMatching(/^meerkat: interrupted: nothing was written; your text is in /),
+    });
+    expect(readFileSync(keptIn(stderr), 'utf8')).toBe('begun\n');
+  });
+
   test('refuses JSON that is none any more, and keeps it', async () => {
     const broken = await edit('/edit/json', 'sed -i s/}//');
     expect(broken).toMatchObject({ exitCode: 25, stdout: '' });

@@ -77,14 +77,15 @@ class Home implements Disposable {
   constructor(address: string) {
     const bin = join(this.#directory, 'bin');
     const home = join(this.#directory, 'home');
-    mkdirSync(bin);
-    mkdirSync(home);
+    const tmp = join(this.#directory, 'tmp');
+    for (const directory of [bin, home, tmp]) mkdirSync(directory);
     const program = join(bin, 'meerkat');
     writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MEERKAT}' "$@"\n`);
     chmodSync(program, 0o755);
     this.#env = {
       PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
       HOME: home,
+      TMPDIR: tmp,
       LANG: 'C.UTF-8',
       TZ: 'UTC',
       MEERKAT_SERVER: address,

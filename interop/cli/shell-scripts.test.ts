@@ -51,7 +51,8 @@ describeCli('meerkat shell without a terminal', (site) => {
     await shell.until('the next one is read', ({ stdout }) => stdout.endsWith('{}\n'));
     await site.client.set('/s/child', new Uint8Array([0, 255, 1]));
     await shell.until('the event is told', ({ stdout }) => stdout.includes('type:NodeDataChanged path:/s/child'));
-    send('pwd here');
+    send('stat \\\n');
+    send('child -o fields\npwd here');
     shell.child.stdin.end();
     expect(await shell.ended).toMatchObject({ exitCode: 2 });
   });

@@ -28,7 +28,7 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
   const run = new ScriptRun(shell, options);
   const placeOf = (lineNumber: number): string => `meerkat: line ${linesBefore + lineNumber}: `;
   const decoder = new StringDecoder('utf8');
-  /** What has come and has not been run; it begins at the start of a line. */
+  /** What has come and has not been run. */
   let waiting = '';
   let linesBefore = 0;
   const abort = (): void => void stdin.destroy();
@@ -55,15 +55,13 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
   return run.run(commands, placeOf);
 }
 
-/** Up to where whole lines, of which none goes on in the next one, have come. */
+/** Up to where whole lines have come, and no command that goes on in the next one. */
 function completeEnd(text: string): number {
   const end = text.lastIndexOf('\n') + 1;
-  if (end === 0 || scan(text.slice(0, end)).missing === null) return end;
-  // Something is open at the end: everything before the line where it begins is complete.
-  for (let at = text.indexOf('\n') + 1, last = 0; ; at = text.indexOf('\n', at) + 1) {
-    if (at === 0 || at > end) return last;
-    if (scan(text.slice(last, at)).missing === null) last = at;
-  }
+  if (end === 0) return 0;
+  // A "\\" before the last line feed waits for the line behind it.
+  const { missing, completeLength } = scan(text.slice(0, end - 1));
+  return missing === null ? end : completeLength;
 }
 
 class ScriptRun {

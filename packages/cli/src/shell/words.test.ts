@@ -65,6 +65,13 @@ test('a here-document is one word: the lines up to its mark', () => {
   expect(words("set /a '<<END'")).toEqual([['set', '/a', '<<END']]);
 });
 
+test('what is complete ends where a command begins that goes on', () => {
+  expect(scan('ls\nget /a\n').completeLength).toBe(10);
+  expect(scan('ls\nset /a "one\ntwo\n').completeLength).toBe(3);
+  expect(scan('ls\npwd; set /a <<END\none\n').completeLength).toBe(8);
+  expect(scan('ls\nget \\').completeLength).toBe(3);
+});
+
 test('the last command is known as far as it has come, for completion', () => {
   expect(scan('ls /; get /ap')).toMatchObject({
     last: [

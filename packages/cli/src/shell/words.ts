@@ -41,6 +41,8 @@ export interface Scan {
   readonly commands: readonly CommandLine[];
   /** null when the input is complete. */
   readonly missing: Missing | null;
+  /** Everything before is complete: the length of the input, or where the first command that goes on begins. */
+  readonly completeLength: number;
   /** The last command as far as it has come; the last word of it ends the input or, with a blank behind it, does not. */
   readonly last: readonly Word[];
   readonly isInWord: boolean;
@@ -104,8 +106,15 @@ class Scanner {
     const last = this.#words;
     this.#endCommand();
     const [document] = this.#open;
+    const goesOn = document?.command ?? (this.#missing === null ? undefined : this.#commands.at(-1));
     if (document !== undefined) this.#missing ??= { kind: 'document', mark: document.mark };
-    return { commands: this.#commands, missing: this.#missing, last, isInWord: this.#isInWord };
+    return {
+      commands: this.#commands,
+      missing: this.#missing,
+      completeLength: goesOn?.start ?? text.length,
+      last,
+      isInWord: this.#isInWord,
+    };
   }
 
   /** Over one character, counting lines. */

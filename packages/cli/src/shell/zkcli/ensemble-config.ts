@@ -37,8 +37,9 @@ export function parseConfig(text: string): EnsembleConfig {
 function clientOf(member: string): string | null {
   const [addresses = '', client] = member.split(';');
   if (client === undefined) return null;
-  const port = client.slice(client.lastIndexOf(':') + 1);
-  const host = client.slice(0, client.length - port.length - 1);
+  const colon = client.lastIndexOf(':');
+  const port = client.slice(colon + 1);
+  const host = client.slice(0, Math.max(0, colon));
   if (host !== '' && host !== '0.0.0.0' && !/^\[[0:]*\]$/.test(host)) return client;
   const own = addresses.startsWith('[') ? addresses.slice(0, addresses.indexOf(']') + 1) : addresses.split(':')[0];
   return `${own}:${port}`;

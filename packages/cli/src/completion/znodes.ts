@@ -1,7 +1,7 @@
 import { type CallOptions, type Client, joinPath } from '@meerkat/client';
 import { parseLocation } from '../connection/location.ts';
 import { type Io, PROCESS_IO } from '../run/io.ts';
-import { openSession } from '../run/process-context.ts';
+import { openSession, wordsFor } from '../run/process-context.ts';
 import type { CommonWords } from '../run/process-host.ts';
 import type { Candidate } from './wanted.ts';
 
@@ -22,14 +22,8 @@ export async function completeZnodes(
   const { path, service } = parseLocation(text === '' ? '/' : text);
   if (!path.startsWith('/')) return [];
   const before = text.slice(0, text.length - path.length);
-  const wordsOfService: CommonWords =
-    service.kind === 'current'
-      ? words
-      : service.kind === 'hosts'
-        ? { server: service.hosts }
-        : { profile: service.name };
   const signal = AbortSignal.timeout(3 * WAIT_MS);
-  const client = await openSession({ ...wordsOfService, connectTimeout: `${WAIT_MS}ms` }, io, signal);
+  const client = await openSession({ ...wordsFor(service, words), connectTimeout: `${WAIT_MS}ms` }, io, signal);
   try {
     const paths = await pathsFrom(client, path, { signal, timeoutMs: WAIT_MS });
     return paths.map((found) => ({ text: before + found, description: '' }));

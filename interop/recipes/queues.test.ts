@@ -147,17 +147,18 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     const { client, foreign: curator } = shared;
     const path = '/delayed';
     const queue = new DelayQueue(client, path, { codec: text, leases: false });
-    await curator.ask('putDelayed', path, 'later', 1500);
-    await curator.ask('putDelayed', path, 'sooner', 500);
-    await queue.put('now');
     const startedMs = Date.now();
+    await queue.put('now');
+    await curator.ask('putDelayed', path, 'later', 5000);
+    await curator.ask('putDelayed', path, 'sooner', 500);
     expect(await takeAll(queue, 3)).toEqual(['now', 'sooner', 'later']);
-    expect(Date.now() - startedMs).toBeGreaterThan(1000);
-    const putMs = Date.now();
+    expect(Date.now() - startedMs).toBeGreaterThanOrEqual(5000);
     await queue.put('theirs', { delayMs: 800 });
+    const { children } = await client.children(path);
+    const dueMs = Number.parseInt(children[0]!.split('|')[1]!, 16);
     await curator.ask('consumeDelayed', path, '-');
     await curator.waitForEvent('item theirs');
-    expect(Date.now() - putMs).toBeGreaterThan(700);
+    expect(Date.now()).toBeGreaterThanOrEqual(dueMs);
   });
 
   test('DistributedIdQueue', async () => {

@@ -11,7 +11,6 @@ import type { Context } from '../run/context.ts';
 import { editorOf, openEditor } from '../run/editor.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
-import { isAbortion } from '../run/process-host.ts';
 import { type EditableValue, makeEditable } from '../value/editable-value.ts';
 
 interface Options {
@@ -151,9 +150,7 @@ async function explainKept(
     await rm(dirname(file), { recursive: true, force: true });
     return error;
   }
-  const { message, exitCode } = isAbortion(error)
-    ? { message: 'interrupted', exitCode: CommandExit.interrupted }
-    : explainFailure(error);
+  const { message, exitCode } = explainFailure(error);
   const kept = `nothing was written; your text is in ${file}`;
   const target = `meerkat set ${shellWord(path)} --file ${shellWord(file)}${value.setOptions}`;
   if (error instanceof BadVersionError || error instanceof NodeExistsError) {

@@ -20,6 +20,10 @@ export function explainFailure(error: unknown): Failure {
     return { exitCode: error.exitCode, code: cause?.code ?? code, message: error.message, path: cause?.path ?? null };
   }
   if (isZooKeeperError(error)) return explainZooKeeperError(error);
+  // What waits for something else than a request stops by itself at a signal.
+  if (error instanceof Error && error.name === 'AbortError') {
+    return { exitCode: CommandExit.interrupted, code: 'ABORTED', message: 'interrupted', path: null };
+  }
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: CommandExit.bug, code: 'BUG', message: `a mistake of this program: ${message}`, path: null };
 }

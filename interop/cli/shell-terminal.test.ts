@@ -53,7 +53,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.press('Tab');
     await untilLast(`${prompt()} getAllChildrenNumber /many/`);
     await terminal.press('Enter');
-    await terminal.until('the count', (screen) => screen.includes('\n3000\n'));
+    await terminal.until('the count', (screen) => screen.endsWith(`\n3000\n${prompt()}`));
     // Thousands: as far as they agree, and then the first of them.
     await terminal.type('get /many/ch');
     await terminal.press('Tab');
@@ -74,11 +74,12 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.press('C-c');
     await terminal.type('ls --rec');
     await terminal.press('Tab');
+    await untilLast(`${prompt('/app')} ls --recursive`);
     await terminal.type('-o nd');
     await terminal.press('Tab');
     await untilLast(`${prompt('/app')} ls --recursive -o ndjson`);
     await terminal.press('Enter');
-    await terminal.until('the listing', (screen) => screen.includes('{"path":"/app/config"'));
+    await terminal.until('the listing', (screen) => /\{"path":"\/app\/config"[\s\S]*\n\[.*\]$/.test(screen));
     await terminal.type('addWatch -m ');
     await terminal.press('Tab', 'Tab');
     await untilLast(`${prompt('/app')} addWatch -m PERSISTENT`);
@@ -117,7 +118,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
   test('tells events above the line that is being typed, however long it is', async () => {
     await terminal.enter('addWatch /app');
     await terminal.enter('get -w /app/config');
-    await terminal.until('the value', (screen) => screen.includes('\ndata\n'));
+    await terminal.until('the value', (screen) => screen.endsWith(`\ndata\n${prompt()}`));
     const typed = `set /app ${'0123456789'.repeat(12)}`;
     await terminal.type(typed);
     await terminal.until('the line', (screen) => withoutBlanks(screen).endsWith(withoutBlanks(typed)));
@@ -176,16 +177,20 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.press('C-d');
     await untilLast(prompt());
     await terminal.enter('get /app');
-    await terminal.until('the value', (screen) => screen.includes('\ntyped\n'));
+    await terminal.until('the value', (screen) => screen.endsWith(`get /app\ntyped\n${prompt()}`));
     await terminal.press('C-d');
     await terminal.until('the end', (screen) => screen.endsWith('ended with 0'));
   });
 
   test('shows in the prompt that the connection is lost, and what a new session means', async () => {
     await terminal[Symbol.asyncDispose]();
-    terminal = await start('--session-timeout', '3s');
+    terminal = await start('--session-timeout', '5s');
     await terminal.enter('create -e /mine');
     await terminal.enter('get -w /app/config');
+    await terminal.until(
+      'the value',
+      (screen) => screen.endsWith(`data\n${prompt()}`) || screen.endsWith(`unheard\n${prompt()}`),
+    );
     await terminal.type('ls /');
     await untilLast(`${prompt()} ls /`);
     await server.pause();

@@ -171,9 +171,15 @@ export class LineEditor implements Disposable {
   }
 
   readonly #onKeys = (chunk: Buffer): void => {
-    // Several keys at once are a paste to readline, where a tab is a character. Tabs alone are pressed quickly.
-    if (chunk.every((byte) => byte === TAB)) for (const _ of chunk) this.#keys.write('\t');
-    else this.#keys.write(chunk);
+    // Several keys at once are a paste to readline, where a tab is a character. One line that ends in tabs was typed
+    // quickly, though, or the connection is slow: the tabs are keys.
+    const text = chunk.subarray(0, endWithoutTabs(chunk));
+    if (text.some((byte) => byte < 0x20)) {
+      this.#keys.write(chunk);
+      return;
+    }
+    if (text.length > 0) this.#keys.write(text);
+    for (let tabs = chunk.length - text.length; tabs > 0; tabs--) this.#keys.write('\t');
   };
   readonly #onKeysEnd = (): void => void this.#keys.end();
 
@@ -200,6 +206,13 @@ export class LineEditor implements Disposable {
   #setRawMode(isRaw: boolean): void {
     if (this.#stdin.isTTY) this.#stdin.setRawMode(isRaw);
   }
+}
+
+/** Where the tabs at the end begin. */
+function endWithoutTabs(chunk: Uint8Array): number {
+  let end = chunk.length;
+  while (end > 0 && chunk[end - 1] === TAB) end--;
+  return end;
 }
 
 /**

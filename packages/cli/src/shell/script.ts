@@ -59,7 +59,7 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
 function completeEnd(text: string): number {
   const end = text.lastIndexOf('\n') + 1;
   if (end === 0) return 0;
-  // A "\\" before the last line feed waits for the line behind it.
+  // A backslash before the last line feed waits for the line behind it.
   const { missing, completeLength } = scan(text.slice(0, end - 1));
   return missing === null ? end : completeLength;
 }

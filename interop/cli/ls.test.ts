@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { beforeAll, expect, test } from 'vitest';
 import { describeCli } from './harness.ts';
 
@@ -55,5 +56,26 @@ describeCli('meerkat ls', (site) => {
     const command = site.start(['ls', '-R', '/']);
     command.child.stdout.destroy();
     expect(await command.ended).toMatchObject({ stderr: '' });
+  });
+
+  test('leaves nothing unsaid when its reader is slow, and ends at once when it is told to', async () => {
+    await site.client.create('/many');
+    const name = (i: number): string => `a-name-that-is-long-enough-to-fill-a-pipe-${String(i).padStart(5, '0')}`;
+    await Promise.all(Array.from({ length: 1500 }, (_, i) => site.client.create(`/many/${name(i)}`)));
+    const slow = site.start(['ls', '/many']);
+    slow.child.stdout.pause();
+    // What fits into the pipe is written by now, and the rest waits.
+    await once(slow.child.stdout, 'readable');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    slow.child.stdout.resume();
+    const { stdout, exitCode } = await slow.ended;
+    expect([exitCode, stdout.split('\n').length]).toEqual([0, 1501]);
+    const stuck = site.start(['ls', '/many']);
+    stuck.child.stdout.pause();
+    await once(stuck.child.stdout, 'readable');
+    stuck.child.kill('SIGINT');
+    await once(stuck.child, 'exit');
+    expect(stuck.child.exitCode).toBe(130);
+    stuck.child.stdout.resume();
   });
 });

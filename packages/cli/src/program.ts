@@ -8,7 +8,7 @@ import { tellMistakes } from './help/mistake.ts';
 import { addHelpCommand, COMMON_OPTIONS_LINE } from './help/topics.ts';
 import { examples } from './run/command.ts';
 import { CommandExit } from './run/exit-code.ts';
-import { type Io, PROCESS_IO } from './run/io.ts';
+import { flush, type Io, PROCESS_IO } from './run/io.ts';
 import { ProcessHost } from './run/process-host.ts';
 
 /** Everything but the plain form of `meerkat server`. @returns the code to exit with */
@@ -31,9 +31,20 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // Help and version end the parsing too, with 0.
-    return error.exitCode === 0 ? CommandExit.ok : CommandExit.invocation;
+    host.exitCode = error.exitCode === 0 ? CommandExit.ok : CommandExit.invocation;
   }
-  return serverExitCode ?? host.exitCode;
+  if (serverExitCode !== null) return serverExitCode;
+  if (!ENDED_EARLY.includes(host.exitCode)) await flushBoth(io);
+  return host.exitCode;
+}
+
+/** Nobody waits for a slow reader then. */
+const ENDED_EARLY: readonly number[] = [CommandExit.interrupted, CommandExit.terminated, CommandExit.pipeClosed];
+
+/** The process ends behind this, and takes with it what a pipe has not taken. */
+async function flushBoth({ stdout, stderr }: Io): Promise<void> {
+  await flush(stdout);
+  await flush(stderr);
 }
 
 /** The program with the options that all commands share, and none of the commands. */

@@ -80,7 +80,12 @@ async function exportTo(context: Context, text: string, file: string, options: O
   const target = options.dir ?? (isStandardOutput ? null : file);
   await using writer =
     options.dir === undefined
-      ? new LineWriter(io, { path: target, isPacked: options.gzip === true, overwrites: options.overwrite === true })
+      ? new LineWriter(io, {
+          path: target,
+          isPacked: options.gzip === true,
+          overwrites: options.overwrite === true,
+          signal: context.signal,
+        })
       : null;
   const directory =
     options.dir === undefined ? null : new DirectoryWriter(options.dir, root, origin, selection.withAcl);

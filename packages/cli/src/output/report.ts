@@ -33,9 +33,12 @@ export class Report {
   readonly format: Format;
   readonly paint: Paint;
   readonly #io: Io;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(io: Io, format: Format, paint: Paint) {
+  /** @param signal aborted: a slow reader is not waited for any longer */
+  constructor(io: Io, format: Format, paint: Paint, signal?: AbortSignal) {
     this.#io = io;
+    this.#signal = signal;
     this.format = format;
     this.paint = paint;
   }
@@ -51,7 +54,7 @@ export class Report {
   }
 
   write(text: string | Uint8Array): Promise<void> | undefined {
-    return writeAll(this.#io.stdout, text);
+    return writeAll(this.#io.stdout, text, this.#signal);
   }
 
   line(text: string): Promise<void> | undefined {

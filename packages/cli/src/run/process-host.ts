@@ -37,7 +37,7 @@ export class ProcessHost implements CommandHost {
     const words = this.#program.opts<CommonWords>();
     let report = new Report(this.#io, 'table', new Paint(false));
     try {
-      report = makeReport(this.#io, words);
+      report = makeReport(this.#io, words, interruption.signal);
       await using context = new ProcessContext(this.#io, report, words, interruption.signal);
       this.exitCode = await work(context);
     } catch (error) {
@@ -81,7 +81,7 @@ export function isAbortion(error: unknown): boolean {
 }
 
 /** As the command line, else the environment, wants it. */
-export function makeReport(io: Io, words: CommonWords): Report {
+export function makeReport(io: Io, words: CommonWords, signal: AbortSignal): Report {
   const fromEnvironment = io.env['MEERKAT_OUTPUT'];
   const format =
     words.output !== undefined
@@ -89,7 +89,7 @@ export function makeReport(io: Io, words: CommonWords): Report {
       : fromEnvironment === undefined || fromEnvironment === ''
         ? 'table'
         : parseFormat(fromEnvironment, 'MEERKAT_OUTPUT');
-  return new Report(io, format, Paint.for(io.stdout, io, words.color !== false));
+  return new Report(io, format, Paint.for(io.stdout, io, words.color !== false), signal);
 }
 
 /** How long one request may take. */

@@ -33,7 +33,7 @@ export class LineHost implements ShellCommandHost {
     const words = mergedWords(shell.words, this.#program.opts<CommonWords>());
     let report = new Report(io, 'table', new Paint(false));
     try {
-      report = makeReport(io, words);
+      report = makeReport(io, words, this.#signal);
       const keepsSlash = this.#place.command === 'create';
       this.exitCode = await work(new ShellContext(shell, report, words, this.#signal, keepsSlash));
     } catch (error) {

@@ -15,6 +15,8 @@ export interface LineWriterOptions {
   readonly isPacked: boolean;
   /** A file that is there already is replaced; otherwise that is refused. */
   readonly overwrites: boolean;
+  /** Aborted: a slow reader is not waited for any longer. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -27,11 +29,13 @@ export class LineWriter implements AsyncDisposable {
   /** The file, or standard output. */
   readonly #sink: Writable;
   readonly #gzip: Gzip | null;
+  readonly #signal: AbortSignal;
   #text = '';
   #failure: unknown = null;
   #isEnded = false;
 
-  constructor(io: Io, { path, isPacked, overwrites }: LineWriterOptions) {
+  constructor(io: Io, { path, isPacked, overwrites, signal }: LineWriterOptions) {
+    this.#signal = signal;
     this.#path = path;
     this.#partPath = `${path}.part`;
     if (path !== null && !overwrites && existsSync(path)) {
@@ -88,7 +92,7 @@ export class LineWriter implements AsyncDisposable {
     const text = this.#text;
     this.#text = '';
     this.#throwFailure();
-    await writeAll(this.#gzip ?? this.#sink, text);
+    await writeAll(this.#gzip ?? this.#sink, text, this.#signal);
     this.#throwFailure();
   }
 

@@ -310,7 +310,7 @@ describe('output of a turn', () => {
     }
   });
 
-  test('is one event for all who have nothing else, and the same bytes in front of a reply', () => {
+  test('has the event of a change for who asks nothing, for who made it, before the reply, and for who reads late', () => {
     const { server, clients, writer } = serverWithClients(3);
     const [quiet, asking, deaf] = clients;
     if (quiet === undefined || asking === undefined || deaf === undefined) throw new Error('three clients are open');

@@ -380,8 +380,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.#host.permission.isAllowed(this.#host.aclOf(event.aclId), Perm.read, this.identities)) return;
     const frame = event.frame ?? encodeEvent(event);
     event.frame = frame;
-    if (this.#output.isEmpty) this.#host.onConnectionOutput(this);
-    this.#output.writeShared(frame);
+    this.#write().raw(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
     if (this.hasTooMuchOutput) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);

@@ -18,8 +18,6 @@ export class ConnectionOutput {
   readonly #stream: ByteStream;
   readonly #pool: OutputPool;
   #writer: JuteWriter | null = null;
-  /** The first bytes of the turn, as long as they are the only ones. */
-  #shared: Uint8Array | null = null;
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
 
@@ -30,7 +28,7 @@ export class ConnectionOutput {
 
   /** True when nothing was written since the last flush. */
   get isEmpty(): boolean {
-    return this.#writer === null && this.#shared === null;
+    return this.#writer === null;
   }
 
   get isBackedUp(): boolean {
@@ -39,7 +37,7 @@ export class ConnectionOutput {
 
   /** Bytes that the peer has not taken. */
   get queuedBytes(): number {
-    const unflushed = this.#writer === null ? (this.#shared?.length ?? 0) : this.#writer.position;
+    const unflushed = this.#writer === null ? 0 : this.#writer.position;
     return this.#isBackedUp ? unflushed + this.#stream.queuedBytes : unflushed;
   }
 
@@ -49,41 +47,17 @@ export class ConnectionOutput {
 
   /** Where the next bytes are written; valid until the end of the turn. */
   writer(): JuteWriter {
-    if (this.#writer === null) {
-      this.#writer = this.#pool.take();
-      if (this.#shared !== null) {
-        this.#writer.raw(this.#shared);
-        this.#shared = null;
-      }
-    }
+    this.#writer ??= this.#pool.take();
     return this.#writer;
-  }
-
-  /**
-   * Writes bytes that others are sent as well, and that nobody changes any more. When nothing else is written in this turn,
-   * they go to the stream as they are.
-   */
-  writeShared(bytes: Uint8Array): void {
-    if (this.isEmpty) this.#shared = bytes;
-    else this.writer().raw(bytes);
   }
 
   flush(): void {
     const writer = this.#writer;
-    if (writer === null) {
-      if (this.#shared !== null) this.#flushShared(this.#shared);
-      return;
-    }
+    if (writer === null) return;
     this.#writer = null;
     this.#stream.write(writer.bytes.subarray(0, writer.position));
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
     else this.#isBackedUp = true;
-  }
-
-  #flushShared(bytes: Uint8Array): void {
-    this.#shared = null;
-    this.#stream.write(bytes);
-    if (this.#stream.queuedBytes > 0) this.#isBackedUp = true;
   }
 
   onDrain(): void {
@@ -93,6 +67,5 @@ export class ConnectionOutput {
   /** Forgets what was not flushed. */
   discard(): void {
     this.#writer = null;
-    this.#shared = null;
   }
 }

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 import { type Candidate, type Question, questionOf } from '../completion/wanted.ts';
 import { splitLine } from '../completion/words.ts';
 import type { DefineCommand } from '../run/command.ts';
+import type { CommonWords } from '../run/common-words.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import type { Io } from '../run/io.ts';
-import type { CommonWords } from '../run/process-host.ts';
 
 /**
  * `complete`: what can stand at the cursor, for the scripts of `completion`. It says nothing rather than something wrong, and

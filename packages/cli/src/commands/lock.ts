@@ -14,7 +14,7 @@ import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { writeAll } from '../run/io.ts';
-import { tellFailure } from '../run/process-host.ts';
+import { tellFailure } from '../run/tell-failure.ts';
 
 interface Options extends HoldWords {
   readonly read?: boolean;

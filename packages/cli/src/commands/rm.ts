@@ -13,7 +13,7 @@ import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import { confirm } from '../run/confirmation.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { tellFailure } from '../run/process-host.ts';
+import { tellFailure } from '../run/tell-failure.ts';
 import { pipelined } from '../tree/pipelined.ts';
 import { refuseProtected } from '../tree/protection.ts';
 import { findTargets, type Targets, topmost } from '../tree/targets.ts';

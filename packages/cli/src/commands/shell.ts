@@ -1,6 +1,6 @@
 import { type DefineCommand, examples } from '../run/command.ts';
+import type { CommonWords } from '../run/common-words.ts';
 import type { Context } from '../run/context.ts';
-import type { CommonWords } from '../run/process-host.ts';
 
 interface Options extends CommonWords {
   readonly command?: string;

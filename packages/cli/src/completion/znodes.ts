@@ -1,8 +1,8 @@
 import { type CallOptions, type Client, joinPath } from '@meerkat/client';
 import { parseLocation } from '../connection/location.ts';
+import type { CommonWords } from '../run/common-words.ts';
 import { type Io, PROCESS_IO } from '../run/io.ts';
 import { openSession, wordsFor } from '../run/process-context.ts';
-import type { CommonWords } from '../run/process-host.ts';
 import type { Candidate } from './wanted.ts';
 
 /** Nobody waits longer for Tab. Milliseconds, for the connection and for the answers. */

@@ -4,9 +4,9 @@ import { parseLocation, type Service } from '../connection/location.ts';
 import { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
 import { InvocationFailure } from './command-failure.ts';
+import { type CommonWords, timeoutOf } from './common-words.ts';
 import type { Context, Located } from './context.ts';
 import { type Io, writeAll } from './io.ts';
-import { type CommonWords, timeoutOf } from './process-host.ts';
 
 /** How long the service may take to hear of the end of a session. Milliseconds. */
 const CLOSE_MS = 2000;

@@ -1,24 +1,15 @@
 import type { Command } from 'commander';
-import type { ConnectionWords } from '../connection/connection-words.ts';
-import { parseDuration } from '../connection/duration.ts';
 import { Paint } from '../output/paint.ts';
-import { parseFormat, Report } from '../output/report.ts';
+import { Report } from '../output/report.ts';
 import type { CommandHost, RunOptions } from './command.ts';
 import { fileFailure } from './command-failure.ts';
+import { type CommonWords, makeReport } from './common-words.ts';
 import type { Context } from './context.ts';
 import { CommandExit } from './exit-code.ts';
 import { Interruption } from './interruption.ts';
 import { type Io, writeAll } from './io.ts';
 import { ProcessContext } from './process-context.ts';
-
-/** The options that every command has besides those of the connection. */
-export interface CommonWords extends ConnectionWords {
-  readonly output?: string;
-  readonly timeout?: string;
-  readonly quiet?: boolean;
-  /** --no-color makes it false. */
-  readonly color?: boolean;
-}
+import { isAbortion, tellFailure } from './tell-failure.ts';
 
 /** Runs one command as this process, and knows the code to exit with afterwards. */
 export class ProcessHost implements CommandHost {
@@ -63,36 +54,4 @@ export class ProcessHost implements CommandHost {
     const { explainFailure } = await import('./failure.ts');
     return explainFailure(error).exitCode;
   }
-}
-
-/** A failure on standard error: a line for people, an object for scripts that read JSON. */
-export async function tellFailure(error: unknown, report: Report, io: Io): Promise<void> {
-  // It loads the client, which what does not fail may not need.
-  const { explainFailure } = await import('./failure.ts');
-  const { exitCode, code, message, path } = explainFailure(error);
-  const isJson = report.format === 'json' || report.format === 'ndjson';
-  const text = isJson ? JSON.stringify({ error: { code, exitCode, path, message } }) : `meerkat: ${message}`;
-  await writeAll(io.stderr, `${text}\n`);
-}
-
-/** It ended because it was told to. */
-export function isAbortion(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'ABORTED'));
-}
-
-/** As the command line, else the environment, wants it. */
-export function makeReport(io: Io, words: CommonWords, signal: AbortSignal): Report {
-  const fromEnvironment = io.env['MEERKAT_OUTPUT'];
-  const format =
-    words.output !== undefined
-      ? parseFormat(words.output, '-o')
-      : fromEnvironment === undefined || fromEnvironment === ''
-        ? 'table'
-        : parseFormat(fromEnvironment, 'MEERKAT_OUTPUT');
-  return new Report(io, format, Paint.for(io.stdout, io, words.color !== false), signal);
-}
-
-/** How long one request may take. */
-export function timeoutOf(words: CommonWords): number | undefined {
-  return words.timeout === undefined ? undefined : parseDuration(words.timeout, '--timeout');
 }

@@ -1,8 +1,8 @@
 import { Paint } from '../output/paint.ts';
+import type { CommonWords } from '../run/common-words.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
 import { type Io, writeAll } from '../run/io.ts';
-import type { CommonWords } from '../run/process-host.ts';
 import { Completer } from './completer.ts';
 import { HistoryFile } from './history-file.ts';
 import { LineEditor, TerminalInput } from './line-editor.ts';

@@ -2,9 +2,9 @@ import type { Client, WatchEvent } from '@meerkat/client';
 import { parseLocation } from '../connection/location.ts';
 import { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
+import { type CommonWords, timeoutOf } from '../run/common-words.ts';
 import type { Context, Located } from '../run/context.ts';
 import { type Io, writeAll } from '../run/io.ts';
-import { type CommonWords, timeoutOf } from '../run/process-host.ts';
 import type { Shell } from './shell.ts';
 import { resolvePath } from './znode-path.ts';
 

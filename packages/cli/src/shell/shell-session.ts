@@ -1,10 +1,10 @@
 import type { Client, ClientState, StateChange } from '@meerkat/client';
 import { DEFAULT_SERVER } from '../connection/connection-settings.ts';
 import { CommandFailure } from '../run/command-failure.ts';
+import type { CommonWords } from '../run/common-words.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import type { Io } from '../run/io.ts';
 import { openSession } from '../run/process-context.ts';
-import type { CommonWords } from '../run/process-host.ts';
 
 /** How long the service may take to hear of the end of a session. Milliseconds. */
 const CLOSE_MS = 2000;

@@ -5,7 +5,7 @@ import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
-import { tellFailure } from '../run/process-host.ts';
+import { tellFailure } from '../run/tell-failure.ts';
 import { type Visited, type WalkOptions, walkTree } from './tree-walk.ts';
 
 const REFUSED_NAMED_MAX = 3;

@@ -16,6 +16,10 @@ export class ClientProcess {
     });
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   /** Resolves once it is connected and its znodes are there. */
   ready() {
     return this.#answer();

@@ -10,6 +10,7 @@ import { formatClientTable } from '../clients/table.mjs';
 import { WORKLOAD_TITLES } from '../clients/workloads.mjs';
 import { Server } from '../engine.mjs';
 import { locked } from '../measure-lock.mjs';
+import { placeAnywhere, placeApart } from '../placement.mjs';
 import { run } from '../processes.mjs';
 import { median } from '../report.mjs';
 
@@ -61,7 +62,8 @@ async function measureSpeed(server, titles, rivals, amounts, progress) {
   for (const title of titles) {
     for (const depth of DEPTHS) {
       // One hold of the lock for all rounds, so that slices of one round see the same machine.
-      const figures = await locked(() => measureInTurns(clients, { title, depth }, amounts));
+      const measure = () => measureInTurns(clients, { title, depth }, amounts);
+      const figures = await locked(depth === 1 ? () => apart(server, clients, measure) : measure);
       rows.push(...speedRows(title, depth, figures));
       const medians = clients.map(({ name }) => `${name} ${Math.round(medianOf(figures[name], 'perSecond'))}`);
       progress(`${title}, depth ${depth}: ${medians.join(', ')} per second`);
@@ -69,6 +71,17 @@ async function measureSpeed(server, titles, rivals, amounts, progress) {
   }
   for (const client of clients) await client.end();
   return rows;
+}
+
+/** With one operation in flight it decides most of its time whether client and server share a processor. */
+async function apart(server, clients, measure) {
+  const pids = clients.map(({ pid }) => pid);
+  await placeApart(server.pid, pids);
+  try {
+    return await measure();
+  } finally {
+    await placeAnywhere([server.pid, ...pids]);
+  }
 }
 
 /** Node's compiler and a server's get faster in their first seconds; nobody shall pay for another's warming up. */

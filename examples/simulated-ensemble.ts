@@ -56,7 +56,7 @@ async function countJobsDone(seed: number, take: Take): Promise<number> {
     const nemesis = new Nemesis(world, ensemble);
     const hosts = ensemble.servers.map(({ host }) => host);
     const kinds = ['crash', 'power', 'partition', 'break'] as const;
-    const plan = { kinds, durationMs: 20_000, servers: hosts, clients: NAMES, pauseMs: 100 };
+    const plan = { kinds, durationMs: 20_000, servers: hosts, clients: NAMES, pauseMs: 50 };
     nemesis.unleash(planFaults(world.random.fork('faults'), plan));
 
     const done = new Set<string>();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../packages/cli/src/program.ts';
-import { CommandExit, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
+import { CommandExit, EXIT_MEANINGS, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
@@ -139,13 +139,8 @@ function makeCommonOptions(): string {
 
 /** How the command ends, and which errors of ZooKeeper end it so. */
 function makeExitCodes(): string {
-  const source = readFileSync(join(ROOT, 'packages/cli/src/run/exit-code.ts'), 'utf8');
-  const meanings = new Map(
-    [...source.matchAll(/\/\*\* (.*) \*\/\n {2}(\w+): \d+,/g)].map(([, meaning, name]) => [name, meaning]),
-  );
   const rows = Object.entries(CommandExit).map(([name, code]) => {
-    const meaning = meanings.get(name);
-    if (meaning === undefined) throw new Error(`exit-code.ts says nothing of ${name}`);
+    const meaning = EXIT_MEANINGS[name as keyof typeof CommandExit];
     const errors = Object.entries(EXIT_OF_ERROR).filter(([, exitCode]) => exitCode === code);
     return [`${code}`, meaning, errors.map(([error]) => `\`${error}\``).join(', ')];
   });

@@ -176,6 +176,14 @@ describe('every command', () => {
     }
   });
 
+  test('help may be left while it is read', async () => {
+    for (const args of [['help', 'acl'], ['get', '--help'], ['--help']]) {
+      const command = site.start(args);
+      command.child.stdout.destroy();
+      expect(await command.ended).toMatchObject({ exitCode: 141, stderr: '' });
+    }
+  });
+
   test('says that a disk is full, and exits with 28', async () => {
     for (const name of ['ls', 'completion']) {
       const full = new Sink({ fault: 'ENOSPC' });

@@ -62,7 +62,7 @@ describeCli('meerkat export and import', (site) => {
   test('an export goes to a file under its name when it is whole, packed on demand, and back through a pipe', async () => {
     const directory = site.directory();
     const file = join(directory, 'app.gz');
-    const ended = await as('export', '/app', file, '-z', '--no-stat');
+    const ended = await as('export', '/app', file, '--no-stat');
     expect(ended).toMatchObject({ exitCode: 0, stdout: `exported 5 znodes of /app to ${file}\n`, stderr: '' });
     expect(readdirSync(directory)).toEqual(['app.gz']);
     const text = gunzipSync(readFileSync(file)).toString();

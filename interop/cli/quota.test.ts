@@ -17,7 +17,7 @@ describeCli(
       expect(set.stdout).toBe(
         'path  znodes  soft  hard  data    soft  hard\n/q         3     2     4  15 B  64 KiB  20 B\n',
       );
-      expect(set.stderr).toMatch(/hard limits are kept by servers with enforceQuota=true/);
+      expect(set.stderr).toMatch(/limits are kept by servers with enforceQuota=true/);
       expect(await limitsOf('/q')).toBe('count=2,bytes=65536=;byteHardLimit=20;countHardLimit=4');
 
       expect(await site.run(['create', '/q/c', '12345'])).toMatchObject({ exitCode: 0 });

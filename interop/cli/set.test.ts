@@ -75,6 +75,14 @@ describeCli('meerkat create and set', (site) => {
     expect(orphan.stderr).toMatch(/--parents/);
     expect(await site.run(['create', '-c', '-e', '/w/x'])).toMatchObject({ exitCode: 2 });
     expect(await site.run(['create', 'w/x'])).toMatchObject({ exitCode: 2 });
+    const endless = await site.run(['create', '/w/endless', '--file', '/dev/zero']);
+    expect(endless).toMatchObject({ exitCode: 19, stdout: '' });
+    expect(endless.stderr).toMatch(
+      /^meerkat: the data of --file \/dev\/zero is longer than \d+ MiB: no znode holds it/,
+    );
+    const absent = await site.run(['create', '/w/absent', '--file', '/nonexistent/file']);
+    expect(absent).toMatchObject({ exitCode: 28 });
+    expect(absent.stderr).toContain('there is no such file or directory');
   });
 
   test('set writes text, bytes and what comes in by a pipe, packed if it is asked to', async () => {

@@ -1,3 +1,4 @@
+import { acl } from '@meerkat/client';
 import { TcpProxy } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { describeCli, type RunningCommand } from './harness.ts';
@@ -62,6 +63,20 @@ describeCli('meerkat watch', (site) => {
     expect(rows[1]?.zxid).toBe(`0x${changed.mzxid.toString(16)}`);
     expect(rows[2]).toMatchObject({ data: 'two', before: { data: 'zero' } });
     expect(rows[3]).toMatchObject({ data: null, before: { version: 1, data: 'AP8=' } });
+  });
+
+  test('says which znodes may not be read, and tells the others with what was before', async () => {
+    const { client } = site;
+    await client.create('/open');
+    await client.create('/open/secret', 'x', { acl: [acl.digest('ann', 'pw')] });
+    await client.create('/open/text', 'one');
+    const command = site.start(['watch', '-r', '/open', '-o', 'ndjson', '--count', '1']);
+    await command.until('it watches', ({ stderr }) => stderr.includes('--auth gives credentials'));
+    expect(command.stderr).toContain('/open/secret may not be read: what changes there is not told');
+    expect(command.stderr).not.toContain('too many');
+    await client.set('/open/text', 'two');
+    expect((await command.ended).exitCode).toBe(0);
+    expect(rowsOf(command)).toMatchObject([{ path: '/open/text', data: 'two', before: { data: 'one' } }]);
   });
 
   test('shows differences and children that came and went to people, and ends after a number of changes', async () => {

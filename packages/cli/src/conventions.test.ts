@@ -1,9 +1,11 @@
 import { type Command, CommanderError } from 'commander';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CATALOG, type CatalogEntry, COMMAND_GROUPS } from './catalog.ts';
 import { splitLine } from './completion/words.ts';
+import { describeExitCodes } from './help/topics.ts';
 import { makeProgram, parseCommand, prepare } from './program.ts';
 import type { CommandHost } from './run/command.ts';
+import { CommandExit, EXIT_MEANINGS } from './run/exit-code.ts';
 import { PROCESS_IO } from './run/io.ts';
 
 /** What summaries may begin with: each says what happens to something. */
@@ -163,5 +165,25 @@ describe('meerkat', () => {
     }
     expect(written.join('')).toContain(words);
     expect(written.join('')).toMatch(/"meerkat .*(--help|options)" (tells more|lists)/);
+  });
+});
+
+describe('help', () => {
+  test('tells the meaning of every exit code', () => {
+    const text = describeExitCodes();
+    for (const [name, code] of Object.entries(CommandExit)) {
+      expect(text).toContain(`${code}  ${EXIT_MEANINGS[name as keyof typeof CommandExit]}\n`);
+    }
+  });
+
+  test('knows what a command is called elsewhere', async () => {
+    const said: string[] = [];
+    const spy = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+    try {
+      expect(await parseCommand(['deleteall', '/x'])).toBe(CommandExit.invocation);
+    } finally {
+      spy.mockRestore();
+    }
+    expect(said.join('')).toMatch(/unknown command 'deleteall': "meerkat rm -r" does that/);
   });
 });

@@ -25,6 +25,12 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
     serverExitCode = exitCode;
   });
   addHelpCommand(program);
+  let isPipeClosed = false;
+  // Help may be read by a pager that is left. Whoever runs a command listens as well, and knows what it means for it.
+  const onOutputError = ({ code }: NodeJS.ErrnoException): void => {
+    if (code === 'EPIPE') isPipeClosed = true;
+  };
+  for (const stream of [io.stdout, io.stderr]) stream.on('error', onOutputError);
   try {
     if (args.length === 0) program.outputHelp();
     else await program.parseAsync(args, { from: 'user' });
@@ -35,7 +41,10 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   }
   if (serverExitCode !== null) return serverExitCode;
   if (!ENDED_EARLY.includes(host.exitCode)) await flushBoth(io);
-  return host.exitCode;
+  // The error of the last write is told in a later turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const stream of [io.stdout, io.stderr]) stream.off('error', onOutputError);
+  return isPipeClosed && host.exitCode === CommandExit.ok ? CommandExit.pipeClosed : host.exitCode;
 }
 
 /** Nobody waits for a slow reader then. */
@@ -92,4 +101,5 @@ const EXAMPLES = [
 
 const HOW_TO_GO_ON = `"meerkat <command> --help" tells of one command; "meerkat help options" of what all
 take: which service (--server, --profile), as whom (--auth, --sasl, --tls), and
-how it is printed (-o json).`;
+how it is printed (-o json). "meerkat help output" and "meerkat help exit-codes" are
+for those who write scripts.`;

@@ -7,7 +7,7 @@ import {
   type Stat,
   UnimplementedError,
 } from '@meerkat/client';
-import { parseDuration } from '../connection/duration.ts';
+import { parseTtl } from '../connection/duration.ts';
 import type { Column } from '../output/column.ts';
 import { statColumnsOf } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
@@ -82,7 +82,7 @@ async function run(context: Context, text: string, words: Words): Promise<number
     mode:
       words.ephemeral === true ? ('ephemeral' as const) : words.container === true ? ('container' as const) : undefined,
     sequential: words.sequential,
-    ttlMs: words.ttl === undefined ? undefined : parseDuration(words.ttl, '--ttl'),
+    ttlMs: words.ttl === undefined ? undefined : parseTtl(words.ttl),
     acl: aclText === undefined ? undefined : parseAclText(aclText),
     hasParents: words.parents === true,
   };

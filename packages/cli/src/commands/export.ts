@@ -23,7 +23,7 @@ export const exportTree: DefineCommand = (command, host) => {
   command
     .argument('<path>', 'the top of the tree: /path, zk://host:port/path or profile:/path')
     .argument('[file]', 'where to; "-" is standard output', '-')
-    .option('-z, --gzip', 'pack it')
+    .option('-z, --gzip', 'pack it; a file that is called .gz is packed anyway')
     .option('--dir <directory>', 'write directories and files instead: a new directory, byte by byte what znodes hold')
     .option('--overwrite', 'replace the file when it is there');
   addSelectionOptions(command, 'leave ACLs out')
@@ -61,6 +61,7 @@ const COLUMNS: readonly Column<Exported>[] = [
 async function exportTo(context: Context, text: string, file: string, options: Options): Promise<CommandExit> {
   const { call, io, report } = context;
   const isStandardOutput = file === '-' && options.dir === undefined;
+  const isPacked = options.gzip === true || file.endsWith('.gz');
   refuseContradictions(file, options);
   if (isStandardOutput && options.gzip === true && report.isTerminal) {
     throw new InvocationFailure('packed bytes are nothing for a terminal: name a file');
@@ -82,7 +83,7 @@ async function exportTo(context: Context, text: string, file: string, options: O
     options.dir === undefined
       ? new LineWriter(io, {
           path: target,
-          isPacked: options.gzip === true,
+          isPacked,
           overwrites: options.overwrite === true,
           signal: context.signal,
         })

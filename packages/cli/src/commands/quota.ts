@@ -44,9 +44,9 @@ export const quota: DefineCommand = (command, host) => {
     );
 };
 
-const EXPLANATION = `Beyond a soft limit the server warns in its log. Beyond a hard one it refuses what is
-written, if it runs with enforceQuota=true. What is below a znode with a quota counts
-to that quota, so that none lies within another.`;
+const EXPLANATION = `Servers with enforceQuota=true in their zoo.cfg refuse what goes beyond a hard limit, and
+warn in their log beyond a soft one; others only count. What is below a znode with a quota
+counts to that quota, so that none lies within another.`;
 
 /** Also what setquota and delquota of the shell do. @param words the action and its paths */
 export async function runQuota(
@@ -117,9 +117,7 @@ async function setLimits(context: Context, client: Client, path: string, options
   const changed = await changeQuota(client, path, (limits) => ({ ...limits, ...given }), call);
   if (changed === null) context.note(`${path} has no limits, and so no quota`);
   else await tell(context, [changed]);
-  if (given.countHard != null || given.bytesHard != null) {
-    context.note('hard limits are kept by servers with enforceQuota=true; others warn in their log');
-  }
+  context.note('limits are kept by servers with enforceQuota=true in their zoo.cfg; others only count');
   return CommandExit.ok;
 }
 

@@ -77,7 +77,7 @@ async function readOperations(context: Context, file: string | undefined): Promi
 }
 
 async function readSource({ io, signal }: Context, file: string | null): Promise<Uint8Array> {
-  if (file === null) return readInput(io.stdin, signal);
+  if (file === null) return readInput(io.stdin, signal, 'standard input');
   try {
     return await readFile(file, { signal });
   } catch (error) {

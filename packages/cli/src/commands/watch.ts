@@ -56,7 +56,10 @@ async function run(context: Context, text: string, options: Options): Promise<Co
     isRecursive: options.recursive === true,
     readsValues: options.values && options.stats !== true,
     signal,
-    onReady: (znodes, isWhole) => tellReady(note, path, options, znodes, isWhole),
+    onReady: (znodes, isWhole, refused) => {
+      tellReady(note, path, options, znodes, isWhole);
+      tellRefused(note, refused);
+    },
   });
   const limitTimer = limitMs === null ? null : setTimeout(() => limit.abort(), limitMs);
   let told = 0;
@@ -91,6 +94,12 @@ function tellReady(note: Note, path: string, options: Options, znodes: number, i
   const missing = isRead && znodes === 0 ? '; there is no such znode yet' : '';
   note(`watching ${what}${missing}; Ctrl-C ends`);
   if (!isWhole) note('there are too many znodes to keep all values: some changes will be told without what was before');
+}
+
+function tellRefused(note: Note, refused: readonly string[]): void {
+  if (refused.length === 0) return;
+  const others = refused.length === 1 ? '' : ` and ${refused.length - 1} more`;
+  note(`${refused[0]}${others} may not be read: what changes there is not told; --auth gives credentials`);
 }
 
 function tellLosses(client: Client, note: Note): Disposable {

@@ -132,8 +132,10 @@ test('a server without a quorum is taken when --read-only or the profile says so
 describe('times', () => {
   test('have units, and their mistakes name where they stand', async () => {
     writeProfiles();
-    const { options } = await settle({ sessionTimeout: '1.5m', connectTimeout: '250' });
+    const { options } = await settle({ sessionTimeout: '1.5m', connectTimeout: '250ms' });
     expect(options).toMatchObject({ sessionTimeoutMs: 90_000, connectTimeoutMs: 250 });
+    expect((await settle({ timeout: '2s' })).options.connectTimeoutMs).toBe(2000);
+    expect((await settle({ timeout: '1m' })).options.connectTimeoutMs).toBe(5000);
     expect((await failureOf({ connectTimeout: '0s' })).message).toContain('--connect-timeout: expected a time');
     expect((await failureOf({ profile: 'two' })).message).toContain('sessionTimeout of the profile "two": expected');
   });

@@ -37,15 +37,19 @@ export async function settleConnection(words: ConnectionWords, io: Io): Promise<
       ...(chroot === undefined ? {} : { chroot }),
       ...(tls === null ? {} : { tls }),
       ...sessionTimeoutOf(words, profile),
-      connectTimeoutMs:
-        words.connectTimeout === undefined
-          ? CONNECT_TIMEOUT_MS
-          : parseDuration(words.connectTimeout, '--connect-timeout'),
+      connectTimeoutMs: connectTimeoutOf(words),
       auth: settleAuth(words, env, profile),
       canBeReadOnly: words.readOnly ?? profile?.readOnly ?? false,
     },
     sasl: settleSasl(words, env, profile),
   };
+}
+
+/** Whoever waits two seconds for a request does not mean to wait five for a connection. */
+function connectTimeoutOf({ connectTimeout, timeout }: ConnectionWords): number {
+  if (connectTimeout !== undefined) return parseDuration(connectTimeout, '--connect-timeout');
+  if (timeout === undefined) return CONNECT_TIMEOUT_MS;
+  return Math.min(CONNECT_TIMEOUT_MS, parseDuration(timeout, '--timeout'));
 }
 
 async function profileFor(words: ConnectionWords, env: Io['env']): Promise<Profile | null> {

@@ -15,6 +15,8 @@ export interface ConnectionWords {
   readonly tlsInsecure?: boolean;
   readonly sessionTimeout?: string;
   readonly connectTimeout?: string;
+  /** How long one request may take; the search for a server takes no longer either. */
+  readonly timeout?: string;
   readonly readOnly?: boolean;
 }
 
@@ -38,7 +40,7 @@ export function addConnectionOptions(command: Command): Command {
     .option('--tls-server-name <name>', 'TLS: the name in the certificate of the server, if it is not the host')
     .option('--tls-insecure', 'TLS: believe any certificate; for trials')
     .option('--session-timeout <time>', 'how long the service keeps a silent session: 10s, 30000ms (default 10s)')
-    .option('--connect-timeout <time>', 'how long a first connection is sought (default 5s)')
+    .option('--connect-timeout <time>', 'how long a server is looked for (default 5s, or --timeout if that is less)')
     .option('--read-only', 'take a server without a quorum too, for reads');
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseDuration } from './duration.ts';
+import { parseDuration, parseTtl } from './duration.ts';
 import { parseLocation } from './location.ts';
 
 describe('a location', () => {
@@ -23,14 +23,19 @@ describe('a time on the command line', () => {
     ['2min', 120_000],
     ['2h', 7_200_000],
     ['1d', 86_400_000],
-    ['30000', 30_000],
   ])('%s is %i ms', (text, ms) => {
     expect(parseDuration(text, '--timeout')).toBe(ms);
   });
 
-  test.each(['', '0', '-1s', 's', '1 week', '1e3', 'ten', '0.1ms'])('"%s" is none', (text) => {
+  test.each(['', '-1s', 's', '1 week', '1e3', 'ten', '0.1ms'])('"%s" is none', (text) => {
     expect(() => parseDuration(text, '--timeout')).toThrow(
       `--timeout: expected a time such as 500ms, 10s or 2m, found "${text}"`,
     );
+  });
+
+  test('without a unit is refused with both that it may mean, but for a TTL, which zkCli has in milliseconds', () => {
+    expect(() => parseDuration('30', '--for')).toThrow('found "30"; say 30s or 30ms');
+    expect(parseTtl('30')).toBe(30);
+    expect(parseTtl('30s')).toBe(30_000);
   });
 });

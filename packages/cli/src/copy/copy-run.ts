@@ -6,6 +6,7 @@ import { CommandFailure } from '../run/command-failure.ts';
 import { confirm } from '../run/confirmation.ts';
 import type { Context, Located } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
+import { explainFailure } from '../run/failure.ts';
 import { COPY_COLUMNS, type CopyResult, CopyTally, describeCounts } from './copy-tally.ts';
 import { type Policy, plan, type Step } from './plan.ts';
 import { absolutePath } from './tree-entry.ts';
@@ -155,7 +156,7 @@ class CopyRun {
     if (this.#job.verifies && !this.isNeeded) isVerified = true;
     else if (this.#job.verifies) {
       await target.client.sync('/', call);
-      open = await this.#verify();
+      open = await this.#verify().catch((error: unknown) => this.#failVerification(error));
       isVerified = open === '';
     }
     const counts = { ...this.#tally.counts, ...this.#written };
@@ -170,6 +171,20 @@ class CopyRun {
     if (isVerified !== false) return CommandExit.ok;
     const message = `${target.shown} is not the same as ${source}: ${open}; somebody may have changed either of them meanwhile: "meerkat diff" shows how, and the same command again copies what is missing`;
     throw new CommandFailure(CommandExit.unverified, message);
+  }
+
+  /** What was written is there, although it cannot be read: that has to be said. */
+  #failVerification(error: unknown): never {
+    if (this.#context.signal.aborted || !isZooKeeperError(error)) throw error;
+    const { source, target, verb } = this.#job;
+    const done = verb === 'copy' ? 'copied' : 'imported';
+    const { exitCode, message } = explainFailure(error);
+    const counts = describeCounts({ ...this.#tally.counts, ...this.#written });
+    throw new CommandFailure(
+      exitCode,
+      `${done} ${source} to ${target.shown}: ${counts}; not verified: ${message}`,
+      error,
+    );
   }
 
   #plan(): AsyncGenerator<Step, void> {

@@ -15,6 +15,11 @@ function describeMistake(command: Command, message: string): string {
   if (command.parent !== null) {
     return `${name}: ${words}\nusage: ${command.createHelp().commandUsage(command)}\n"${name} --help" tells more\n`;
   }
+  const habit = HABITS[/unknown command '([^']*)'/.exec(words)?.[1]?.toLowerCase() ?? ''];
+  if (habit !== undefined) {
+    const unknown = words.replace(/; did you mean .*$/, '');
+    return `${name}: ${unknown}: "${name} ${habit}" does that\n"${name} --help" lists the commands\n`;
+  }
   const more = words.includes('option') ? `${name} help options" lists them` : `${name} --help" lists the commands`;
   return `${name}: ${words}\n"${more}\n`;
 }
@@ -23,3 +28,26 @@ function describeMistake(command: Command, message: string): string {
 function nameOf(command: Command): string {
   return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`.trim();
 }
+
+/** What the same thing is called elsewhere: in zkCli, or in a Unix shell. */
+const HABITS: Readonly<Record<string, string>> = {
+  delete: 'rm',
+  deleteall: 'rm -r',
+  rmr: 'rm -r',
+  cat: 'get',
+  mkdir: 'create',
+  touch: 'create',
+  getacl: 'acl',
+  setacl: 'acl set',
+  listquota: 'quota',
+  setquota: 'quota set',
+  delquota: 'quota remove',
+  addwatch: 'watch -r',
+  getephemerals: 'find / --ephemeral',
+  getallchildrennumber: 'du',
+  dump: 'export',
+  backup: 'export',
+  restore: 'import',
+  multi: 'txn',
+  exec: 'lock',
+};

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
 import { Paint } from '../output/paint.ts';
+import { CommandExit, EXIT_MEANINGS } from '../run/exit-code.ts';
 import { PROCESS_IO } from '../run/io.ts';
 import { optionGroups, section } from './layout.ts';
 import { tellMistakes } from './mistake.ts';
@@ -12,14 +13,16 @@ export const COMMON_OPTIONS_LINE =
 /** `meerkat help [topic]`. Commands that it names must be defined before it is run. */
 export function addHelpCommand(program: Command): void {
   tellMistakes(program.command('help'))
-    .summary('tell of a command, or of the options of all commands')
-    .description('Tell of a command, or of the options that all commands have.')
+    .summary('tell of a command, the options of all, output or exit codes')
+    .description('Tell of a command, of the options that all commands have, of output formats, or of exit codes.')
     .helpGroup('Others:')
-    .argument('[topic]', 'a command, or "options"')
+    .argument('[topic]', 'a command, or "options", "output", "exit-codes"')
     .exitOverride()
     .action((topic: string | undefined) => {
       if (topic === undefined) program.outputHelp();
       else if (topic === 'options') printTopic(describeCommonOptions(program));
+      else if (topic === 'output') printTopic(OUTPUT);
+      else if (topic === 'exit-codes') printTopic(describeExitCodes());
       else helpOf(program, topic).outputHelp();
     });
 }
@@ -44,6 +47,35 @@ export function describeCommonOptions(program: Command): string {
   return [
     'Options of every command that talks to a service; they may stand before it or behind it.',
     ...groups.map(([title, items]) => section(title, items, width, helper)),
-    'A value is taken from the command line, else from the environment variable in parentheses, else from the profile.',
+    'A value is taken from the command line, else from the environment variable in parentheses, else from the profile. With\n' +
+      '--profile the environment is not asked, and with --server no profile is.',
+  ].join('\n\n');
+}
+
+/** `-o`, with what each format is for. */
+const OUTPUT = `How commands print what they have found (-o, or MEERKAT_OUTPUT):
+
+  table   for people; may change from version to version
+  json    one value: an array of what was found, or one object
+  ndjson  an object a line, each as soon as it is known
+  fields  a line each, with tabs between the fields, which come in the order of the JSON; a tab, line feed, carriage
+          return or backslash inside a field is \\t, \\n, \\r or \\\\
+
+Notes, questions, progress and failures go to standard error; -q keeps notes and progress back. With -o json and ndjson
+a failure is an object with "code", "exitCode", "path" and "message".
+
+Examples:
+  meerkat ls -s /app -o fields | cut -f 1,8     path and version
+  meerkat ls -s /app -o json                    the names of the fields`;
+
+/** What scripts may rely on. */
+export function describeExitCodes(): string {
+  const lines = Object.entries(CommandExit).map(([name, code]) => {
+    return `  ${String(code).padStart(3)}  ${EXIT_MEANINGS[name as keyof typeof CommandExit]}`;
+  });
+  return [
+    'How commands end. A number keeps its meaning from version to version.',
+    lines.join('\n'),
+    '"lock", "elect" and "create --while" end as the command does that they run, if it ran to its end.',
   ].join('\n\n');
 }

@@ -7,7 +7,6 @@ import type { Io } from './io.ts';
 /** The options that every command has besides those of the connection. */
 export interface CommonWords extends ConnectionWords {
   readonly output?: string;
-  readonly timeout?: string;
   readonly quiet?: boolean;
   /** --no-color makes it false. */
   readonly color?: boolean;

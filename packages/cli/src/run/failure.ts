@@ -37,8 +37,7 @@ function explainZooKeeperError(error: ZooKeeperError): Failure {
     const inner = explainZooKeeperError(error.cause);
     return { ...inner, message: `operation ${error.index + 1} of the transaction: ${inner.message}; nothing was done` };
   }
-  const meaning =
-    code === 'NONODE' && !error.operation.startsWith('create') ? 'there is no such znode' : MEANINGS[code];
+  const meaning = meaningOf(error);
   const place = path === null ? '' : ` ${path}`;
   const message = meaning === undefined ? error.message : `cannot ${verbOf(error)}${place}: ${meaning}`;
   return { exitCode: EXIT_OF_ERROR[code], code, message, path };
@@ -67,17 +66,25 @@ function verbOf({ operation }: ZooKeeperError): string {
   return VERBS[operation] ?? operation;
 }
 
+function meaningOf({ code, operation }: ZooKeeperError): string | undefined {
+  const isOfParent = operation.startsWith('create') || operation.startsWith('delete');
+  if (code === 'NONODE' && !operation.startsWith('create')) return 'there is no such znode';
+  if (code !== 'NOAUTH') return MEANINGS[code];
+  if (isOfParent) return 'the ACL of its parent does not allow it; "acl" shows it, --auth gives credentials';
+  if (operation === 'getAcl') return 'the ACL does not even allow that; --auth gives credentials';
+  return 'the ACL does not allow it; "acl" shows it, --auth gives credentials';
+}
+
 /** What to do, where this command line has other words for it than the client. */
 const MEANINGS: Readonly<Partial<Record<string, string>>> = {
   NONODE: 'there is no such znode; a create needs its parent, which --parents makes',
   NODEEXISTS: 'the znode exists already; "set" changes it',
   NOTEMPTY: 'the znode has children; -r deletes them too',
-  NOAUTH:
-    'the ACL does not allow it ("acl" shows it); --auth gives credentials; create and delete need a permission on the parent',
   BADVERSION: 'the znode has another version: somebody has changed it; look at it again ("stat") and decide anew',
   INVALIDACL: 'the ACL is empty or names a scheme or id that the server does not take; "auth" needs --auth',
   NOCHILDRENFOREPHEMERALS: 'its parent is ephemeral, and such znodes have no children',
-  AUTHFAILED: 'the server refused the credentials; check --auth, --sasl or those of the profile',
+  AUTHFAILED:
+    'the server refused the credentials; check --auth, --sasl or those of the profile; --auth is scheme:id, such as digest:user:password',
   QUOTAEXCEEDED: 'a quota above the znode allows no more; "quota" shows and changes it',
   TIMEOUT: 'no answer within --timeout; it may have happened all the same',
 };

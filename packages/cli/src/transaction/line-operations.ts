@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { parseDuration } from '../connection/duration.ts';
+import { parseTtl } from '../connection/duration.ts';
 import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { parseAclText } from '../value/acl-text.ts';
@@ -132,7 +132,7 @@ const CREATE: Form = {
     if (ephemeral === true && container === true) throw new InvocationFailure('-e and -c are two kinds of znode');
     const data = (await readValue(context, words)) ?? new Uint8Array(0);
     const mode = ephemeral === true ? 'ephemeral' : container === true ? 'container' : 'persistent';
-    const ttlMs = ttl === undefined ? undefined : parseDuration(ttl, '--ttl');
+    const ttlMs = ttl === undefined ? undefined : parseTtl(ttl);
     const shape = { mode, sequential, ttlMs, acl: acl === undefined ? undefined : parseAclText(acl) } as const;
     return { kind: 'create', origin, path, data, shape };
   },

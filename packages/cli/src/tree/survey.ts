@@ -70,7 +70,7 @@ export class Survey {
       const named = this.#refused.slice(0, REFUSED_NAMED_MAX).join(', ');
       const others = this.#refused.length - REFUSED_NAMED_MAX;
       const which = others > 0 ? `${named} and ${count(others)} others` : named;
-      const message = `cannot read ${which}, nor what is below: the ACL does not allow it ("acl" shows it); --auth gives credentials`;
+      const message = `cannot read ${which}, nor what is below: the ACL does not allow it; "acl" shows it, --auth gives credentials`;
       const cause = new NoAuthError({ operation: 'children', path: this.#refused[0] ?? null });
       await this.#fail(new CommandFailure(CommandExit.noAuth, message, cause));
     }

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Command } from 'commander';
 import { CommandFailure, fileFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import type { Io } from '../run/io.ts';
 
 /** What a command line says of the data to write: an argument and the options of `addValueOptions`. */
 export interface ValueWords {
@@ -65,27 +65,31 @@ async function readGiven(
   if (value === '-' || file === '-') {
     if (io.stdin.isTTY === true && io.stderr.isTTY === true)
       io.stderr.write('type the data; Ctrl-D on a new line ends them\n');
-    return readInput(io.stdin, signal);
+    return readInput(io.stdin, signal, 'standard input');
   }
   if (value !== undefined) return new TextEncoder().encode(value);
   if (file === undefined) return null;
+  const stream = createReadStream(file);
   try {
-    return new Uint8Array(await readFile(file, { signal }));
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw fileFailure(`cannot read the data of --file ${file}`, error);
+    return await readInput(stream, signal, `the data of --file ${file}`);
+  } finally {
+    stream.destroy();
   }
 }
 
-/** Everything up to the end of standard input. Leaves no listener, and the stream paused. */
-export function readInput(stdin: Io['stdin'], signal: AbortSignal): Promise<Uint8Array> {
+/**
+ * Everything up to the end of a stream, if it is no longer than a znode can be. Leaves no listener, and the stream paused.
+ *
+ * @param origin what the stream is, for people
+ */
+export function readInput(stream: Readable, signal: AbortSignal, origin: string): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
     const leave = (): void => {
-      stdin.off('data', onData).off('end', onEnd).off('error', onError);
+      stream.off('data', onData).off('end', onEnd).off('error', onError);
       signal.removeEventListener('abort', onAbort);
-      stdin.pause();
+      stream.pause();
     };
     const onData = (chunk: Uint8Array | string): void => {
       const bytes = typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk;
@@ -94,7 +98,7 @@ export function readInput(stdin: Io['stdin'], signal: AbortSignal): Promise<Uint
       if (length <= INPUT_BYTES_MAX) return;
       leave();
       const limit = INPUT_BYTES_MAX / 1024 / 1024;
-      reject(new CommandFailure(CommandExit.tooLarge, `standard input is longer than ${limit} MiB: no znode holds it`));
+      reject(new CommandFailure(CommandExit.tooLarge, `${origin} is longer than ${limit} MiB: no znode holds it`));
     };
     const onEnd = (): void => {
       leave();
@@ -102,16 +106,16 @@ export function readInput(stdin: Io['stdin'], signal: AbortSignal): Promise<Uint
     };
     const onError = (error: Error): void => {
       leave();
-      reject(fileFailure('cannot read standard input', error));
+      reject(fileFailure(`cannot read ${origin}`, error));
     };
     const onAbort = (): void => {
       leave();
-      reject(new DOMException('interrupted while reading standard input', 'AbortError'));
+      reject(new DOMException(`interrupted while reading ${origin}`, 'AbortError'));
     };
     if (signal.aborted) return onAbort();
-    if (stdin.readableEnded || stdin.destroyed) return resolve(new Uint8Array(0));
+    if (stream.readableEnded || stream.destroyed) return resolve(new Uint8Array(0));
     signal.addEventListener('abort', onAbort);
-    stdin.on('data', onData).on('end', onEnd).on('error', onError);
+    stream.on('data', onData).on('end', onEnd).on('error', onError);
   });
 }
 

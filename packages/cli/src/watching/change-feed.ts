@@ -18,7 +18,8 @@ export interface FeedOptions {
   readonly readsValues: boolean;
   readonly signal: AbortSignal;
   /** The watch stands, and everything has been read: how many znodes, and whether there was room for all. */
-  readonly onReady: (znodes: number, isWhole: boolean) => void;
+  /** @param refused znodes that may not be read: of their changes the service says nothing */
+  readonly onReady: (znodes: number, isWhole: boolean, refused: readonly string[]) => void;
 }
 
 /** Events that wait while znodes are read; beyond them there is a gap. */
@@ -35,6 +36,8 @@ export class ChangeFeed {
   readonly #path: string;
   readonly #options: FeedOptions;
   readonly #picture = new Picture();
+  /** Might not be read when it was looked at last, so that nothing is known of how it was. */
+  readonly #refused: Set<string> = new Set();
   /** Names, when the znode alone is watched. */
   #children: readonly string[] = [];
 
@@ -50,7 +53,7 @@ export class ChangeFeed {
     await using stream = this.#client.watch(this.#path, { recursive: isRecursive, bufferMax: BUFFER_MAX, signal });
     await stream.ready;
     for await (const _ of this.#look());
-    onReady(this.#picture.size, this.#picture.isWhole);
+    onReady(this.#picture.size, this.#picture.isWhole, [...this.#refused]);
     while (!stream.isOver) {
       await stream.arrival();
       for (;;) {
@@ -167,7 +170,8 @@ export class ChangeFeed {
           return;
         }
         picture.put(path, seen);
-        if (before !== null || wasWhole) yield change;
+        const isNew = wasWhole && !this.#refused.delete(path);
+        if (before !== null || isNew) yield change;
       }
     } catch (error) {
       // Another gap follows, or what cannot be read is told without data.
@@ -186,7 +190,12 @@ export class ChangeFeed {
     const { isRecursive, signal } = this.#options;
     try {
       if (isRecursive) {
-        for await (const { path, stat, data } of walkTree(this.#client, this.#path, { withData: true, signal })) {
+        const onRefused = (path: string): void => void this.#refused.add(path);
+        for await (const { path, stat, data } of walkTree(this.#client, this.#path, {
+          withData: true,
+          signal,
+          onRefused,
+        })) {
           yield { path, seen: seenOf(stat, data) };
         }
       } else {

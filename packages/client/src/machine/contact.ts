@@ -198,7 +198,7 @@ export class Contact {
   /** Wanted at `deadlineMs`. A pause of zero is over at once. */
   onTick(): void {
     if (!this.#dialer.onTick(this.#clock.monotonicMs())) return;
-    this.fail('timed-out', `${this.#missing} within ${this.#options.attemptTimeoutMs} ms`);
+    this.fail('timed-out', `${this.#missing} within ${Math.round(this.#options.attemptTimeoutMs)} ms`);
   }
 
   /** What the attempt in hand is waiting for, in words. */

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -182,6 +184,34 @@ describe('every command', () => {
       command.child.stdout.destroy();
       expect(await command.ended).toMatchObject({ exitCode: 141, stderr: '' });
     }
+  });
+
+  test('ends at Ctrl-C while nobody answers, says so, and exits with 130', async () => {
+    // It takes connections and says nothing, as a server that hangs.
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})));
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const names = COMMANDS.filter((name) => SAMPLES[name]?.isLocal !== true);
+    for (const name of names) {
+      const sample = SAMPLES[name];
+      const connected = once(silent, 'connection');
+      const running = site.start([name, ...(sample?.args(runs++) ?? [])], {
+        env: { MEERKAT_SERVER: `127.0.0.1:${port}`, HOME: directory },
+      });
+      running.child.stdin.end(sample?.input ?? '');
+      await connected;
+      running.child.kill('SIGINT');
+      const { exitCode, stdout, stderr } = await running.ended;
+      expect({ name, exitCode, stdout, stderr }).toEqual({
+        name,
+        exitCode: 130,
+        stdout: '',
+        stderr: name === 'shell' ? '' : 'meerkat: interrupted\n',
+      });
+    }
+    for (const socket of sockets) socket.destroy();
+    silent.close();
   });
 
   test('says that a disk is full, and exits with 28', async () => {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { connect } from '@meerkat/client';
 import { type FencedStore, Mutex } from '@meerkat/recipes';
 import { TestServer } from '@meerkat/testing';
@@ -56,13 +57,13 @@ function openDatabase(): { execute: Execute; close: () => void } {
     '    print(database.execute(*json.loads(line)).rowcount, flush=True)',
   ];
   const python = spawn('/usr/bin/python3', ['-c', program.join('\n')], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const answers = createInterface({ input: python.stdout })[Symbol.asyncIterator]();
   return {
-    execute: (sql, values) =>
-      new Promise((resolve, reject) => {
-        python.once('error', reject);
-        python.stdout.once('data', (answer) => resolve(Number(answer)));
-        python.stdin.write(`${JSON.stringify([sql, values])}\n`);
-      }),
+    execute: async (sql, values) => {
+      python.stdin.write(`${JSON.stringify([sql, values])}\n`);
+      const { value } = await answers.next();
+      return Number(value);
+    },
     close: () => python.stdin.end(),
   };
 }

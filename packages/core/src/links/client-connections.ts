@@ -93,8 +93,10 @@ export class ClientConnections implements Iterable<ClientConnection> {
     this.#awaitingServing.add(connection);
   }
 
-  /** Clients are served from now on. */
+  /** Clients are served: those that waited for it go on. */
   onServing(): void {
+    // Asked in every turn.
+    if (this.#awaitingServing.size === 0) return;
     const waiting = [...this.#awaitingServing];
     this.#awaitingServing.clear();
     for (const connection of waiting) connection.resumeReading();

@@ -1,0 +1,20 @@
+/** What producers and consumers of a queue believe, by the key of each item; judged where two of them are sure of one. */
+export class Books {
+  /** Puts that were told to have succeeded, and those of which nobody knows. */
+  readonly put = new Set<string>();
+  readonly doubtfulPuts = new Set<string>();
+  readonly done = new Map<string, number>();
+  readonly doubtfulDones = new Set<string>();
+  /** Who has an item in hand at this moment, as far as the holders are certain. */
+  readonly #holders = new Map<string, { readonly token: bigint; readonly isHeld: () => boolean }>();
+  readonly #tokens = new Map<string, bigint>();
+
+  take(key: string, token: bigint, isHeld: () => boolean): void {
+    const holder = this.#holders.get(key);
+    if (holder?.isHeld() === true && isHeld()) throw new Error(`two consumers have ${key} at one time`);
+    const last = this.#tokens.get(key) ?? 0n;
+    if (token <= last) throw new Error(`token ${token} of ${key} follows ${last}`);
+    this.#tokens.set(key, token);
+    this.#holders.set(key, { token, isHeld });
+  }
+}

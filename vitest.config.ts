@@ -26,6 +26,7 @@ export default defineConfig({
           isolate: false,
           include: [
             'packages/*/src/**/*.test.ts',
+            'packages/recipes/campaign/*.test.ts',
             'examples/**/*.test.ts',
             'docs/check/*.test.ts',
             'bench/*.test.mjs',

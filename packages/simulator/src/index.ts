@@ -38,7 +38,7 @@ export {
   VirtualNetwork,
 } from './virtual-network.ts';
 export { DEFAULT_DISK, type DiskQuality, VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
-export { VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
+export { VirtualWorld, type VirtualWorldOptions, WORLD_CHANNEL } from './virtual-world.ts';
 export { DEFAULT_WORKLOAD, Workload, type WorkloadOptions } from './workload.ts';
 export { hostWorkload, type WorkloadHost } from './workload-host.ts';
 export type { WorldWatcher } from './world-watcher.ts';

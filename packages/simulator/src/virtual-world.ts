@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
 import { describeEvent } from './describe-event.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -17,6 +18,10 @@ export interface VirtualWorldOptions {
   /** Hears of everything that happens, in order: time, where, what. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
+
+/** Every world that is made in this process is told on the channel of this name (node:diagnostics_channel). */
+export const WORLD_CHANNEL = 'meerkat.simulator.world';
+const WORLDS = channel(WORLD_CHANNEL);
 
 /**
  * A world in one process: virtual time, a network, servers with disks, and real clients. The same seed and the same
@@ -46,6 +51,7 @@ export class VirtualWorld {
     this.random = new SeededRandom(options.seed, 'world');
     this.network = new VirtualNetwork(this.timeline, this.random.fork('network'), options.link ?? DEFAULT_LINK);
     this.#onLine = options.onLine;
+    WORLDS.publish(this);
   }
 
   /** Virtual milliseconds since the beginning. */

@@ -1,0 +1,160 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { type Bundle, commandOf } from './bundle.ts';
+import type { FromWorker, ToWorker } from './messages.ts';
+import type { SeedOutcome } from './seed-outcome.ts';
+import { countSeeds, type Slice } from './slices.ts';
+import type { Tally } from './tally.ts';
+
+export interface CampaignEvents {
+  /** For people: violations, at once. */
+  onViolation(text: string): void;
+  onProgress(line: string): void;
+  onSliceDone(slice: Slice, outcomes: readonly SeedOutcome[]): void;
+}
+
+/** What a worker has in hand. */
+interface Work {
+  readonly slice: Slice;
+  /** That runs, or comes next. */
+  seed: number;
+  readonly outcomes: SeedOutcome[];
+}
+
+/** Hands out slices to worker processes, one at a time, and adds up what comes back. */
+export class Campaign {
+  readonly #bundle: Bundle;
+  readonly #slices: readonly Slice[];
+  readonly #tally: Tally;
+  readonly #events: CampaignEvents;
+  /** Slices that a worker has left behind come before the others. */
+  readonly #left: Slice[] = [];
+  readonly #workers: Set<ChildProcess> = new Set();
+  readonly #began = performance.now();
+  readonly #seedCount: number;
+  readonly #before: Pick<Tally, 'seeds' | 'virtualMs'>;
+  #next = 0;
+  #deaths = 0;
+  #isOver = false;
+  #onOver: () => void = () => {};
+
+  /** @param tally may hold something already */
+  constructor(bundle: Bundle, slices: readonly Slice[], tally: Tally, events: CampaignEvents) {
+    this.#bundle = bundle;
+    this.#slices = slices;
+    this.#tally = tally;
+    this.#events = events;
+    this.#seedCount = countSeeds(slices);
+    this.#before = { seeds: tally.seeds, virtualMs: tally.virtualMs };
+  }
+
+  /** Resolves when everything is done, or after `end`. */
+  async run(jobs: number): Promise<void> {
+    if (this.#slices.length === 0) return;
+    const telling = setInterval(() => this.#events.onProgress(this.progress), PROGRESS_EVERY_MS);
+    await new Promise<void>((resolve) => {
+      this.#onOver = resolve;
+      for (let i = 0; i < Math.min(jobs, this.#slices.length); i++) this.#startWorker();
+    });
+    clearInterval(telling);
+  }
+
+  /** Whatever is under way is left. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const worker of this.#workers) worker.kill('SIGTERM');
+    this.#onOver();
+  }
+
+  get progress(): string {
+    const seeds = this.#tally.seeds - this.#before.seeds;
+    const seconds = (performance.now() - this.#began) / 1000;
+    const hours = (this.#tally.virtualMs - this.#before.virtualMs) / 3_600_000;
+    const left = seeds === 0 ? '' : `, ${formatSpan(((this.#seedCount - seeds) * seconds) / seeds)} left`;
+    return (
+      `${seeds} of ${this.#seedCount} seeds, ${(seeds / seconds).toFixed(1)} a second, ${hours.toFixed(1)} virtual hours, ` +
+      `${this.#tally.violations} violations, in ${formatSpan(seconds)}${left}`
+    );
+  }
+
+  #startWorker(): void {
+    const worker = fork(this.#bundle.workerFile, {
+      serialization: 'advanced',
+      // Worlds are made and thrown away: the young generation holds more of one before it is looked through.
+      execArgv: ['--max-semi-space-size=64'],
+    });
+    this.#workers.add(worker);
+    let work: Work | null = null;
+    /** No seed takes so long, on any machine. */
+    let patience: NodeJS.Timeout | undefined;
+    const goOn = (): void => {
+      const slice = this.#left.pop() ?? this.#slices[this.#next++];
+      work = slice === undefined ? null : { slice, seed: slice.first, outcomes: [] };
+      if (work === null) this.#retire(worker);
+      else worker.send({ file: this.#bundle.fileOf(work.slice.name), ...work.slice } satisfies ToWorker);
+    };
+    worker.on('message', (message: FromWorker) => {
+      if (this.#isOver || work === null) return;
+      if (message.kind === 'begin') {
+        clearTimeout(patience);
+        patience = setTimeout(() => worker.kill('SIGKILL'), SEED_MAX_MS);
+      } else if (message.kind === 'seed') this.#onOutcome(work, message.outcome);
+      else {
+        clearTimeout(patience);
+        this.#events.onSliceDone(work.slice, work.outcomes);
+        goOn();
+      }
+    });
+    worker.on('exit', (code, signal) => {
+      clearTimeout(patience);
+      if (this.#isOver || !this.#workers.delete(worker)) return;
+      if (work !== null) this.#onDeath(work, `its process has ended by itself (${signal ?? `exit code ${code}`})`);
+      if (++this.#deaths < DEATHS_MAX) this.#startWorker();
+      else this.end();
+    });
+    goOn();
+  }
+
+  #onOutcome(work: Work, outcome: SeedOutcome): void {
+    const { slice, outcomes } = work;
+    const { seed, runs } = outcome;
+    outcomes.push(outcome);
+    work.seed = seed + 1;
+    this.#tally.add(slice.name, outcome);
+    for (const { title, violation } of runs) {
+      if (violation === null) continue;
+      const text = violation.replaceAll('\n', '\n  ');
+      this.#events.onViolation(
+        `${slice.name}, seed ${seed}: ${title}\n  ${text}\n  to repeat it: ${commandOf(slice.name, seed)}`,
+      );
+    }
+  }
+
+  /** The seed that ran counts as a violation; the seeds behind it are done by somebody else. */
+  #onDeath(work: Work, reason: string): void {
+    const { slice, seed, outcomes } = work;
+    if (seed <= slice.last) {
+      const run = { title: 'runs to its end', virtualMs: 0, traces: [], cpuMs: 0, violation: reason };
+      this.#onOutcome(work, { seed, runs: [run] });
+    }
+    this.#events.onSliceDone({ ...slice, last: work.seed - 1 }, outcomes);
+    if (work.seed <= slice.last) this.#left.push({ ...slice, first: work.seed });
+  }
+
+  #retire(worker: ChildProcess): void {
+    this.#workers.delete(worker);
+    worker.kill('SIGTERM');
+    if (this.#workers.size === 0) this.end();
+  }
+}
+
+const PROGRESS_EVERY_MS = 10_000;
+/** Most take a second. */
+const SEED_MAX_MS = 600_000;
+/** Workers that ended by themselves; when there are more, it is not for the seeds. */
+const DEATHS_MAX = 20;
+
+function formatSpan(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `${Math.round(seconds)} s` : `${minutes} min`;
+}

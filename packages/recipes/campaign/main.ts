@@ -1,0 +1,61 @@
+/** `npm run simulate:recipes`: the simulations of the recipes with thousands of seeds. See docs/recipes/README.md. */
+import { execFileSync } from 'node:child_process';
+import { findSimulations, makeBundle } from './bundle.ts';
+import { Campaign } from './campaign.ts';
+import { type CampaignOptions, parseOptions } from './options.ts';
+import { appendRecord, endLastLine, readRecords } from './record-file.ts';
+import { divide } from './slices.ts';
+import { Tally } from './tally.ts';
+
+/** A slice of the slowest simulation takes some ten seconds: about so long processors may be idle at the end. */
+const SLICE_SEEDS = 5;
+
+async function run(options: CampaignOptions, simulations: readonly string[]): Promise<number> {
+  const { seeds, jobs, out, resumes } = options;
+  const names = options.names.length === 0 ? simulations : options.names;
+  // All of them, so that the hash does not depend on which are run.
+  const bundle = await makeBundle(simulations);
+  try {
+    const tally = new Tally(names);
+    const done = resumes && out !== null ? readRecords(out, bundle.hash) : [];
+    for (const { name, outcomes } of done) {
+      for (const outcome of outcomes)
+        if (outcome.seed >= seeds.first && outcome.seed <= seeds.last) tally.add(name, outcome);
+    }
+    const commit = commitOf();
+    if (out !== null) endLastLine(out);
+    const campaign = new Campaign(bundle, divide(names, seeds, done, SLICE_SEEDS), tally, {
+      onViolation: (text) => process.stdout.write(`${text}\n`),
+      onProgress: (line) => process.stderr.write(`${line}\n`),
+      onSliceDone: (slice, outcomes) => {
+        if (out !== null) appendRecord(out, { ...slice, commit, bundle: bundle.hash, outcomes });
+      },
+    });
+    let isCancelled = false;
+    const cancel = (): void => {
+      isCancelled = true;
+      campaign.end();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, cancel);
+    await campaign.run(jobs);
+    process.stderr.write(`${isCancelled ? 'cancelled after ' : ''}${campaign.progress}\n`);
+    process.stdout.write(`${tally.format()}\n`);
+    if (tally.violations > 0) return 1;
+    return isCancelled ? 130 : 0;
+  } finally {
+    bundle.remove();
+  }
+}
+
+/** What is checked out; `-dirty` behind it when there are changes. */
+function commitOf(): string {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty', '--abbrev=12'], { encoding: 'utf8' }).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+const simulations = findSimulations();
+const options = parseOptions(process.argv.slice(2), simulations);
+process.exitCode = typeof options === 'number' ? options : await run(options, simulations);

@@ -1,0 +1,81 @@
+/** A process of a campaign, bundled with the simulations: is sent slices, and answers seed by seed. Its parent ends it. */
+import { subscribe } from 'node:diagnostics_channel';
+import { pathToFileURL } from 'node:url';
+import { type VirtualWorld, WORLD_CHANNEL } from '@meerkat/simulator';
+import type { FromWorker, ToWorker } from './messages.ts';
+import type { Run } from './seed-outcome.ts';
+import { setSeed } from './seeds-stand-in.ts';
+import { type SimulationTest, takeTests } from './vitest-stand-in.ts';
+
+const tests: Map<string, SimulationTest[]> = new Map();
+/** Of the test that runs. */
+let worlds: VirtualWorld[] = [];
+let strayErrors: unknown[] = [];
+
+subscribe(WORLD_CHANNEL, (world) => worlds.push(world as VirtualWorld));
+// Errors that nobody waits for are those of the test that runs, as in vitest.
+process.on('unhandledRejection', (error) => strayErrors.push(error));
+process.on('uncaughtException', (error) => strayErrors.push(error));
+process.on('message', (message: ToWorker) => {
+  work(message).catch((error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  });
+});
+process.on('disconnect', () => process.exit());
+// Ctrl-C reaches the whole group: the parent says what was done.
+process.on('SIGINT', () => {});
+
+async function work({ file, first, last }: ToWorker): Promise<void> {
+  const found = await load(file);
+  for (let seed = first; seed <= last; seed++) {
+    tell({ kind: 'begin', seed });
+    const runs: Run[] = [];
+    setSeed(seed);
+    for (const test of found) runs.push(await runTest(test));
+    tell({ kind: 'seed', outcome: { seed, runs } });
+  }
+  tell({ kind: 'end' });
+}
+
+async function load(file: string): Promise<readonly SimulationTest[]> {
+  let found = tests.get(file);
+  if (found === undefined) {
+    await import(pathToFileURL(file).href);
+    found = takeTests();
+    tests.set(file, found);
+  }
+  return found;
+}
+
+async function runTest({ title, run }: SimulationTest): Promise<Run> {
+  worlds = [];
+  strayErrors = [];
+  const before = process.cpuUsage();
+  const errors: unknown[] = [];
+  try {
+    await run();
+  } catch (error) {
+    errors.push(error);
+  }
+  // Whatever was rejected without a handler has been told by then.
+  await new Promise((resolve) => setImmediate(resolve));
+  errors.push(...strayErrors);
+  const { user, system } = process.cpuUsage(before);
+  return {
+    title,
+    virtualMs: worlds.reduce((sum, { nowMs }) => sum + nowMs, 0),
+    traces: worlds.map(({ traceHash }) => traceHash),
+    cpuMs: Math.round((user + system) / 1000),
+    violation: errors.length === 0 ? null : errors.map(describeError).join('\n'),
+  };
+}
+
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.stack?.includes(error.message) === true ? error.stack : `${error.name}: ${error.message}`;
+}
+
+function tell(message: FromWorker): void {
+  process.send?.(message);
+}

@@ -1,0 +1,25 @@
+import { env } from 'node:process';
+/**
+ * The seeds that a simulation of this package runs with: 1 to `defaultCount`, or those of the environment variable SEEDS.
+ *
+ *     SEEDS=1..2000 npx vitest run packages/recipes/src/locks/mutex.simulation.test.ts
+ *     SEEDS=1234 …
+ */
+export function seeds(defaultCount) {
+    const { SEEDS: asked = '' } = env;
+    if (asked === '')
+        return range(1, defaultCount);
+    const match = /^(\d+)(?:\.\.(\d+))?$/.exec(asked.trim());
+    if (match === null)
+        throw new Error(`SEEDS is a number or a range such as 1..2000, not ${asked}`);
+    const first = Number(match[1]);
+    return range(first, match[2] === undefined ? first : Number(match[2]));
+}
+/** How long a simulation may take in all, milliseconds: far more than it needs, so that a slow machine is no failure. */
+export function patienceMs(seedCount) {
+    return 120_000 + seedCount * 20_000;
+}
+function range(first, last) {
+    return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+}
+//# sourceMappingURL=seeds.js.map

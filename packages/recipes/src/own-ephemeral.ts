@@ -28,6 +28,7 @@ export interface OwnEphemeral {
  * Creates a protected ephemeral znode, once. Of one that may have come to be although this rejects (`outcome: 'unknown'`)
  * nothing stays behind, also when the session counted as lost and came back.
  *
+ * @param mark what its name begins with, and no other
  * @throws what `createProtected` throws; SessionLostError of outcome 'unknown' when the session was lost meanwhile
  */
 export async function createOwn(
@@ -36,8 +37,8 @@ export async function createOwn(
   data: Data,
   isSequential: boolean,
   wait: Wait,
+  mark: string = makeMark('curator', client.surroundings.random),
 ): Promise<OwnEphemeral> {
-  const mark = makeMark('curator', client.surroundings.random);
   const before = client.session?.id;
   const lost = client.lostSignal;
   try {

@@ -1,4 +1,4 @@
-import { type Client, nullableBytes, text } from '@meerkat/client';
+import { type Client, nullableBytes, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
@@ -295,6 +295,50 @@ describe('a rendezvous', () => {
       }
       expect(new Set(groups).size).toBe(3);
     }),
+  );
+
+  test(
+    'cannot tell whether others have met with it when it is given up after its arrival',
+    inWorld(async (fleet, [client]) => {
+      await client!.ensurePath('/meeting');
+      const outcomes = new Set<string>();
+      for (let timeoutMs = 0; timeoutMs < 12; timeoutMs += 0.5) {
+        const arrived = (await client!.exists('/meeting'))!.cversion;
+        const meeting = new Rendezvous(client!, '/meeting', 1).meet(new Uint8Array(), { timeoutMs });
+        const outcome = await meeting.then(
+          () => 'met',
+          (error: ZooKeeperError) => error.outcome,
+        );
+        outcomes.add(outcome);
+        await fleet.world.sleep(1000);
+        const hasArrived = (await client!.exists('/meeting'))!.cversion > arrived;
+        if (hasArrived) expect(outcome).not.toBe('not-applied');
+      }
+      expect(outcomes).toEqual(new Set(['not-applied', 'unknown', 'met']));
+    }, 1),
+  );
+
+  test(
+    'does not count twice who has given up and comes again, though its first arrival is still there',
+    inWorld(async (fleet, [client, other]) => {
+      const { promise: delay, resolve: goOn } = makeGate();
+      const remove = client!.delete.bind(client);
+      client!.delete = async (path, options) => {
+        client!.delete = remove;
+        await delay;
+        return remove(path, options);
+      };
+      const rendezvous = new Rendezvous(client!, '/meeting', 2, { codec: text });
+      await expect(rendezvous.meet('first', { timeoutMs: 1000 })).rejects.toMatchObject({ outcome: 'unknown' });
+      const meeting = rendezvous.meet('second');
+      await fleet.world.sleep(1000);
+      expect((await other!.children('/meeting')).children).toHaveLength(1);
+      await new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('other');
+      expect((await meeting).values).toEqual(['second', 'other']);
+      goOn();
+      await fleet.world.sleep(1000);
+      expect((await other!.children('/meeting')).children).toEqual([]);
+    }, 2),
   );
 
   test('writes its record as it is described', () => {

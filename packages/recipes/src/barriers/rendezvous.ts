@@ -13,12 +13,15 @@ import {
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
+import { makeMark } from '../layout.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
 import { isPassing, Wait } from '../wait.ts';
 import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
+import { ignoreMissing } from './ready.ts';
 
 /*
  * So many parties meet, each brings something, all see everything, and they go on: round after round.
@@ -62,6 +65,8 @@ export class Rendezvous<T = Uint8Array> {
   readonly partyCount: number;
   readonly #client: Client;
   readonly #codec: Codec<T>;
+  /** What the names of arrivals begin with that may still be there although their calls have ended. */
+  readonly #leftovers = new Set<string>();
 
   constructor(client: Client, path: string, partyCount: number, options: RendezvousOptions<T> = {}) {
     if (!Number.isInteger(partyCount) || partyCount < 1) {
@@ -78,12 +83,17 @@ export class Rendezvous<T = Uint8Array> {
    * Brings a value, and waits until enough have.
    *
    * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen what we brought if it came at the
-   *   last moment (outcome 'unknown'); SessionLostError, outcome 'unknown', when the session ended while we waited
+   *   last moment (outcome 'unknown'; 'not-applied' if we have not even arrived); SessionLostError, outcome 'unknown', when
+   *   the session ended while we waited; ClosedError likewise
    */
   async meet(value: T, options: CallOptions = {}): Promise<Meeting<T>> {
     const about = { operation: 'Rendezvous.meet', path: this.path };
     const wait = new Wait(this.#client, options, about);
-    const party = await this.#arrive(this.#codec.encode(value), wait);
+    const data = this.#codec.encode(value);
+    await this.#clear(wait);
+    const mark = makeMark('curator', this.#client.surroundings.random);
+    const party = await this.#arrive(mark, data, wait);
+    let hasMet = false;
     try {
       // It is the service of whoever comes last to the others, so it does not end with the caller's patience.
       await waitFor(this.#client, this.#convene(), wait.next(), about);
@@ -93,30 +103,48 @@ export class Rendezvous<T = Uint8Array> {
         await wait.any([changed], { lost: party.lost });
       }
       const meeting = await this.#find(party, wait);
+      hasMet = meeting !== null;
       if (meeting !== null) return meeting;
     } catch (error) {
       // Our znode is gone: with its session, or by somebody's hand.
-      if (!(error instanceof NoNodeError)) throw error;
+      if (!(error instanceof NoNodeError)) throw asDoubtful(error, about);
     } finally {
+      if (!hasMet) this.#leftovers.add(mark);
       void this.#leave(party);
     }
     throw this.#unknown();
+  }
+
+  /** Arrivals of calls that were given up, or have lost their session, may still be there: with these we would count twice. */
+  async #clear(wait: Wait): Promise<void> {
+    const marks = [...this.#leftovers];
+    if (marks.length === 0) return;
+    await wait.through(async (call) => {
+      const children = await this.#client.children(this.path, { ...call, read: 'linearizable' }).catch(ignoreMissing);
+      const left = (children?.children ?? []).filter((name) => marks.some((mark) => name.startsWith(mark)));
+      const paths = left.map((name) => joinPath(this.path, name));
+      await Promise.all(paths.map((path) => this.#client.delete(path, call).catch(ignoreMissing)));
+    });
+    for (const mark of marks) this.#leftovers.delete(mark);
   }
 
   /**
    * Makes our arrival, once. It is not made again when the session ends before it is known whether it was made: the others
    * may have met with it by then.
    */
-  async #arrive(data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
+  async #arrive(mark: string, data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
     const client = this.#client;
     for (;;) {
       try {
-        return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait);
+        return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait, mark);
       } catch (error) {
         if (error instanceof NoNodeError) {
           await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
         } else if (isPassing(error) && error.outcome === 'not-applied') await wait.recover();
-        else throw error;
+        else {
+          this.#leftovers.add(mark);
+          throw error;
+        }
       }
     }
   }

@@ -1,0 +1,181 @@
+/**
+ * The safety properties of cyclic barriers. In every seed, whatever happens to servers, links and parties:
+ *
+ * 1. a round is one txn, in which so many parties that waited were all there; whoever comes through came through in it;
+ * 2. each call takes part in one round at most, and in one that was not over when it came; one that says it has not
+ *    taken part has not;
+ * 3. rounds go on when all is healed, and nothing is left behind.
+ */
+import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
+import { type CommittedTree, committedTree } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
+
+const PARTIES = 3;
+const FAULT_MS = 12_000;
+
+/** A call of `wait`, and what came of it: the round that it was in, or that nobody can tell. */
+interface Call {
+  /** Of what was seen by then, by anybody. */
+  readonly begunAt: number;
+  readonly roundBefore: bigint;
+  round: bigint | 'unknown' | null;
+}
+
+/** Sees all parties at once. */
+class Judge {
+  readonly #calls = new Map<string, Call[]>();
+  readonly #partyOf = new Map<bigint, string>();
+  /** When each round was first heard of, and by which of its indexes. */
+  readonly #rounds = new Map<bigint, { readonly heardAt: number; readonly indexes: Set<number> }>();
+  #now = 0;
+  #lastRound = 0n;
+
+  /** Makes the sessions of a client known as those of a party. */
+  follow(party: string, client: Client): void {
+    const note = (): void => {
+      if (client.session !== null) this.#partyOf.set(client.session.id, party);
+    };
+    note();
+    client.onState(note);
+    this.#calls.set(party, []);
+  }
+
+  passages(party: string): number {
+    return this.#calls.get(party)!.filter(({ round }) => typeof round === 'bigint').length;
+  }
+
+  onCalled(party: string): Call {
+    const call: Call = { begunAt: ++this.#now, roundBefore: this.#lastRound, round: null };
+    this.#calls.get(party)!.push(call);
+    return call;
+  }
+
+  onPassed(call: Call, { index, round }: Passage): void {
+    call.round = round;
+    expect(round, 'a round that was not over when the call began').toBeGreaterThan(call.roundBefore);
+    const known = this.#rounds.get(round) ?? { heardAt: ++this.#now, indexes: new Set() };
+    this.#rounds.set(round, known);
+    expect(call.begunAt, `who is in round ${round} was there when it opened`).toBeLessThan(known.heardAt);
+    expect([...known.indexes], `indexes of round ${round}`).not.toContain(index);
+    known.indexes.add(index);
+    if (round > this.#lastRound) this.#lastRound = round;
+  }
+
+  /** Compares what the parties were told with what was committed. */
+  judge(tree: CommittedTree): void {
+    const made = tree.changesOf('/steps').filter(({ type }) => type === 'children');
+    const roundsOf = new Map([...this.#calls.keys()].map((party) => [party, [] as bigint[]]));
+    for (const zxid of new Set(made.map((change) => change.zxid))) {
+      const met = tree.changes.filter((change) => change.zxid === zxid && change.type === 'changed');
+      if (met.length === 0) continue;
+      expect(met, `parties in round ${zxid}`).toHaveLength(PARTIES);
+      const before = met.map(({ path }) => tree.stateAt(path, tree.zxidBefore(zxid))!);
+      for (const { version } of before) expect(version, `who is in round ${zxid} waits, and has not met`).toBe(0);
+      const parties = before.map(({ owner }) => this.#partyOf.get(owner)!);
+      expect(new Set(parties).size, `${parties} in round ${zxid} are as many`).toBe(PARTIES);
+      for (const party of parties) roundsOf.get(party)!.push(BigInt(zxid));
+    }
+    for (const [party, calls] of this.#calls) judgeParty(party, calls, roundsOf.get(party)!);
+    expect(this.#rounds.size).toBeGreaterThan(0);
+  }
+}
+
+/** Each round that a party was in belongs to a call of its own: those between two passages to calls of which nobody can tell. */
+function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigint[]): void {
+  let next = 0;
+  let unknown = 0;
+  for (const { round } of [...calls, { round: null }]) {
+    if (round === 'unknown') unknown++;
+    if (typeof round !== 'bigint') continue;
+    const at = rounds.indexOf(round, next);
+    expect(at, `${party} came through in round ${round}, and was in rounds ${rounds}`).toBeGreaterThanOrEqual(next);
+    expect(at - next, `rounds of ${party} before ${round} that it does not know of`).toBeLessThanOrEqual(unknown);
+    next = at + 1;
+    unknown = 0;
+  }
+  expect(rounds.length - next, `rounds of ${party} that it does not know of`).toBeLessThanOrEqual(unknown);
+}
+
+test.each(seeds(3))(
+  'nobody comes through alone, and nobody twice, seed %i',
+  async (seed) => {
+    const fleet = new Fleet(seed);
+    const judge = new Judge();
+    await fleet.run(async () => {
+      const clients = await fleet.connectAll(PARTIES);
+      const parties = clients.map((_, i) => `party ${i}`);
+      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+      else fleet.unleash(FAULT_MS, PARTIES);
+      const ending = new AbortController();
+      // Some lose patience, and one more comes and dies.
+      const haste = fleet.world.random.pick([0, 0, 0.3]);
+      const living = clients.map((client, i) => {
+        judge.follow(parties[i]!, client);
+        return live(fleet, client, parties[i]!, judge, haste, ending.signal);
+      });
+      if (fleet.world.random.chance(0.5)) living.push(dieOften(fleet, judge, ending.signal));
+      const ended = Promise.all(living);
+      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+      fleet.heal();
+      const before = parties.map((party) => judge.passages(party));
+      const goOn = (): boolean => parties.every((party, i) => judge.passages(party) >= before[i]! + 2);
+      expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
+      ending.abort();
+      await ended;
+      await fleet.world.sleep(20_000);
+      // What somebody who died has left behind goes with those who leave after it.
+      await Promise.all(
+        clients.map((client, i) => pass(new CyclicBarrier(client, '/steps', PARTIES), parties[i]!, judge)),
+      );
+      await fleet.world.sleep(1000);
+      expect((await clients[0]!.children('/steps', { read: 'linearizable' })).children).toEqual([]);
+      expect(await fleet.world.until(() => fleet.ensemble.isWhole, 60_000)).toBe(true);
+      judge.judge(committedTree(fleet.ensemble));
+    });
+  },
+  patienceMs(1),
+);
+
+async function live(
+  fleet: Fleet,
+  client: Client,
+  party: string,
+  judge: Judge,
+  haste: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { random } = fleet.world;
+  const barrier = new CyclicBarrier(client, '/steps', PARTIES);
+  while (!signal.aborted) {
+    const timeoutMs = random.chance(haste) ? random.between(0, 500) : undefined;
+    await pass(barrier, party, judge, { signal, timeoutMs });
+    await fleet.world.sleep(random.between(0, 300));
+  }
+}
+
+/** Waits with a client of its own, which ends in the midst of it. */
+async function dieOften(fleet: Fleet, judge: Judge, signal: AbortSignal): Promise<void> {
+  const { random } = fleet.world;
+  for (let i = 0; !signal.aborted; i++) {
+    const client = await fleet.connectAs('mortal');
+    judge.follow(`mortal ${i}`, client);
+    const passing = pass(new CyclicBarrier(client, '/steps', PARTIES), `mortal ${i}`, judge, { signal });
+    await fleet.world.sleep(random.between(0, 400));
+    await client.close();
+    await passing;
+    await fleet.world.sleep(random.between(0, 1500));
+  }
+}
+
+async function pass(barrier: CyclicBarrier, party: string, judge: Judge, options: CallOptions = {}): Promise<void> {
+  const call = judge.onCalled(party);
+  try {
+    judge.onPassed(call, await barrier.wait(options));
+  } catch (error) {
+    if (!isZooKeeperError(error)) throw error;
+    if (error.outcome === 'unknown') call.round = 'unknown';
+  }
+}

@@ -19,6 +19,7 @@ test.each(seeds(4))(
       seed,
       open: (client) => new Queue<Job>(client, '/jobs', options),
       put: (queue, job) => queue.put(job),
+      compare: (a, b) => sequenceOf(a.name)! - sequenceOf(b.name)!,
       onTaken: ({ value, name }) => places.set(keyOf(value), sequenceOf(name)!),
     });
     for (let producer = 0; producer < PRODUCERS; producer++) {

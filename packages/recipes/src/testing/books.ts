@@ -5,6 +5,13 @@ export class Books {
   readonly doubtfulPuts = new Set<string>();
   readonly done = new Map<string, number>();
   readonly doubtfulDones = new Set<string>();
+  /** What consumers have got, and what was committed for certain when they asked for it. */
+  readonly takes: { readonly name: string; readonly token: bigint; readonly sinceZxid: number }[] = [];
+  /**
+   * Those who asked and were told that there is nothing to take, and what was committed at most when they were told so.
+   * `sinceMs` is the virtual time of the question.
+   */
+  readonly misses: { readonly sinceZxid: number; readonly untilZxid: number; readonly sinceMs: number }[] = [];
   /** Who has an item in hand at this moment, as far as the holders are certain. */
   readonly #holders = new Map<string, { readonly token: bigint; readonly isHeld: () => boolean }>();
   readonly #tokens = new Map<string, bigint>();

@@ -1,5 +1,14 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
-import { type FaultKind, Nemesis, planFaults, type VirtualEnsemble, VirtualWorld } from '@meerkat/simulator';
+import {
+  type CommittedTree,
+  committedTree,
+  type Fault,
+  type FaultKind,
+  Nemesis,
+  planFaults,
+  type VirtualEnsemble,
+  VirtualWorld,
+} from '@meerkat/simulator';
 
 /** What goes wrong by default: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
@@ -10,11 +19,25 @@ export class Fleet {
   readonly ensemble: VirtualEnsemble;
   readonly #nemesis: Nemesis;
   #clientCount = 0;
+  #committedZxid = 0;
 
   constructor(seed: number, servers = 3) {
     this.world = new VirtualWorld({ seed });
     this.ensemble = this.world.startEnsemble({ servers });
     this.#nemesis = new Nemesis(this.world, this.ensemble);
+  }
+
+  /** Of the clients that have no other name. */
+  get hosts(): readonly string[] {
+    return Array.from({ length: this.#clientCount }, (_, i) => `client${i + 1}`);
+  }
+
+  /** What is committed at this moment for certain: whoever asks from now on sees that much, and nobody has seen more. */
+  get committedZxid(): number {
+    for (const { committedZxid } of this.ensemble.servers) {
+      this.#committedZxid = Math.max(this.#committedZxid, committedZxid);
+    }
+    return this.#committedZxid;
   }
 
   /** Runs a program in virtual time; whatever it has left connected does not matter any more. */
@@ -51,8 +74,28 @@ export class Fleet {
     this.#nemesis.unleash(planFaults(this.world.random.fork('faults'), plan));
   }
 
+  /** Now and then a client is cut off, often for longer than its session lives. */
+  unleashCuts(durationMs: number, clientCount: number): void {
+    const random = this.world.random.fork('cuts');
+    const others = this.ensemble.servers.map(({ host }) => host);
+    const cuts: Fault[] = [];
+    for (let atMs = 0; atMs < durationMs; atMs += random.between(500, 5000)) {
+      const hosts = [`client${random.between(1, clientCount)}`];
+      const chance = random.uint32();
+      cuts.push({ kind: 'isolate', atMs, durationMs: random.between(500, 9000), hosts, others, chance });
+    }
+    this.#nemesis.unleash(cuts);
+  }
+
   /** Ends all faults. */
   heal(): void {
     this.#nemesis.heal();
+  }
+
+  /** Everything that was committed, once all is healed. */
+  async committedTree(): Promise<CommittedTree> {
+    if (!(await this.world.until(() => this.ensemble.isWhole, 60_000)))
+      throw new Error('the ensemble does not recover');
+    return committedTree(this.ensemble);
   }
 }

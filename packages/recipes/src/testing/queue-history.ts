@@ -1,0 +1,85 @@
+import type { CommittedTree } from '@meerkat/simulator';
+import type { Job } from './queue-storm.ts';
+
+/** Somebody had an item, whether he came to know it or not. */
+export interface Lease {
+  readonly fromZxid: number;
+  /** Infinite while nobody has ended it. */
+  readonly toZxid: number;
+  readonly sessionId: bigint;
+  /** When it was made, by the clock of the leader. */
+  readonly fromMs: number;
+}
+
+/** What became of an item. */
+export interface ItemHistory {
+  readonly name: string;
+  readonly job: Job;
+  readonly fromZxid: number;
+  readonly fromMs: number;
+  /** Infinite while it is there. */
+  readonly toZxid: number;
+  /** Who has deleted it; null while it is there. */
+  readonly enderId: bigint | null;
+  readonly leases: readonly Lease[];
+}
+
+/** What became of the items of a queue, by what the servers have committed and nobody's word. */
+export class QueueHistory {
+  readonly items: readonly ItemHistory[];
+  readonly #byName: ReadonlyMap<string, ItemHistory>;
+
+  constructor(tree: CommittedTree, itemsPath: string, leasesPath: string) {
+    const names = [...tree.paths()].filter((path) => path.startsWith(`${itemsPath}/`));
+    this.items = names.flatMap((path) => readItem(tree, path, `${leasesPath}/${path.slice(itemsPath.length + 1)}`));
+    this.#byName = new Map(this.items.map((item) => [item.name, item]));
+  }
+
+  item(name: string): ItemHistory {
+    const item = this.#byName.get(name);
+    if (item === undefined) throw new Error(`nobody has put ${name}`);
+    return item;
+  }
+
+  /** Items that were in the queue, and in nobody's hands, at every moment from after one zxid to right after another. */
+  free(sinceZxid: number, untilZxid: number): ItemHistory[] {
+    return this.items.filter(
+      ({ fromZxid, toZxid, leases }) =>
+        fromZxid <= sinceZxid &&
+        toZxid > untilZxid &&
+        leases.every((lease) => lease.toZxid <= sinceZxid || lease.fromZxid > untilZxid),
+    );
+  }
+}
+
+/** Nothing for a znode that is no item, the containers in which kazoo keeps its items for instance. */
+function readItem(tree: CommittedTree, path: string, leasePath: string): ItemHistory[] {
+  const [life, ...others] = livesOf(tree, path);
+  if (life === undefined) return [];
+  if (others.length > 0) throw new Error(`${path} was there twice`);
+  const job = readJob(tree.stateAt(path, life.fromZxid)?.data ?? null);
+  if (job === null) return [];
+  const leases = livesOf(tree, leasePath).map(({ fromZxid, toZxid }) => {
+    const { owner, ctime } = tree.stateAt(leasePath, fromZxid)!;
+    return { fromZxid, toZxid, sessionId: owner, fromMs: ctime };
+  });
+  const enderId = tree.entryAt(life.toZxid)?.header.sessionId ?? null;
+  const fromMs = tree.stateAt(path, life.fromZxid)!.ctime;
+  return [{ name: path.slice(path.lastIndexOf('/') + 1), job, ...life, fromMs, enderId, leases }];
+}
+
+/** From when to when there was a znode at a path, each time. */
+function livesOf(tree: CommittedTree, path: string): { readonly fromZxid: number; readonly toZxid: number }[] {
+  const lives: { fromZxid: number; toZxid: number }[] = [];
+  for (const { type, zxid } of tree.changesOf(path)) {
+    if (type === 'created') lives.push({ fromZxid: zxid, toZxid: Number.POSITIVE_INFINITY });
+    else if (type === 'deleted') lives.at(-1)!.toZxid = zxid;
+  }
+  return lives;
+}
+
+/** Whatever the layout lays around it. */
+function readJob(data: Uint8Array | null): Job | null {
+  const text = /\{.*\}/.exec(new TextDecoder().decode(data ?? new Uint8Array()));
+  return text === null ? null : JSON.parse(text[0]);
+}

@@ -18,8 +18,6 @@ export interface OwnEphemeral {
   readonly sessionId: bigint;
   /** Of its data, as it was created. */
   readonly version: number;
-  /** When it was created, by the clock of the servers: milliseconds since 1970. */
-  readonly createdMs: number;
   /** The client's signal of the loss of that session. */
   readonly lost: AbortSignal;
 }
@@ -48,7 +46,7 @@ export async function createOwn(
     if (!client.lostSignal.aborted && client.session?.id === sessionId) {
       // The signal of the session that made it, which may have begun after the call.
       const own = lost.aborted ? client.lostSignal : lost;
-      return { path: made, sessionId, version: stat.version, createdMs: stat.ctime, lost: own };
+      return { path: made, sessionId, version: stat.version, lost: own };
     }
     void removeZnode(client, made, sessionId);
     const detail = `the session that made ${nameOf(made)} was lost`;

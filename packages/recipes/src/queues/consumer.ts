@@ -113,7 +113,7 @@ export class Consumer {
     const wakes = [...items.wakes, ...leases.wakes];
     const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);
     if (lastDueMs === 0) return { names: free, wakes, dueInMs: Number.POSITIVE_INFINITY };
-    const nowMs = await this.#tally.serverTimeMs(call);
+    const { earliestMs: nowMs } = await this.#tally.serverTime(call);
     const names = free.filter((name) => this.#naming.dueMsOf(name) <= nowMs);
     const next = free.find((name) => this.#naming.dueMsOf(name) > nowMs);
     const dueInMs = next === undefined ? Number.POSITIVE_INFINITY : this.#naming.dueMsOf(next) - nowMs;

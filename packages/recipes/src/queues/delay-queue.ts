@@ -35,7 +35,13 @@ export class DelayQueue<T = Uint8Array> extends ItemQueue<T> {
   /** Puts several items of one time, all of them or none. */
   async putAll(values: readonly T[], { delayMs, at, ...options }: DelayedPutOptions = {}): Promise<void> {
     if (delayMs !== undefined && at !== undefined) throw new RangeError('an item has either delayMs or at');
-    const dueMs = at === undefined ? (await this.tally.serverTimeMs(options)) + (delayMs ?? 0) : Number(at);
+    const dueMs = at === undefined ? await this.#dueMs(delayMs ?? 0, options) : Number(at);
     await this.putAt(delayStem(Math.ceil(dueMs)), values, options);
+  }
+
+  /** Not before the delay has passed wherever the clock of the service stands; but what has no delay is due by now. */
+  async #dueMs(delayMs: number, options: CallOptions): Promise<number> {
+    const { earliestMs, latestMs } = await this.tally.serverTime(options);
+    return delayMs > 0 ? latestMs + delayMs : earliestMs;
   }
 }

@@ -1,4 +1,5 @@
 import { type Client, json, ThrottledError, text } from '@meerkat/client';
+import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
@@ -361,6 +362,23 @@ describe('a delay queue', () => {
       await queue.put('past', { at: new Date(1000) });
       expect(await drain(queue)).toEqual(['past']);
       await expect(queue.put('x', { at: 5, delayMs: 3 })).rejects.toThrow(RangeError);
+    }),
+  );
+
+  test(
+    'keeps an item back for all of its delay, however long the service takes to answer its producer',
+    inWorld(async (fleet, client) => {
+      const { world } = fleet;
+      world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+      const consuming = new DelayQueue(await fleet.connect(), '/later', { codec: text });
+      const producing = new DelayQueue(client, '/later', { codec: text });
+      await producing.put('at once');
+      await (await consuming.take()).done();
+      const taking = consuming.take();
+      const startedMs = world.nowMs;
+      await producing.put('a', { delayMs: 5000 });
+      await (await taking).done();
+      expect(world.nowMs - startedMs).toBeGreaterThan(5000);
     }),
   );
 });

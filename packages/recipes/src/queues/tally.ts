@@ -39,8 +39,8 @@ export class Tally {
   /** The one before has ended, in whatever way. */
   #previous: Promise<unknown> = Promise.resolve();
   #own: OwnTally | null = null;
-  /** The clock of the service when it was last heard of, and ours then. */
-  #heard: { readonly serverMs: number; readonly monotonicMs: number } | null = null;
+  /** What the clock of the service showed last, and ours before and after. */
+  #heard: { readonly serverMs: number; readonly askedMs: number; readonly heardMs: number } | null = null;
 
   /** @param parent the znode below which the tally is made; a container that is made with it */
   constructor(client: Client, parent: string) {
@@ -65,18 +65,19 @@ export class Tally {
   }
 
   /**
-   * The clock of the service now, milliseconds since 1970: never ahead of what it shows, behind by the way of one reply.
-   * One clock for all clients, whatever theirs show.
+   * What the clock of the service shows now. One clock for all clients, whatever theirs show.
    */
-  async serverTimeMs(options: CallOptions = {}): Promise<number> {
-    const heardMs = this.#heard?.monotonicMs;
+  async serverTime(options: CallOptions = {}): Promise<ServerTime> {
+    const heardMs = this.#heard?.heardMs;
     if (heardMs === undefined || this.#monotonicMs() - heardMs > SERVER_TIME_AGE_MS_MAX) {
       const stamped = this.#previous.then(() => this.#stamp(options));
       this.#previous = stamped.catch(() => {});
       await stamped;
     }
-    const { serverMs, monotonicMs } = this.#heard!;
-    return Math.floor(serverMs + this.#monotonicMs() - monotonicMs);
+    const nowMs = this.#monotonicMs();
+    const { serverMs, askedMs, heardMs: lastMs } = this.#heard!;
+    // The service counts whole milliseconds: what it shows has begun already.
+    return { earliestMs: Math.floor(serverMs + nowMs - lastMs), latestMs: Math.ceil(serverMs + 1 + nowMs - askedMs) };
   }
 
   async #stamp(options: CallOptions): Promise<void> {
@@ -84,9 +85,13 @@ export class Tally {
     for (;;) {
       const own = await this.#open(wait);
       try {
-        const stat = await wait.through((call) => this.#client.set(own.path, '', call));
+        let askedMs = 0;
+        const stat = await wait.through((call) => {
+          askedMs = this.#monotonicMs();
+          return this.#client.set(own.path, '', call);
+        });
         own.version = stat.version;
-        this.#hear(stat.mtime);
+        this.#hear(stat.mtime, askedMs);
         return;
       } catch (error) {
         // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
@@ -96,8 +101,9 @@ export class Tally {
     }
   }
 
-  #hear(serverMs: number): void {
-    this.#heard = { serverMs, monotonicMs: this.#monotonicMs() };
+  /** @param askedMs our clock before the request was sent that was answered with this */
+  #hear(serverMs: number, askedMs: number): void {
+    this.#heard = { serverMs, askedMs, heardMs: this.#monotonicMs() };
   }
 
   #monotonicMs(): number {
@@ -113,12 +119,13 @@ export class Tally {
     for (;;) {
       const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(wait);
       const transaction = this.#client.transaction().set(own.path, '', { version: own.version });
+      const askedMs = this.#monotonicMs();
       try {
         const built = build(transaction as unknown as Transaction<[]>);
         const results: readonly TransactionResult[] = await built.commit(isDoubtful ? {} : wait.next());
         const stat = results[0] as Stat;
         own.version = stat.version;
-        this.#hear(stat.mtime);
+        this.#hear(stat.mtime, askedMs);
         return results.slice(1) as readonly TransactionResult[] as Results;
       } catch (error) {
         if (error instanceof TransactionError) {
@@ -158,8 +165,7 @@ export class Tally {
   async #open(wait: Wait): Promise<OwnTally> {
     const client = this.#client;
     if (this.#own !== null && this.#own.sessionId === client.session?.id) return this.#own;
-    const { path, version, sessionId, createdMs } = await standOwn(client, this.#parent, 'tally', false, wait);
-    this.#hear(createdMs);
+    const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait);
     this.#own = { path, version, sessionId };
     return this.#own;
   }
@@ -168,6 +174,14 @@ export class Tally {
     const detail = 'the session ended before the answer';
     return new SessionLostError({ operation: 'commit', path: this.#parent, outcome: 'unknown', detail, cause });
   }
+}
+
+/** Between which two moments the clock of the service is, milliseconds since 1970: the way of one request lies between them. */
+export interface ServerTime {
+  /** For whoever must not be too early. */
+  readonly earliestMs: number;
+  /** For whoever says when something is to be. */
+  readonly latestMs: number;
 }
 
 interface OwnTally {

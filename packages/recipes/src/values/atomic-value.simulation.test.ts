@@ -1,85 +1,218 @@
 /**
- * The safety property of counters: each addition that is reported counts exactly once, whatever happened to its reply.
- * In every seed:
+ * The safety properties of atomic values, with a codec, changes and locks of all kinds. In every seed:
  *
- * 1. no two additions report the same result, and each reports one more than it found;
- * 2. the counter ends at the number of additions that succeeded, plus at most those that said they cannot tell;
- * 3. those that cannot tell are of sessions that were lost;
- * 4. nothing is left of the writers.
+ * 1. each value was made of the one before it, in the order in which they were committed;
+ * 2. an update that is reported was carried out once, at the version that it says, upon the value that it says; one that
+ *    cannot tell, once at most; one that says it has not been, never;
+ * 3. an update that leaves the value as it is tells one that stood between its call and its answer; so does a linearizable
+ *    read;
+ * 4. without a limit an update ends only with a result, or with outcome 'unknown' of a session that was lost; with one, not
+ *    later than that;
+ * 5. whoever took a lock has given it back, and nothing is left of the writers.
  */
-import { type Client, isZooKeeperError } from '@meerkat/client';
-import { Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+import { type CallOptions, type Client, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
+import { Fleet } from '../testing/fleet.ts';
+import { historyOf, Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { AtomicLong } from './counters.ts';
+import { type AtomicUpdate, AtomicValue, type TurnLock } from './atomic-value.ts';
 
-const SEEDS = seeds(3);
-const HOSTS = ['one', 'two', 'three', 'four'];
+const WRITERS = 4;
+const STORM_MS = 8000;
+const INITIAL: Link = { id: 'none', before: '', length: 0 };
+const codec = json<Link>();
 
-test.each(SEEDS)('each addition counts exactly once, seed %i', (seed) => count(seed), patienceMs(1));
-
-async function count(seed: number): Promise<void> {
-  const world = new VirtualWorld({ seed });
-  const ensemble = world.startEnsemble({ servers: 3 });
-  await world.run(async () => {
-    const random = world.random.fork('program');
-    // Short sessions are lost with replies, long ones are not.
-    const sessionTimeoutMs = random.pick([1000, 30_000]);
-    const options = { servers: ensemble.connectString, sessionTimeoutMs, connectTimeoutMs: 60_000 };
-    const clients = await Promise.all(HOSTS.map((host) => world.connect(host, options)));
-    let sessionsLost = 0;
-    for (const client of clients) client.onState(({ state }) => (sessionsLost += state === 'lost' ? 1 : 0));
-
-    const nemesis = new Nemesis(world, ensemble);
-    const kinds = ['crash', 'power', 'pause', 'partition', 'isolate', 'break', 'slow', 'flap', 'restart-all'] as const;
-    const plan = { kinds, durationMs: 10_000, servers: ensemble.hosts, clients: HOSTS, pauseMs: 400 };
-    nemesis.unleash(planFaults(world.random.fork('faults'), plan));
-
-    const results: bigint[] = [];
-    let unknown = 0;
-    const endMs = world.nowMs + 10_000;
-    const counting = clients.map(async (client, i) => {
-      const lock = i === 0 ? undefined : new Mutex(client, '/locks/hits');
-      const counter = new AtomicLong(client, '/counters/hits', { lock, attemptsBeforeLock: 3 });
-      while (world.nowMs < endMs) {
-        try {
-          const { before, after } = await counter.increment();
-          expect(after).toBe(before + 1n);
-          results.push(after);
-        } catch (error) {
-          if (!isZooKeeperError(error)) throw error;
-          // What certainly had no effect need not be counted.
-          if (error.outcome === 'unknown') unknown++;
-        }
-        await world.sleep(random.between(0, 50));
-      }
-      return counter;
-    });
-    const counters = await Promise.all(counting);
-    nemesis.heal();
-
-    expect(new Set(results).size).toBe(results.length);
-    const value = await counters[0]!.get({ read: 'linearizable' });
-    expect(value).toBeGreaterThanOrEqual(BigInt(results.length));
-    expect(value).toBeLessThanOrEqual(BigInt(results.length + unknown));
-    if (sessionsLost === 0) expect(unknown).toBe(0);
-    expect(results.length).toBeGreaterThan(0);
-
-    for (const counter of counters) await counter.close();
-    await Promise.all(clients.slice(1).map((client) => client.close()));
-    expect(await world.until(() => ensemble.isWhole, 60_000)).toBe(true);
-    await expectNoWitness(world, clients[0]!);
-    await clients[0]!.close();
-  });
+/** A value that knows the one that it was made of. */
+interface Link {
+  readonly id: string;
+  readonly before: string;
+  readonly length: number;
 }
 
-async function expectNoWitness(world: VirtualWorld, client: Client): Promise<void> {
-  // Sessions that were given up end by themselves.
-  for (let i = 0; i < 100; i++) {
-    const stat = await client.exists('/counters/hits.witnesses', { read: 'linearizable' });
-    if (stat === null || stat.numChildren === 0) return;
-    await world.sleep(1000);
+/** What the writers were told. */
+interface Notes {
+  readonly ledger: Ledger<string>;
+  readonly updates: Map<string, AtomicUpdate<Link>>;
+  /** Of values that were found and left as they are. */
+  readonly seen: { readonly value: Link; readonly version: number | null }[];
+  /** The length of the newest value that somebody knows of. */
+  newest: number;
+  sessionsLost: number;
+  locksHeld: number;
+}
+
+test.each(seeds(4))(
+  'each value is made of the one before, and each update once, seed %i',
+  async (seed) => {
+    const fleet = new Fleet(seed);
+    const { world } = fleet;
+    const notes: Notes = {
+      ledger: new Ledger(),
+      updates: new Map(),
+      seen: [],
+      newest: 0,
+      sessionsLost: 0,
+      locksHeld: 0,
+    };
+    await fleet.run(async () => {
+      // Short sessions are lost with replies, long ones are not.
+      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+      const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
+      for (const client of clients) client.onState(({ state }) => (notes.sessionsLost += state === 'lost' ? 1 : 0));
+      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+      fleet.unleash(STORM_MS, WRITERS, [
+        'crash',
+        'power',
+        'pause',
+        'partition',
+        'isolate',
+        'slow',
+        'flap',
+        'restart-all',
+      ]);
+      const endMs = world.nowMs + STORM_MS;
+      const values = clients.map((client, i) => {
+        const lock = [undefined, new Mutex(client, '/locks/v'), makeLock(notes)][i % 3];
+        return new AtomicValue(client, '/app/v', codec, INITIAL, { lock, attemptsBeforeLock: 1 + (i % 2) });
+      });
+      // Two at a time through each object: they wait for each other.
+      const writing = [...values, ...values].map((value, i) => write(fleet, value, `${i}`, notes, endMs));
+      await Promise.all([world.sleep(STORM_MS), ...writing]);
+      fleet.heal();
+      const last = await values[0]!.get({ read: 'linearizable' });
+      expect(last.length).toBeGreaterThanOrEqual(notes.newest);
+      await Promise.all(values.map((value) => value.close()));
+      await judge(await historyOf(fleet, '/app/v'), notes);
+      expect(notes.locksHeld, 'locks that are held').toBe(0);
+      await expectEmpty(fleet, clients[0]!, ['/app/v.witnesses', '/locks/v']);
+    });
+  },
+  patienceMs(1),
+);
+
+async function write(
+  fleet: Fleet,
+  value: AtomicValue<Link>,
+  writer: string,
+  notes: Notes,
+  endMs: number,
+): Promise<void> {
+  const { world } = fleet;
+  const { random } = world;
+  for (let i = 0; world.nowMs < endMs; i++) {
+    const options: CallOptions = random.chance(0.3) ? { timeoutMs: random.between(0, 300) } : {};
+    const calledMs = world.nowMs;
+    await attempt(value, `${writer}.${i}`, random.between(0, 9), options, notes);
+    // An exchange is two calls.
+    const dueMs = 2 * (options.timeoutMs ?? Number.POSITIVE_INFINITY) + 1;
+    expect(world.nowMs - calledMs, 'how long it took').toBeLessThanOrEqual(dueMs);
+    // The others who use the object must not be troubled by it.
+    if (random.chance(0.02)) void value.close();
+    await world.sleep(random.between(0, 60));
   }
-  throw new Error('witnesses stay behind');
+}
+
+/** One of the things that can be done. */
+async function attempt(
+  value: AtomicValue<Link>,
+  id: string,
+  kind: number,
+  options: CallOptions,
+  notes: Notes,
+): Promise<void> {
+  const { newest, sessionsLost } = notes;
+  let wasAsked = false;
+  const next = (current: Link): Link => {
+    wasAsked = true;
+    return { id, before: current.id, length: current.length + 1 };
+  };
+  const look = (found: Link, version: number | null): void => {
+    expect(found.length, 'a value that was not out of date at the call').toBeGreaterThanOrEqual(newest);
+    notes.seen.push({ value: found, version });
+    notes.newest = Math.max(notes.newest, found.length);
+  };
+  try {
+    if (kind === 0) {
+      const { before, after, version } = await value.update(() => undefined, options);
+      expect(after).toEqual(before);
+      look(before, version);
+    } else if (kind === 1) {
+      look(await value.get({ ...options, read: 'linearizable' }), null);
+    } else {
+      const writing: Promise<AtomicUpdate<Link> | boolean> =
+        kind === 2 ? exchange(value, id, options) : value.update(next, options);
+      const result = await notes.ledger.note(id, writing);
+      if (result instanceof ZooKeeperError) throw result;
+      if (typeof result === 'boolean') return;
+      expect(result.before.length, 'made of a value that was not out of date').toBeGreaterThanOrEqual(newest);
+      expect(result.after).toEqual(next(result.before));
+      notes.updates.set(id, result);
+      notes.newest = Math.max(notes.newest, result.after.length);
+    }
+  } catch (error) {
+    if (!isZooKeeperError(error)) throw error;
+    if (options.timeoutMs === undefined) {
+      expect(error.outcome, `${error}`).toBe('unknown');
+      expect(notes.sessionsLost, `sessions lost, at ${error}`).toBeGreaterThan(sessionsLost);
+    } else if (!wasAsked && kind > 2)
+      expect(error.outcome, `${error} before it has asked what to write`).toBe('not-applied');
+  }
+}
+
+/** Sets it to a next value if it still is what it was. */
+async function exchange(value: AtomicValue<Link>, id: string, options: CallOptions): Promise<boolean> {
+  const current = await value.get(options);
+  return value.compareAndSet(current, { id, before: current.id, length: current.length + 1 }, options);
+}
+
+/** A lock of somebody's own: one at a time, in this process. */
+function makeLock(notes: Notes): TurnLock {
+  let last: Promise<void> = Promise.resolve();
+  return {
+    async acquire() {
+      const before = last;
+      let release = (): void => {};
+      last = new Promise((resolve) => {
+        release = resolve;
+      });
+      await before;
+      notes.locksHeld++;
+      return {
+        async [Symbol.asyncDispose]() {
+          notes.locksHeld--;
+          release();
+        },
+      };
+    },
+  };
+}
+
+async function judge(history: Awaited<ReturnType<typeof historyOf>>, { ledger, updates, seen }: Notes): Promise<void> {
+  const links = await Promise.all(history.map((state) => codec.decode(state!.data)));
+  for (const [i, link] of links.entries()) {
+    const before = links[i - 1] ?? INITIAL;
+    expect([link.before, link.length, history[i]!.version]).toEqual([before.id, before.length + 1, i]);
+  }
+  ledger.judge(links.map(({ id }) => id));
+  for (const [id, { before, version }] of updates) {
+    expect(links[version!]?.id, `version ${version}`).toBe(id);
+    expect(before).toEqual(links[version! - 1] ?? INITIAL);
+  }
+  for (const { value, version } of seen) {
+    expect(value).toEqual(links[value.length - 1] ?? INITIAL);
+    if (version !== null) expect(version).toBe(value.length - 1);
+  }
+}
+
+/** Once sessions that were given up have ended by themselves. */
+async function expectEmpty({ world }: Fleet, client: Client, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    let left = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 100 && left > 0; i++) {
+      left = (await client.exists(path, { read: 'linearizable' }))?.numChildren ?? 0;
+      await world.sleep(1000);
+    }
+    expect(left, `children of ${path}`).toBe(0);
+  }
 }

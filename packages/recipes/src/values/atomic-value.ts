@@ -1,4 +1,5 @@
 import {
+  type About,
   BadVersionError,
   type CallOptions,
   type Client,
@@ -8,6 +9,7 @@ import {
   NoNodeError,
   nullableBytes,
   parentOf,
+  type ReadConsistency,
   type ReadOptions,
   type Stat,
   type Transaction,
@@ -15,6 +17,7 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asDoubtful, asHarmless } from '../doubt.ts';
 import { isPassing, Wait } from '../wait.ts';
 import { type Doubt, Witness } from './witness.ts';
 
@@ -53,9 +56,11 @@ export interface AtomicUpdate<T> {
  *    the doubtful write expects, that write will not be carried out any more; the witness, read later, knows whether it
  *    was.
  * 2. If the value still has that version, the write may even now be on its way. It and its repetition expect the same
- *    version, so one of them at most is carried out; if the repetition is refused, (1) decides.
+ *    version, so one of them at most is carried out; if the repetition is refused, (1) decides. So nothing else is written,
+ *    and nobody asked what to write, before that is settled.
  * 3. The witness is ephemeral: nothing is left of a writer that is gone. So when the session is lost together with the
  *    reply, and others have changed the value since, nobody can tell. The update rejects then, `outcome: 'unknown'`.
+ * 4. An update that leaves the value as it is has read it linearizable.
  *
  * @example
  * const price = new AtomicValue(client, '/price', json<number>(), 0);
@@ -120,8 +125,8 @@ export class AtomicValue<T> implements AsyncDisposable {
    * Changes it.
    *
    * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times
-   * @throws AbortedError, TimeoutError; ConnectionLossError or SessionLostError of outcome 'unknown' when the session
-   *   was lost with the reply and nobody can tell
+   * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
+   *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
    */
   update(
     change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
@@ -129,17 +134,28 @@ export class AtomicValue<T> implements AsyncDisposable {
   ): Promise<AtomicUpdate<T>> {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
-    this.#last = update.catch(() => {});
+    // Whoever gives up before its turn does not make way for those behind it.
+    this.#last = Promise.allSettled([before, update]);
     return update;
   }
 
   /** Takes the witness away. The value may be used on; then there is another. Never rejects. */
   close(): Promise<void> {
-    return this.#witness.close();
+    const before = this.#last;
+    const closing = this.#close(before);
+    this.#last = Promise.allSettled([before, closing]);
+    return closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #close(turn: Promise<unknown>): Promise<void> {
+    const wait = new Wait(this.#client, {}, { operation: 'AtomicValue.close', path: this.path });
+    // Updates that are under way may have to ask the witness.
+    await wait.any([turn], { delayMs: CLOSE_MS });
+    await this.#witness.close();
   }
 
   async #inTurn(
@@ -147,34 +163,39 @@ export class AtomicValue<T> implements AsyncDisposable {
     change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
     options: CallOptions,
   ): Promise<AtomicUpdate<T>> {
-    const wait = new Wait(this.#client, options, { operation: 'AtomicValue.update', path: this.path });
-    await wait.any([turn]);
+    const about = { operation: 'AtomicValue.update', path: this.path };
+    const wait = new Wait(this.#client, options, about);
     const doubts: Attempt<T>[] = [];
     let lock: AsyncDisposable | null = null;
+    let read: ReadConsistency = 'local';
     try {
+      await pause(wait, about, [turn]);
       for (let races = 0; ; ) {
-        const read = races === 0 && doubts.length === 0 ? 'local' : 'linearizable';
         const found = await wait.through((call) => this.#find({ ...call, read }));
-        const before = await this.#decode(found);
-        const after = await change(before, found?.stat ?? null);
-        if (after === undefined && doubts.length === 0) {
+        const applied = await this.#settle(found, doubts, wait);
+        if (applied !== null) return applied;
+        // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
+        const [doubt] = doubts;
+        const before = doubt === undefined ? await this.#decode(found) : doubt.before;
+        const after = doubt === undefined ? await change(before, found?.stat ?? null) : doubt.after;
+        if (after === undefined && read === 'linearizable') {
           return { before, after: before, version: found?.stat.version ?? null };
         }
-        const outcome = after === undefined ? 'race' : await this.#attempt(found, before, after, doubts, wait);
+        read = 'linearizable';
+        // A server that lags behind would refuse a write; what it shows is no reason not to write.
+        if (after === undefined) continue;
+        const outcome = await this.#attempt(found, before, after, doubts, wait);
         if (typeof outcome === 'object') return outcome;
-        const applied = doubts.length === 0 ? null : await this.#settle(doubts, wait);
-        if (applied !== null) return applied;
-        if (outcome !== 'race') continue;
+        if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
         if (races >= this.#attemptsBeforeLock) lock ??= (await this.#lock?.acquire(wait.next())) ?? null;
-        await this.#backOff(races, lock !== null, wait);
+        // The first is tried again at once, and so is whoever has the lock.
+        if (races > 1 && lock === null) await pause(wait, about, [], this.#drawPause(races));
       }
     } catch (error) {
-      // Whoever gives up while a write is in doubt must be told so.
-      const [doubt] = doubts;
-      throw doubt !== undefined && error instanceof ZooKeeperError ? doubt.loss : error;
+      throw tellOfDoubt(error, doubts, about);
     } finally {
-      await lock?.[Symbol.asyncDispose]();
+      if (lock !== null) await giveBack(lock, wait);
     }
   }
 
@@ -224,28 +245,27 @@ export class AtomicValue<T> implements AsyncDisposable {
   /**
    * Which of the doubtful writes was carried out; the others are struck off once they cannot be any more.
    *
+   * @param found read after the last of them
    * @throws the loss of one that nobody can tell anything of
    */
-  async #settle(doubts: Attempt<T>[], wait: Wait): Promise<AtomicUpdate<T> | null> {
-    const found = await wait.through((call) => this.#find({ ...call, read: 'linearizable' }));
+  async #settle(found: Found | null, doubts: Attempt<T>[], wait: Wait): Promise<AtomicUpdate<T> | null> {
     for (const attempt of [...doubts]) {
       const testimony = await wait.through((call) => this.#witness.ask(attempt.doubt, call));
       if (testimony === 'applied') {
         this.#witness.onApplied(attempt.doubt);
         return resultOf(attempt);
       }
-      if (isVersionOf(found, attempt.found)) continue;
+      // A znode that is missing, as it was, may have been made and deleted since.
+      if (isVersionOf(found, attempt.found) && (found !== null || testimony === 'not-applied')) continue;
       if (testimony === 'silent') throw attempt.loss;
       doubts.splice(doubts.indexOf(attempt), 1);
     }
     return null;
   }
 
-  async #backOff(races: number, hasLock: boolean, wait: Wait): Promise<void> {
-    // The first is tried again at once, and so is whoever has the lock.
-    if (races < 2 || hasLock) return;
-    const { random } = this.#client.surroundings;
-    await wait.any([], { delayMs: (Math.min(2 ** races, PAUSE_MAX_MS) * random.uint32()) / 2 ** 32 });
+  /** Milliseconds. */
+  #drawPause(races: number): number {
+    return (Math.min(2 ** races, PAUSE_MAX_MS) * this.#client.surroundings.random.uint32()) / 2 ** 32;
   }
 
   async #find(options: ReadOptions): Promise<Found | null> {
@@ -286,6 +306,26 @@ function resultOf<T>({ found, before, after }: Attempt<T>): AtomicUpdate<T> {
   return { before, after, version: found === null ? 0 : (found.stat.version + 1) | 0 };
 }
 
+/** Waits, changing nothing. */
+function pause(wait: Wait, about: About, wakes: readonly Promise<unknown>[], delayMs?: number): Promise<void> {
+  return wait.any(wakes, { delayMs }).catch((error: unknown) => {
+    throw asHarmless(error, about);
+  });
+}
+
+/** Whoever gives up while a write is in doubt must be told so. */
+function tellOfDoubt(error: unknown, [doubt]: readonly { readonly loss: unknown }[], about: About): unknown {
+  if (doubt === undefined) return error;
+  const told = asDoubtful(error, about);
+  return told instanceof ZooKeeperError && told.outcome === 'unknown' ? told : doubt.loss;
+}
+
+/** Not longer than the caller likes to wait, and whatever comes of it: the change is what it is. */
+function giveBack(lock: AsyncDisposable, wait: Wait): Promise<void> {
+  const giving = async (): Promise<void> => lock[Symbol.asyncDispose]();
+  return wait.any([giving().catch(() => {})]).catch(() => {});
+}
+
 /** It still is as it was read. */
 function isVersionOf(now: Found | null, then: Found | null): boolean {
   if (now === null || then === null) return now === then;
@@ -303,4 +343,6 @@ function isSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
+/** Milliseconds. */
 const PAUSE_MAX_MS = 200;
+const CLOSE_MS = 10_000;

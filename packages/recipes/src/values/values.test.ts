@@ -1,4 +1,4 @@
-import { bytes, type Client, DecodeError, json, text } from '@meerkat/client';
+import { bytes, type Client, ConnectionLossError, DecodeError, json, text } from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
@@ -112,6 +112,79 @@ test('an update that does not get its turn in time changes nothing', () =>
     await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
     expect(races).toBe(1);
     expect(await counter.get()).toBe(0n);
+  }));
+
+test('updates wait for the one before them, also behind one that has lost patience', () =>
+  onStage(async ({ world, client }) => {
+    const counter = new AtomicLong(client, '/hits');
+    await counter.increment();
+    const steps: string[] = [];
+    let endWork = (): void => {};
+    const work = new Promise<void>((resolve) => {
+      endWork = resolve;
+    });
+    const first = counter.update(async (current) => {
+      await work;
+      steps.push('first');
+      return current + 1n;
+    });
+    await expect(counter.add(1, { timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    const third = counter.update((current) => {
+      steps.push('third');
+      return current + 1n;
+    });
+    const closing = counter.close();
+    await world.sleep(1000);
+    endWork();
+    await Promise.all([first, third, closing]);
+    expect(steps).toEqual(['first', 'third']);
+    expect(await counter.get()).toBe(3n);
+    expect((await client.exists('/hits.witnesses'))?.numChildren).toBe(0);
+  }));
+
+test('a write that comes through after it was looked for counts once', () =>
+  onStage(async ({ client }) => {
+    const counter = new AtomicLong(client, '/hits');
+    await counter.increment();
+    const [transaction, get] = [client.transaction.bind(client), client.get.bind(client)];
+    let comeThrough = async (): Promise<void> => {};
+    client.transaction = () => {
+      client.transaction = transaction;
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async () => {
+        comeThrough = async () => void (await commit());
+        throw new ConnectionLossError({ operation: 'transaction', path: null });
+      };
+      return made;
+    };
+    client.get = (async (path: string, options: object) => {
+      const found = await get(path, options);
+      // The witness has said that it was not carried out, up to now.
+      if (path.startsWith('/hits.witnesses')) {
+        await comeThrough();
+        comeThrough = async () => {};
+      }
+      return found;
+    }) as typeof client.get;
+    expect(await counter.increment()).toMatchObject({ before: 1n, after: 2n, version: 1 });
+    expect(await counter.get()).toBe(2n);
+  }));
+
+test('what becomes of the lock does not change what became of the update', () =>
+  onStage(async ({ client, other }) => {
+    const release = async (): Promise<void> => {
+      throw new Error('the lock is broken');
+    };
+    const lock = { acquire: async () => ({ [Symbol.asyncDispose]: release }) };
+    const counter = new AtomicLong(client, '/hits', { lock, attemptsBeforeLock: 1 });
+    let isFirst = true;
+    const update = await counter.update(async (current) => {
+      if (isFirst) await other.create('/hits', new Uint8Array(8));
+      isFirst = false;
+      return current + 1n;
+    });
+    expect(update).toMatchObject({ after: 1n, version: 1 });
   }));
 
 test('a shared value is its seed until somebody sets it, and is set by one of two who saw the same', () =>

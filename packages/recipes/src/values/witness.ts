@@ -97,7 +97,9 @@ export class Witness {
       return data === id ? 'applied' : 'not-applied';
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
-      if (path === this.#path) this.#exists = false;
+      // `close` has taken it away.
+      if (path !== this.#path) return 'silent';
+      this.#exists = false;
       // Answered in the session that would own it.
       return this.#client.session?.id === sessionId ? 'not-applied' : 'silent';
     }

@@ -1,0 +1,53 @@
+import { isZooKeeperError, type ZooKeeperError } from '@meerkat/client';
+import { committedTree, type ZnodeState } from '@meerkat/simulator';
+import { expect } from 'vitest';
+import type { Fleet } from './fleet.ts';
+
+/**
+ * What was said of each write, by an id that no other write has, so that it can be compared with what the servers have
+ * committed.
+ */
+export class Ledger<Id> {
+  readonly done = new Set<Id>();
+  /** Of outcome 'unknown'. */
+  readonly unknown = new Set<Id>();
+  /** Of outcome 'not-applied', or reported as not done. */
+  readonly undone = new Set<Id>();
+
+  /** Notes how a write ends. @returns its result, or its error */
+  async note<T>(id: Id, write: Promise<T>): Promise<T | ZooKeeperError> {
+    try {
+      const result = await write;
+      (result === false ? this.undone : this.done).add(id);
+      return result;
+    } catch (error) {
+      if (!isZooKeeperError(error)) throw error;
+      (error.outcome === 'unknown' ? this.unknown : this.undone).add(id);
+      return error;
+    }
+  }
+
+  /**
+   * What is done was written once, what is unknown once at most, what is not done never.
+   *
+   * @param written the ids as they were committed
+   */
+  judge(written: readonly Id[]): void {
+    const times = new Map<Id, number>();
+    for (const id of written) times.set(id, (times.get(id) ?? 0) + 1);
+    for (const [id, count] of times) {
+      expect(count, `times that ${id} was written`).toBe(1);
+      expect(this.done.has(id) || this.unknown.has(id), `${id} was written, and is said not to be`).toBe(true);
+    }
+    for (const id of this.done) expect(times.has(id), `${id} was done, and not written`).toBe(true);
+    expect(this.done.size).toBeGreaterThan(0);
+  }
+}
+
+/** What a znode has held, one state for each txn that wrote it; null for a deletion. Once everything is healed. */
+export async function historyOf(fleet: Fleet, path: string): Promise<(ZnodeState | null)[]> {
+  expect(await fleet.world.until(() => fleet.ensemble.isWhole, 60_000), 'the ensemble is whole').toBe(true);
+  const tree = committedTree(fleet.ensemble);
+  const writes = tree.changesOf(path).filter(({ type }) => type !== 'children');
+  return writes.map(({ zxid }) => tree.stateAt(path, zxid));
+}

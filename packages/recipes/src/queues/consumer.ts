@@ -57,12 +57,16 @@ export class Consumer {
   }
 
   async #takeFirst(wait: Wait, about: Waiting, attemptsMax: number): Promise<Claim | null> {
-    const { names } = await wait.through((call) => this.#look(call, false));
-    for (const name of names.slice(0, attemptsMax)) {
-      const claim = await this.#claim(name, null, wait, about);
-      if (claim !== null) return claim;
+    for (;;) {
+      const { names } = await wait.through((call) => this.#look(call, false));
+      const lost = this.#client.lostSignal;
+      for (const name of names.slice(0, attemptsMax)) {
+        const claim = await this.#claim(name, null, wait, about);
+        if (claim !== null) return claim;
+      }
+      // A claim that ended with its session says nothing about the item.
+      if (!lost.aborted) return null;
     }
-    return null;
   }
 
   /** @returns null when the session, and with it the place, was lost */
@@ -138,18 +142,22 @@ export class Consumer {
     }
   }
 
-  /** The items with these names, none of which anybody holds, deleted: how many there were. */
+  /** The items with these names, none of which anybody holds, deleted: how many there were. @throws as `Claim.done` */
   async remove(matches: (name: string) => boolean, options: CallOptions, about: Waiting): Promise<number> {
     const wait = new Wait(this.#client, options, about);
-    const { names } = await wait.through((call) => this.#look(call, false));
     let count = 0;
-    for (const name of names.filter(matches)) {
-      const claim = await this.#claim(name, null, wait, about);
-      if (claim === null) continue;
-      await claim.done({});
-      count++;
+    for (;;) {
+      const { names } = await wait.through((call) => this.#look(call, false));
+      const lost = this.#client.lostSignal;
+      for (const name of names.filter(matches)) {
+        const claim = await this.#claim(name, null, wait, about);
+        if (claim === null) continue;
+        await claim.done({});
+        count++;
+      }
+      // As above: whatever is still there is looked for once more.
+      if (!lost.aborted) return count;
     }
-    return count;
   }
 
   /** The names of all items, those that somebody holds included, in the order of the queue. */

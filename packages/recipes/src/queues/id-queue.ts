@@ -27,6 +27,7 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
    * Removes the items with this id that nobody has taken.
    *
    * @returns how many there were
+   * @throws as `QueueItem.done`: some of them may be there still
    */
   remove(id: string, options: CallOptions = {}): Promise<number> {
     const fixed = fixId(id);

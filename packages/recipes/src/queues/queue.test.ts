@@ -298,6 +298,45 @@ describe('a reply that is lost', () => {
   });
 });
 
+describe('a session that ends while an item is claimed', () => {
+  /** Cuts a client off as soon as it claims something, for longer than its session lives. */
+  function cutAtClaim({ world }: Fleet, client: Client): void {
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      world.network.block('client1', 'zk1');
+      world.network.block('zk1', 'client1');
+      world.timeline.plan(10_000, () => world.network.heal());
+      return begin();
+    };
+  }
+
+  test(
+    'does not make an item look as if it were not there',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      cutAtClaim(fleet, client);
+      const item = await queue.tryTake();
+      expect(item?.value).toBe('a');
+      await item?.done();
+    }),
+  );
+
+  test(
+    'does not keep an item that is to be removed',
+    inWorld(async (fleet, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      await queue.put('7', 'a');
+      await queue.put('8', 'b');
+      await queue.put('7', 'c');
+      cutAtClaim(fleet, client);
+      expect(await queue.remove('7')).toBe(2);
+      expect(await drain(queue)).toEqual(['b']);
+    }),
+  );
+});
+
 test('giving an item back again, after a lost reply, does not take it from the next one who has it', async () => {
   for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
     const fleet = new Fleet(1, 1);

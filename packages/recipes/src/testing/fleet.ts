@@ -1,7 +1,6 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
 import {
   type CommittedTree,
-  committedTree,
   type Fault,
   type FaultKind,
   Nemesis,
@@ -9,6 +8,7 @@ import {
   type VirtualEnsemble,
   VirtualWorld,
 } from '@meerkat/simulator';
+import { CommitMark, committedSince0 } from './commit-mark.ts';
 
 /** What goes wrong by default: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
@@ -19,11 +19,12 @@ export class Fleet {
   readonly ensemble: VirtualEnsemble;
   readonly #nemesis: Nemesis;
   #clientCount = 0;
-  #committedZxid = 0;
+  readonly #mark: CommitMark;
 
   constructor(seed: number, servers = 3) {
     this.world = new VirtualWorld({ seed });
     this.ensemble = this.world.startEnsemble({ servers });
+    this.#mark = new CommitMark(this.ensemble);
     this.#nemesis = new Nemesis(this.world, this.ensemble);
   }
 
@@ -32,12 +33,9 @@ export class Fleet {
     return Array.from({ length: this.#clientCount }, (_, i) => `client${i + 1}`);
   }
 
-  /** What is committed at this moment for certain: whoever asks from now on sees that much, and nobody has seen more. */
+  /** See `CommitMark`. */
   get committedZxid(): number {
-    for (const { committedZxid } of this.ensemble.servers) {
-      this.#committedZxid = Math.max(this.#committedZxid, committedZxid);
-    }
-    return this.#committedZxid;
+    return this.#mark.zxid;
   }
 
   /** Runs a program in virtual time; whatever it has left connected does not matter any more. */
@@ -92,10 +90,10 @@ export class Fleet {
     this.#nemesis.heal();
   }
 
-  /** Everything that was committed, once all is healed. */
-  async committedTree(): Promise<CommittedTree> {
+  /** Everything that was committed, once all is healed; null when nobody has the beginning any more. */
+  async committedTree(): Promise<CommittedTree | null> {
     if (!(await this.world.until(() => this.ensemble.isWhole, 60_000)))
       throw new Error('the ensemble does not recover');
-    return committedTree(this.ensemble);
+    return committedSince0(this.ensemble);
   }
 }

@@ -1,0 +1,30 @@
+import { type CommittedTree, committedTree, readLogs, type VirtualEnsemble } from '@meerkat/simulator';
+
+/** How far an ensemble has committed, as a spectator knows it who sees all servers at once. */
+export class CommitMark {
+  readonly #ensemble: VirtualEnsemble;
+  #zxid = 0;
+
+  constructor(ensemble: VirtualEnsemble) {
+    this.#ensemble = ensemble;
+  }
+
+  /** What is committed at this moment for certain: whoever asks from now on sees that much, and nobody has seen more. */
+  get zxid(): number {
+    for (const { committedZxid } of this.#ensemble.servers) this.#zxid = Math.max(this.#zxid, committedZxid);
+    return this.#zxid;
+  }
+}
+
+/**
+ * Everything that was committed, of an ensemble that is whole. null when nobody has the beginning any more: a learner that
+ * is sent a snapshot drops its log, and in one world of some hundred all of them were. What is judged by it is not, then.
+ */
+export function committedSince0(ensemble: VirtualEnsemble): CommittedTree | null {
+  const logs = ensemble.servers.flatMap(({ disk, options }) => readLogs(disk, options.logDirectory));
+  const isComplete = logs.some(({ zxid }) => zxid === FIRST_ZXID);
+  return isComplete ? committedTree(ensemble) : null;
+}
+
+/** Of the first epoch that anybody leads. */
+const FIRST_ZXID = 2 ** 32 + 1;

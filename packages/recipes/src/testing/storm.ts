@@ -1,8 +1,17 @@
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
-import { FAULT_KINDS, type FaultKind, Nemesis, planFaults, type SeededRandom, VirtualWorld } from '@meerkat/simulator';
+import {
+  type CommittedTree,
+  FAULT_KINDS,
+  type FaultKind,
+  Nemesis,
+  planFaults,
+  type SeededRandom,
+  VirtualWorld,
+} from '@meerkat/simulator';
 import { expect } from 'vitest';
 import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
+import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
 import { openStation, type Station } from './line-world.ts';
 
@@ -47,7 +56,7 @@ export async function contendInStorm(
       await station.sleep(random.between(1, 200));
     }
   };
-  const after = async (judge: Client): Promise<void> => {
+  const after = async ({ client: judge }: Aftermath): Promise<void> => {
     await store.judge(judge);
     expect(store.acquired).toBeGreaterThan(0);
     for (const path of lines) expect((await judge.exists(path))?.numChildren ?? 0, path).toBe(0);
@@ -93,6 +102,18 @@ export interface Worker {
   readonly random: SeededRandom;
   /** True once everything is healed and it is time to end. */
   readonly isOver: () => boolean;
+  readonly world: VirtualWorld;
+  /** How far the ensemble has committed. */
+  readonly mark: CommitMark;
+}
+
+/** The end of a storm, for those who judge. */
+export interface Aftermath {
+  /** A client of its own. */
+  readonly client: Client;
+  readonly world: VirtualWorld;
+  /** Everything that was committed up to now; null when nobody has the beginning any more. */
+  readonly committed: () => Promise<CommittedTree | null>;
 }
 
 /**
@@ -101,18 +122,19 @@ export interface Worker {
  *
  * @param work what one worker does until `isOver`
  * @param everyNow looked at every few virtual milliseconds
- * @param after what must hold in the end, seen by a client of its own
+ * @param after what must hold in the end
  */
 export async function runStorm(
   options: StormOptions,
   work: (worker: Worker) => Promise<void>,
   everyNow: () => void,
-  after: (client: Client, world: VirtualWorld) => Promise<void>,
+  after: (aftermath: Aftermath) => Promise<void>,
 ): Promise<void> {
   const { seed, hosts, durationMs = 30_000, skews = false } = options;
   const world = new VirtualWorld({ seed, onLine: options.onLine });
   const random = world.random.fork('storm');
   const ensemble = world.startEnsemble({ servers: 3, restartDelayMs: 500 });
+  const mark = new CommitMark(ensemble);
   await world.run(async () => {
     const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
     // A second of a server lasts at least as long as one of a client: so much the locks assume.
@@ -133,7 +155,14 @@ export async function runStorm(
       }
     })();
     const working = stations.map((station) =>
-      work({ station, client: station.client, random: random.fork(`worker ${station.host}`), isOver: isCalm }),
+      work({
+        station,
+        client: station.client,
+        random: random.fork(`worker ${station.host}`),
+        isOver: isCalm,
+        world,
+        mark,
+      }),
     );
     // An error of a worker is told at once.
     await Promise.race([world.sleep(durationMs), Promise.all(working).then(() => world.sleep(durationMs))]);
@@ -146,7 +175,15 @@ export async function runStorm(
     await world.sleep(30_000);
     const judge = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });
     await judge.sync('/');
-    await after(judge, world);
+    const committed = async (): Promise<CommittedTree | null> => {
+      const isWhole = (): boolean => {
+        nemesis.tend();
+        return ensemble.isWhole;
+      };
+      if (!(await world.until(isWhole, 60_000))) throw new Error('the ensemble does not recover');
+      return committedSince0(ensemble);
+    };
+    await after({ client: judge, world, committed });
     await Promise.all([...stations.map(({ client }) => client.close()), judge.close()]);
   });
 }

@@ -1,0 +1,102 @@
+/**
+ * Several locks as one under faults. A failure names its seed:
+ * `SEEDS=17 npx vitest run packages/recipes/src/locks/multi-lock.simulation.test.ts`.
+ */
+import { ZooKeeperError } from '@meerkat/client';
+import type { SeededRandom } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { FencedStore } from '../testing/fenced-store.ts';
+import { LineHistory } from '../testing/line-history.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import type { Held } from './holding.ts';
+import { MultiLock } from './multi-lock.ts';
+import { NotHeldError } from './not-held-error.ts';
+
+const PATHS = ['/locks/a', '/locks/b', '/locks/c'];
+const HOSTS = ['one', 'two', 'three', 'four'];
+
+test.each(seeds(4))(
+  'has one holder of each of its locks at a time, all or none, and leaves nothing behind (seed %i)',
+  async (seed) => {
+    /** Judges those who hold all: only they have the same locks, so that their tokens can be compared. */
+    const store = new FencedStore('/entries');
+    const held = new Map<string, { readonly lock: Held; readonly paths: readonly string[] }>();
+    const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
+
+    const check = (): void => {
+      for (const path of PATHS) {
+        const sure = HOSTS.filter((host) => held.get(host)?.paths.includes(path) && held.get(host)?.lock.isHeld);
+        expect(sure.length, `${sure.join(' and ')} hold ${path} together`).toBeLessThanOrEqual(1);
+      }
+      store.check();
+    };
+    const hold = async ({ station, client, random }: Worker): Promise<void> => {
+      await client.ensurePath('/entries');
+      await client.ensurePath('/marks');
+      const paths = drawPaths(random);
+      const locks = new MultiLock(client, paths, { layout, marginMs: MARGIN_MS });
+      const patience = drawPatience(random);
+      const lock = random.chance(0.2) ? await locks.tryAcquire(patience) : await locks.acquire(patience);
+      if (lock === null) return;
+      try {
+        held.set(station.host, { lock, paths });
+        const isAll = paths.length === PATHS.length;
+        if (isAll) store.onAcquired(station.host, lock);
+        check();
+        for (let i = random.between(1, 3); i > 0; i--) {
+          await station.sleep(random.between(1, 300));
+          // Who writes here had all of his locks, by what was committed: that is looked at in the end.
+          await lock.guarded.create('/marks/mark-', paths.toSorted().join(), { sequential: true });
+          if (!isAll) continue;
+          if (lock.isHeld) store.writeOutside(lock);
+          await store.writeInside(lock);
+        }
+      } finally {
+        held.delete(station.host);
+        store.onReleased(station.host);
+        await lock.release();
+      }
+    };
+    const work = async (worker: Worker): Promise<void> => {
+      while (!worker.isOver()) {
+        try {
+          await hold(worker);
+        } catch (error) {
+          if (!(error instanceof ZooKeeperError) && !(error instanceof NotHeldError)) throw error;
+        }
+        await worker.station.sleep(worker.random.between(1, 200));
+      }
+    };
+    await runStorm({ seed, hosts: HOSTS }, work, check, async ({ client, committed }) => {
+      await store.judge(client);
+      for (const path of PATHS) expect((await client.exists(path))?.numChildren ?? 0, path).toBe(0);
+      const tree = await committed();
+      if (tree === null) return;
+      const lines = new Map(PATHS.map((path) => [path, new LineHistory(tree, path)]));
+      const marks = tree.childrenAt('/marks', tree.lastZxid);
+      for (const mark of marks) {
+        const { czxid, data } = tree.stateAt(`/marks/${mark}`, tree.lastZxid)!;
+        const { sessionId } = tree.entryAt(czxid)!.header;
+        for (const path of new TextDecoder().decode(data ?? new Uint8Array()).split(',')) {
+          const first = lines.get(path)!.at(tree.zxidBefore(czxid)).path;
+          const owner = first === null ? null : tree.stateAt(first, tree.zxidBefore(czxid))!.owner;
+          expect(owner, `who made ${mark} has ${path}`).toBe(sessionId);
+        }
+      }
+      expect(marks.length).toBeGreaterThan(0);
+    });
+    expect(store.acquired).toBeGreaterThan(0);
+  },
+  patienceMs(1),
+);
+
+/** All of them or some, in any order. */
+function drawPaths(random: SeededRandom): string[] {
+  const left = [...PATHS];
+  const drawn: string[] = [];
+  for (let count = random.pick([1, 2, 3, 3]); count > 0; count--) {
+    drawn.push(...left.splice(random.between(0, left.length - 1), 1));
+  }
+  return drawn;
+}

@@ -1,0 +1,155 @@
+/**
+ * Locks that are asked back under faults. A failure names its seed:
+ * `SEEDS=17 npx vitest run packages/recipes/src/locks/revocation.simulation.test.ts`.
+ */
+import { ZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { FencedStore } from '../testing/fenced-store.ts';
+import { LineHistory } from '../testing/line-history.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import type { Lock } from './lock.ts';
+import { Mutex } from './mutex.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { isRevocation } from './revocation.ts';
+
+const HOLDERS = ['one', 'two', 'three'];
+
+/** Somebody had the lock. */
+interface Tenure {
+  readonly path: string;
+  readonly token: bigint;
+  /** When its holder was asked for it, virtual milliseconds; null: never. */
+  heardMs: number | null;
+  /** When it had ended for its holder. */
+  endedMs: number;
+}
+
+/** Somebody asked for the lock, and what he was told. */
+interface Request {
+  readonly sinceZxid: number;
+  readonly untilZxid: number;
+  readonly wasSent: boolean;
+}
+
+test.each(seeds(4))(
+  'a holder hears that its lock is asked for, and keeps it until it gives it back (seed %i)',
+  async (seed) => {
+    const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
+    const store = new FencedStore('/entries');
+    const tenures: Tenure[] = [];
+    const requests: Request[] = [];
+    let holding = HOLDERS.length;
+
+    const hold = async ({ station, client, random, world }: Worker): Promise<void> => {
+      await client.ensurePath('/entries');
+      const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
+      const lock = await mutex.acquire(drawPatience(random));
+      const { path, token } = lock;
+      const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
+      tenures.push(tenure);
+      lock.revocation.addEventListener('abort', () => {
+        tenure.heardMs = world.nowMs;
+      });
+      if (lock.revocation.aborted) tenure.heardMs = world.nowMs;
+      lock.signal.addEventListener('abort', () => {
+        tenure.endedMs = world.nowMs;
+      });
+      try {
+        store.onAcquired(station.host, lock);
+        // Without a limit: a holder that does not hear it would have the lock until the world ends.
+        await whenAskedOrOver(lock);
+        if (random.chance(0.3)) await station.sleep(random.between(1, 1000));
+        if (lock.isHeld) store.writeOutside(lock);
+        await store.writeInside(lock);
+      } finally {
+        store.onReleased(station.host);
+        await lock.release();
+      }
+    };
+    const ask = async ({ client, mark, random, station }: Worker): Promise<void> => {
+      await station.sleep(random.between(1, 1500));
+      const { zxid: sinceZxid } = mark;
+      const wasSent = await new Mutex(client, '/lock', { layout }).revoke();
+      requests.push({ sinceZxid, untilZxid: mark.zxid, wasSent });
+    };
+    const work = async (worker: Worker): Promise<void> => {
+      const isHolder = HOLDERS.includes(worker.station.host);
+      while (isHolder ? !worker.isOver() : holding > 0) {
+        try {
+          await (isHolder ? hold(worker) : ask(worker));
+        } catch (error) {
+          if (!(error instanceof ZooKeeperError) && !(error instanceof NotHeldError)) throw error;
+        }
+        await worker.station.sleep(worker.random.between(1, 200));
+      }
+      if (isHolder) holding--;
+    };
+    const hosts = [...HOLDERS, 'asking'];
+    await runStorm(
+      { seed, hosts },
+      work,
+      () => store.check(),
+      async ({ client, committed }) => {
+        await store.judge(client);
+        expect((await client.exists('/lock'))?.numChildren ?? 0).toBe(0);
+        const tree = await committed();
+        if (tree === null) return;
+        for (const tenure of tenures) judgeTenure(tenure, tree);
+        for (const request of requests) judgeRequest(request, tree, new LineHistory(tree, '/lock'));
+      },
+    );
+    expect(tenures.some(({ heardMs }) => heardMs !== null)).toBe(true);
+    expect(requests.some(({ wasSent }) => wasSent)).toBe(true);
+  },
+  patienceMs(1),
+);
+
+function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
+  if (revocation.aborted || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    revocation.addEventListener('abort', () => resolve(), { once: true });
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Whoever is asked hears it, as long as it has the lock; and whoever hears it was asked. */
+function judgeTenure({ path, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
+  const asked = askedAt(path, tree).map((zxid) => tree.entryAt(zxid)!.header.time - EPOCH_MS);
+  const [firstMs] = asked;
+  if (firstMs === undefined) expect(heardMs, `${path} was not asked for`).toBe(null);
+  else if (heardMs !== null) expect(heardMs, `when the holder of ${path} heard it`).toBeGreaterThanOrEqual(firstMs);
+  if (firstMs === undefined) return;
+  expect(Math.min(heardMs ?? endedMs, endedMs) - firstMs, `until the holder of ${path} heard it`).toBeLessThan(
+    HEARD_MS,
+  );
+}
+
+/** Who is told that he has asked somebody has; who is told that there is nobody to ask, there was nobody all the time. */
+function judgeRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: CommittedTree, line: LineHistory): void {
+  const during = line.between(sinceZxid, untilZxid);
+  const when = `from zxid ${sinceZxid} to ${untilZxid}`;
+  if (!wasSent) {
+    expect(during.length > 1 || during[0]!.path === null, `somebody had the lock ${when}`).toBe(true);
+    return;
+  }
+  const asked = during.flatMap(({ path }) => (path === null ? [] : askedAt(path, tree)));
+  expect(
+    asked.some((zxid) => zxid > sinceZxid && zxid <= untilZxid),
+    `somebody was asked ${when}`,
+  ).toBe(true);
+}
+
+/** Zxids at which somebody asked for the lock whose znode this is. */
+function askedAt(path: string, tree: CommittedTree): number[] {
+  return tree
+    .changesOf(path)
+    .filter(({ type, zxid }) => type === 'changed' && isRevocation(tree.stateAt(path, zxid)?.data ?? new Uint8Array()))
+    .map(({ zxid }) => zxid);
+}
+
+/** When virtual time began by the clocks of the servers: milliseconds since 1970. */
+const EPOCH_MS = 1_700_000_000_000;
+/** As long as a process stands still, and until a holder that hears nothing gives up. */
+const HEARD_MS = 15_000;

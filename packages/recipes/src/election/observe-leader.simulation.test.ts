@@ -1,0 +1,111 @@
+/**
+ * Observers of an election under faults. A failure names its seed:
+ * `SEEDS=17 npx vitest run packages/recipes/src/election/observe-leader.simulation.test.ts`.
+ */
+import { ZooKeeperError } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { LineHistory } from '../testing/line-history.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { Election, type ElectionOptions } from './election.ts';
+
+const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
+const CANDIDATES = ['one', 'two', 'three'];
+const OBSERVERS = ['ann', 'bob', 'eve'];
+
+/** What an observer was told. */
+interface Told {
+  /** null: nobody leads. */
+  readonly token: bigint | null;
+  readonly id: string | null;
+  /** What was committed at most when it was told. */
+  readonly untilZxid: number;
+}
+
+test.each(seeds(4))(
+  'an observer sees leaders in their order, each of whom led, and the one who leads in the end (seed %i)',
+  async (seed) => {
+    const shape = SHAPES[seed % SHAPES.length]!;
+    const leaders = new Map<bigint, string>();
+    const seen = new Map<string, Told[]>(OBSERVERS.map((host) => [host, []]));
+    const following: Promise<void>[] = [];
+    const end = new AbortController();
+
+    const follow = async ({ station, client, mark }: Worker): Promise<void> => {
+      for await (const leader of new Election(client, '/leader', shape).observe({ signal: end.signal })) {
+        seen.get(station.host)!.push({ token: leader?.token ?? null, id: leader?.id ?? null, untilZxid: mark.zxid });
+        expect(leader?.isLeader ?? true).toBe(true);
+      }
+    };
+    const lead = async ({ station, client, random }: Worker): Promise<void> => {
+      const election = new Election(client, '/leader', { ...shape, id: station.host, marginMs: MARGIN_MS });
+      await using leadership = await election.campaign(drawPatience(random));
+      leaders.set(leadership.token, station.host);
+      await station.sleep(random.between(1, 1500));
+    };
+    const work = async (worker: Worker): Promise<void> => {
+      const { station, random, isOver } = worker;
+      if (OBSERVERS.includes(station.host)) {
+        following.push(follow(worker));
+        return;
+      }
+      while (!isOver()) {
+        try {
+          await lead(worker);
+        } catch (error) {
+          if (!(error instanceof ZooKeeperError)) throw error;
+        }
+        // Now and then there is nobody.
+        await station.sleep(random.between(1, random.chance(0.5) ? 200 : 4000));
+      }
+    };
+    const hosts = [...CANDIDATES, ...OBSERVERS];
+    await runStorm(
+      { seed, hosts },
+      work,
+      () => {},
+      async ({ client, world, committed }) => {
+        const lastOf = (host: string): bigint | null | undefined => seen.get(host)!.at(-1)?.token;
+        const whenAllTold = async (token: bigint | null): Promise<void> => {
+          await world.until(() => OBSERVERS.every((host) => lastOf(host) === token), 30_000);
+          for (const host of OBSERVERS) expect(lastOf(host), `whom ${host} saw last`).toBe(token);
+        };
+        await whenAllTold(null);
+        const last = await new Election(client, '/leader', { ...shape, id: 'judge' }).campaign();
+        leaders.set(last.token, 'judge');
+        await whenAllTold(last.token);
+        await last.release();
+        await whenAllTold(null);
+        end.abort();
+        await Promise.all(following);
+        const tree = await committed();
+        for (const [host, told] of seen)
+          judge(host, told, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
+      },
+    );
+    expect(leaders.size).toBeGreaterThan(1);
+  },
+  patienceMs(1),
+);
+
+function judge(
+  host: string,
+  told: readonly Told[],
+  leaders: ReadonlyMap<bigint, string>,
+  line: LineHistory | null,
+): void {
+  let last = 0n;
+  /** Which of the firsts of the line is the last that it can have seen. */
+  let at = -1;
+  for (const { token, id, untilZxid } of told) {
+    if (token !== null) {
+      expect(token, `${host} sees leaders in their order`).toBeGreaterThan(last);
+      expect(leaders.get(token) ?? id, `who leads with token ${token}`).toBe(id);
+      last = token;
+    }
+    if (line === null) continue;
+    at = line.firsts.findIndex((first, i) => i > at && first.token === token);
+    expect(at, `${token} stood first after what ${host} had seen`).toBeGreaterThanOrEqual(0);
+    expect(line.firsts[at]!.fromZxid, `${token} stood first when ${host} was told so`).toBeLessThanOrEqual(untilZxid);
+  }
+}

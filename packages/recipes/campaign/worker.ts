@@ -12,6 +12,8 @@ const tests: Map<string, SimulationTest[]> = new Map();
 let worlds: VirtualWorld[] = [];
 let strayErrors: unknown[] = [];
 
+// Recipes live through many errors, and each would look for where it came from. vitest tells it of the seed that is repeated.
+Error.stackTraceLimit = 0;
 subscribe(WORLD_CHANNEL, (world) => worlds.push(world as VirtualWorld));
 // Errors that nobody waits for are those of the test that runs, as in vitest.
 process.on('unhandledRejection', (error) => strayErrors.push(error));

@@ -51,8 +51,10 @@ export class FencedStore {
   /** Those who are sure may be. */
   check(): void {
     const sure = [...this.#holders].filter(([, { held }]) => held.isHeld);
+    // Looked at so often that words are only made where they are needed.
+    if (this.#mayHold(sure.map(([, { access }]) => access))) return;
     const hosts = sure.map(([host, { access }]) => `${host} (${access})`).join(', ');
-    expect(this.#mayHold(sure.map(([, { access }]) => access)), `${hosts} hold it together`).toBe(true);
+    expect.fail(`${hosts} hold it together`);
   }
 
   /** A write outside, as a holder that thinks it holds makes it. */

@@ -7,8 +7,9 @@
  * 3. rounds go on when all is healed, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
-import { type CommittedTree, committedTree } from '@meerkat/simulator';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { committedIn, untilWhole } from '../testing/aftermath.ts';
 import { Fleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
@@ -105,6 +106,7 @@ test.each(seeds(3))(
     const fleet = new Fleet(seed);
     const judge = new Judge();
     await fleet.run(async () => {
+      await untilWhole(fleet);
       const clients = await fleet.connectAll(PARTIES);
       const parties = clients.map((_, i) => `party ${i}`);
       if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
@@ -132,8 +134,7 @@ test.each(seeds(3))(
       );
       await fleet.world.sleep(1000);
       expect((await clients[0]!.children('/steps', { read: 'linearizable' })).children).toEqual([]);
-      expect(await fleet.world.until(() => fleet.ensemble.isWhole, 60_000)).toBe(true);
-      judge.judge(committedTree(fleet.ensemble));
+      judge.judge(await committedIn(fleet));
     });
   },
   patienceMs(1),

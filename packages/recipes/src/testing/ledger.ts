@@ -1,7 +1,5 @@
 import { isZooKeeperError, type ZooKeeperError } from '@meerkat/client';
-import { committedTree, type ZnodeState } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import type { Fleet } from './fleet.ts';
 
 /**
  * What was said of each write, by an id that no other write has, so that it can be compared with what the servers have
@@ -42,12 +40,4 @@ export class Ledger<Id> {
     for (const id of this.done) expect(times.has(id), `${id} was done, and not written`).toBe(true);
     expect(this.done.size).toBeGreaterThan(0);
   }
-}
-
-/** What a znode has held, one state for each txn that wrote it; null for a deletion. Once everything is healed. */
-export async function historyOf(fleet: Fleet, path: string): Promise<(ZnodeState | null)[]> {
-  expect(await fleet.world.until(() => fleet.ensemble.isWhole, 60_000), 'the ensemble is whole').toBe(true);
-  const tree = committedTree(fleet.ensemble);
-  const writes = tree.changesOf(path).filter(({ type }) => type !== 'children');
-  return writes.map(({ zxid }) => tree.stateAt(path, zxid));
 }

@@ -10,11 +10,12 @@
  *    later than that;
  * 5. whoever took a lock has given it back, and nothing is left of the writers.
  */
-import { type CallOptions, type Client, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
+import { type CallOptions, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
+import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
 import { Fleet } from '../testing/fleet.ts';
-import { historyOf, Ledger } from '../testing/ledger.ts';
+import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type AtomicUpdate, AtomicValue, type TurnLock } from './atomic-value.ts';
 
@@ -56,6 +57,7 @@ test.each(seeds(4))(
       locksHeld: 0,
     };
     await fleet.run(async () => {
+      await untilWhole(fleet);
       // Short sessions are lost with replies, long ones are not.
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
       const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
@@ -85,7 +87,7 @@ test.each(seeds(4))(
       await Promise.all(values.map((value) => value.close()));
       await judge(await historyOf(fleet, '/app/v'), notes);
       expect(notes.locksHeld, 'locks that are held').toBe(0);
-      await expectEmpty(fleet, clients[0]!, ['/app/v.witnesses', '/locks/v']);
+      await expectEmpty(fleet, ['/app/v.witnesses', '/locks/v']);
     });
   },
   patienceMs(1),
@@ -202,17 +204,5 @@ async function judge(history: Awaited<ReturnType<typeof historyOf>>, { ledger, u
   for (const { value, version } of seen) {
     expect(value).toEqual(links[value.length - 1] ?? INITIAL);
     if (version !== null) expect(version).toBe(value.length - 1);
-  }
-}
-
-/** Once sessions that were given up have ended by themselves. */
-async function expectEmpty({ world }: Fleet, client: Client, paths: readonly string[]): Promise<void> {
-  for (const path of paths) {
-    let left = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 100 && left > 0; i++) {
-      left = (await client.exists(path, { read: 'linearizable' }))?.numChildren ?? 0;
-      await world.sleep(1000);
-    }
-    expect(left, `children of ${path}`).toBe(0);
   }
 }

@@ -19,6 +19,7 @@ import {
 } from '@meerkat/client';
 import { asDoubtful, asHarmless } from '../doubt.ts';
 import { isPassing, Wait } from '../wait.ts';
+import { isSame } from './same-bytes.ts';
 import { type Doubt, Witness } from './witness.ts';
 
 /** What a contended value asks for its turn: a `Mutex`, or whatever else is acquired and given back. */
@@ -336,11 +337,6 @@ function isVersionOf(now: Found | null, then: Found | null): boolean {
 function checkedVersion({ version }: Stat, path: string): number {
   if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it anew`);
   return version;
-}
-
-function isSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /** Milliseconds. */

@@ -11,8 +11,9 @@
 import { type CallOptions, type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
+import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
 import { Fleet } from '../testing/fleet.ts';
-import { historyOf, Ledger } from '../testing/ledger.ts';
+import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Counter, FloatCounter } from './counters.ts';
 
@@ -70,6 +71,7 @@ async function count<T extends bigint | number>(seed: number, kind: Kind<T>): Pr
   let sessionsLost = 0;
   let issued = 0;
   await fleet.run(async () => {
+    await untilWhole(fleet);
     const sessionTimeoutMs = world.random.pick([1000, 30_000]);
     const clients = await fleet.connectAll(4, { sessionTimeoutMs });
     for (const client of clients) client.onState(({ state }) => (sessionsLost += state === 'lost' ? 1 : 0));
@@ -114,7 +116,7 @@ async function count<T extends bigint | number>(seed: number, kind: Kind<T>): Pr
     expect(last).toBe(sums.at(-1));
     const steps = sums.map((sum, i) => plus(sum, -(sums[i - 1] ?? kind.initial)));
     ledger.judge(steps.map((step) => numbers.get(step) ?? Number.NaN));
-    await expectNoWitness(fleet, stranger);
+    await expectEmpty(fleet, [`${PATH}.witnesses`, '/locks/count']);
   });
 }
 
@@ -132,13 +134,4 @@ async function addAsKazoo<T extends bigint | number>(client: Client, kind: Kind<
   const sum = plus(kind.parse(found.data), amount);
   await client.set(PATH, kind.format(sum), { version: found.stat.version });
   return true;
-}
-
-/** Sessions that were given up end by themselves. */
-async function expectNoWitness({ world }: Fleet, client: Client): Promise<void> {
-  for (let i = 0; i < 100; i++) {
-    if (((await client.exists(`${PATH}.witnesses`, { read: 'linearizable' }))?.numChildren ?? 0) === 0) return;
-    await world.sleep(1000);
-  }
-  throw new Error('witnesses stay behind');
 }

@@ -5,12 +5,16 @@ import {
   type Codec,
   NodeExistsError,
   NoNodeError,
+  nullableBytes,
   type Observation,
   type ObserveOptions,
   type ReadOptions,
+  ZooKeeperError,
 } from '@meerkat/client';
+import { asDoubtful, asHarmless } from '../doubt.ts';
 import { Wait } from '../wait.ts';
 import { int32 } from './numbers.ts';
+import { isSame } from './same-bytes.ts';
 
 /** A value, and which one it was. */
 export interface VersionedValue<T> {
@@ -48,31 +52,35 @@ export class SharedValue<T> {
   /** The value; the seed, which is written then, where there was none. */
   async get(options: ReadOptions = {}): Promise<VersionedValue<T>> {
     const { codec } = this.#options;
-    const wait = this.#wait('get', options);
-    return wait.through(async (call) => {
+    return this.#through('get', options, async (next) => {
       for (;;) {
         try {
-          const { data, stat } = await this.#client.get(this.path, { ...call, read: options.read, codec });
+          const { data, stat } = await this.#client.get(this.path, { ...next(), read: options.read, codec });
           return { value: data, version: stat.version, zxid: stat.mzxid };
         } catch (error) {
           if (!(error instanceof NoNodeError)) throw error;
-          await this.#create(call);
+          await this.#create(next());
         }
       }
     });
   }
 
-  /** Sets it, whatever it was. May be carried out twice after a lost connection: the last one to set it wins. */
+  /**
+   * Sets it, whatever it was. May be carried out twice after a lost connection: the last one to set it wins.
+   *
+   * @throws AbortedError, TimeoutError, whose `outcome` says whether it may have been set
+   */
   async set(value: T, options: CallOptions = {}): Promise<void> {
-    const { codec } = this.#options;
-    const wait = this.#wait('set', options);
-    await wait.through(async (call) => {
-      try {
-        await this.#client.set(this.path, value, { ...call, codec });
-      } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-        await this.#create(call);
-        await this.#client.set(this.path, value, { ...call, codec });
+    const data = this.#options.codec.encode(value);
+    await this.#through('set', options, async (next, write) => {
+      for (;;) {
+        try {
+          await write(this.#client.set(this.path, data, next()));
+          return;
+        } catch (error) {
+          if (!(error instanceof NoNodeError)) throw error;
+          await this.#create(next());
+        }
       }
     });
   }
@@ -82,16 +90,22 @@ export class SharedValue<T> {
    * ourselves.
    *
    * @returns false when it was set since
+   * @throws BadVersionError of outcome 'unknown' when a reply was lost, and the value has been set more than once since;
+   *   AbortedError, TimeoutError, whose `outcome` says whether it may have been set
    */
   async trySet(expected: VersionedValue<T>, value: T, options: CallOptions = {}): Promise<boolean> {
+    const { version } = expected;
+    if (version === -1) throw new RangeError(`${this.path} had version -1, which a server takes for any`);
     const data = this.#options.codec.encode(value);
-    try {
-      await this.#client.setIdempotent(this.path, data, { ...options, version: expected.version });
-      return true;
-    } catch (error) {
-      if (error instanceof BadVersionError && error.outcome !== 'unknown') return false;
-      throw error;
-    }
+    return this.#through('trySet', options, async (next, write, isDoubtful) => {
+      try {
+        await write(this.#client.set(this.path, data, { ...next(), version }));
+        return true;
+      } catch (error) {
+        if (!(error instanceof BadVersionError)) throw error;
+        return isDoubtful() ? await this.#isOwn(version, data, next()) : false;
+      }
+    });
   }
 
   /** The value now, and then each change. */
@@ -108,8 +122,51 @@ export class SharedValue<T> {
     }
   }
 
-  #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, { operation: `SharedValue.${method}`, path: this.path });
+  /** Whether it was us who have set it to this upon that version. @throws BadVersionError when nobody can tell any more */
+  async #isOwn(version: number, data: Uint8Array | null, call: CallOptions): Promise<boolean> {
+    const found = await this.#client.get(this.path, { ...call, read: 'linearizable', codec: nullableBytes });
+    if (isNextVersion(version, found.stat.version)) return isSame(found.data, data);
+    const detail = `the reply to a set of version ${version} was lost, and the version is ${found.stat.version} now`;
+    throw new BadVersionError({ operation: 'SharedValue.trySet', path: this.path, outcome: 'unknown', detail });
+  }
+
+  /**
+   * Does something until it is answered, through lost connections and sessions.
+   *
+   * @param attempt is given the limits of each of its requests, what its write goes through, and whether an earlier one may
+   *   have been carried out
+   */
+  async #through<R>(
+    method: string,
+    options: CallOptions,
+    attempt: (
+      next: () => CallOptions,
+      write: <W>(writing: Promise<W>) => Promise<W>,
+      isDoubtful: () => boolean,
+    ) => Promise<R>,
+  ): Promise<R> {
+    const about = { operation: `SharedValue.${method}`, path: this.path };
+    const wait = new Wait(this.#client, options, about);
+    let isDoubtful = false;
+    const write = async <W>(writing: Promise<W>): Promise<W> => {
+      try {
+        return await writing;
+      } catch (error) {
+        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+        throw error;
+      }
+    };
+    try {
+      return await wait.through(() =>
+        attempt(
+          () => wait.next(),
+          write,
+          () => isDoubtful,
+        ),
+      );
+    } catch (error) {
+      throw isDoubtful ? asDoubtful(error, about) : asHarmless(error, about);
+    }
   }
 }
 
@@ -124,4 +181,9 @@ export class SharedCount extends SharedValue<number> {
   constructor(client: Client, path: string, seed = 0) {
     super(client, path, { seed, codec: int32 });
   }
+}
+
+/** Whether one set takes a znode from a version to the next: the number goes round, and 3.10 leaves out -1. */
+function isNextVersion(version: number, next: number): boolean {
+  return next === ((version + 1) | 0) || (version === -2 && next === 0);
 }

@@ -202,6 +202,58 @@ test('a shared value is its seed until somebody sets it, and is set by one of tw
     expect((await theirs!.get({ read: 'linearizable' })).value).toBe('mine');
   }));
 
+/** The next set of a client is carried out, and its reply lost. */
+function loseReply(client: Client): void {
+  const set = client.set.bind(client);
+  client.set = async (...call: Parameters<Client['set']>) => {
+    client.set = set;
+    await set(...call);
+    throw new ConnectionLossError({ operation: 'set', path: call[0] });
+  };
+}
+
+test('a shared value knows its own set when the reply is lost, and says when it cannot', () =>
+  onStage(async ({ client, other }) => {
+    const [mine, theirs] = [client, other].map((each) => new SharedValue(each, '/mode', { seed: '', codec: text }));
+    const seen = await mine!.get();
+    loseReply(client);
+    expect(await mine!.trySet(seen, 'mine')).toBe(true);
+    expect(await mine!.trySet(seen, 'mine again')).toBe(false);
+
+    loseReply(client);
+    const whenConnected = client.whenConnected.bind(client);
+    client.whenConnected = async () => {
+      client.whenConnected = whenConnected;
+      await theirs!.set('theirs');
+    };
+    const trying = mine!.trySet(await mine!.get(), 'mine again');
+    await expect(trying).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'unknown' });
+  }));
+
+test('a set that is given up tells whether it may have been carried out', () =>
+  onStage(async ({ client }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const seen = await mode.get();
+    // Time is up in the pause before it is tried again.
+    for (const set of [() => mode.trySet(seen, 'x', { timeoutMs: 15 }), () => mode.set('x', { timeoutMs: 15 })]) {
+      loseReply(client);
+      await expect(set()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+    }
+    await expect(mode.set('x', { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+  }));
+
+test('a set goes on when the session counts as lost', () =>
+  onStage(async ({ world, client }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const seen = await mode.get();
+    world.network.block('app', 'zk1');
+    world.network.block('zk1', 'app');
+    const setting = mode.trySet(seen, 'x');
+    await new Promise<void>((resolve) => client.onState(({ state }) => state === 'lost' && resolve()));
+    world.network.heal();
+    expect(await setting).toBe(true);
+  }));
+
 test('a shared count lies in a znode as in Curator, 4 bytes big-endian', () =>
   onStage(async ({ client }) => {
     const count = new SharedCount(client, '/replicas', 3);

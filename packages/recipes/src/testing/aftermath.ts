@@ -1,0 +1,38 @@
+import { type CommittedTree, committedTree, type ZnodeState } from '@meerkat/simulator';
+import { expect } from 'vitest';
+import type { Fleet } from './fleet.ts';
+
+/**
+ * Waits until all servers work together. Before anything is written it also sees to it that all of them have a log from the
+ * very beginning: one that comes later gets a snapshot in its place.
+ */
+export async function untilWhole({ world, ensemble }: Fleet): Promise<void> {
+  expect(await world.until(() => ensemble.isWhole, 60_000), 'all servers work together').toBe(true);
+}
+
+/** What was committed in a fleet that was whole at its beginning, once everything is healed. */
+export async function committedIn(fleet: Fleet): Promise<CommittedTree> {
+  await untilWhole(fleet);
+  return committedTree(fleet.ensemble);
+}
+
+/** What a znode has held, one state for each txn that wrote it; null for a deletion. */
+export async function historyOf(fleet: Fleet, path: string): Promise<(ZnodeState | null)[]> {
+  const tree = await committedIn(fleet);
+  const writes = tree.changesOf(path).filter(({ type }) => type !== 'children');
+  return writes.map(({ zxid }) => tree.stateAt(path, zxid));
+}
+
+/** Nothing is left below these znodes, once sessions that were given up have ended by themselves. */
+export async function expectEmpty(fleet: Fleet, paths: readonly string[]): Promise<void> {
+  const judge = await fleet.connectAs('judge');
+  for (const path of paths) {
+    let left = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 100 && left > 0; i++) {
+      left = (await judge.exists(path, { read: 'linearizable' }))?.numChildren ?? 0;
+      await fleet.world.sleep(1000);
+    }
+    expect(left, `children of ${path}`).toBe(0);
+  }
+  await judge.close();
+}

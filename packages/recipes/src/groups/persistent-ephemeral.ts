@@ -33,7 +33,8 @@ export interface PersistentEphemeralOptions {
   readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
   /**
    * How long before the client gives its session up `isPresent` ends, milliseconds: for a follower that is cut off from its
-   * leader and goes on answering, at most syncLimit × tickTime, and for clocks that run apart. Default 0.
+   * leader and goes on answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that run
+   * apart. Default 0.
    */
   readonly marginMs?: number | undefined;
   /** What missing parents become. Default 'container', as Curator makes them. */

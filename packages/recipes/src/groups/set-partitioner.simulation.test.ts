@@ -1,20 +1,24 @@
 /**
- * Workers divide a set while servers and links fail and workers die and come back. In every seed:
+ * Workers divide a set while servers and links fail and workers die, leave and come back. In every seed:
  *
- * 1. no item is ever held by two of them;
- * 2. the tokens of an item grow from holder to holder;
- * 3. when everything is healed and nobody comes or goes, every item is held.
+ * 1. whoever is sure of an item stands first in its line, by what was committed, and nobody else is sure of it;
+ * 2. the items of a share are those that the committed members of some time divide the set into;
+ * 3. whoever has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind;
+ * 4. when everything is healed and nobody comes or goes, every item is held, by the member to which it belongs.
  */
 import type { Client } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { SetPartitioner } from './set-partitioner.ts';
+import { SetPartitioner, type Share } from './set-partitioner.ts';
 import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
-/** More than syncLimit × tickTime of these ensembles, as a follower may go on answering without its leader. */
-const MARGIN_MS = 700;
+/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
+const MARGIN_MS = 2000;
+const QUIET_MS = 300;
 const STORM_MS = 30_000;
 const SEEDS = seeds(3);
 
@@ -22,50 +26,81 @@ test('no item is held twice, and in the end each is held', { timeout: patienceMs
   SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
 );
 
-interface Worker {
-  readonly host: string;
-  client: Client | null;
-  partitioner: SetPartitioner | null;
+/** A partitioner, and the shares that it has given. */
+interface Part {
+  readonly partitioner: SetPartitioner;
+  readonly client: Client;
+  readonly shares: Share[];
+  isClosed: boolean;
+}
+
+/** What somebody was sure of, or was given, or had left, when so much was committed. */
+interface Notes {
+  /** By item, token and zxid. */
+  readonly claims: Map<string, { readonly item: string; readonly token: bigint; readonly zxid: number }>;
+  readonly shares: { readonly host: string; readonly items: readonly string[]; readonly zxid: number }[];
+  readonly leaves: { readonly sessionId: bigint; readonly zxid: number }[];
 }
 
 async function liveThrough(world: GroupWorld): Promise<void> {
   const random = world.world.random.fork('program');
-  const workers: Worker[] = HOSTS.map((host) => ({ host, client: null, partitioner: null }));
-  const tokens = new Map<string, bigint>();
+  const notes: Notes = { claims: new Map(), shares: [], leaves: [] };
+  const parts: Part[] = [];
   let isOver = false;
   let isClosed = false;
 
+  /** Everything that somebody is sure of at this moment, by holder. */
   const held = (): Map<string, string> => {
     const holders = new Map<string, string>();
-    for (const { host, partitioner } of workers) {
-      for (const [item, lock] of partitioner?.share?.locks ?? []) {
+    const zxid = world.mark.zxid;
+    for (const { partitioner, shares, isClosed: hasLeft } of parts) {
+      for (const [item, lock] of shares.flatMap(({ locks }) => [...locks])) {
         if (!lock.isHeld) continue;
-        expect(holders.get(item), `${item} is held by ${host}, and also`).toBeUndefined();
-        holders.set(item, host);
-        const last = tokens.get(item) ?? 0n;
-        expect(lock.token, `the token of ${item}`).toBeGreaterThanOrEqual(last);
-        tokens.set(item, lock.token);
+        expect(hasLeft, `${partitioner.identifier} holds ${item} after it was closed`).toBe(false);
+        expect(holders.get(item), `${item} is held by ${partitioner.identifier}, and also`).toBeUndefined();
+        holders.set(item, partitioner.identifier);
+        notes.claims.set(`${item} ${lock.token} ${zxid}`, { item, token: lock.token, zxid });
       }
     }
     return holders;
   };
-  const serve = async (partitioner: SetPartitioner): Promise<void> => {
-    for await (const share of partitioner) {
-      while (!share.recall.aborted) await world.world.sleep(50);
+  const serve = async (part: Part): Promise<void> => {
+    for await (const share of part.partitioner) {
+      expect(part.isClosed, 'a share is given after the end').toBe(false);
+      part.shares.push(share);
+      notes.shares.push({ host: part.partitioner.identifier, items: share.items, zxid: world.mark.zxid });
+      const leavesMs = !isOver && random.chance(0.1) ? random.between(0, 3000) : Number.POSITIVE_INFINITY;
+      const endMs = world.world.nowMs + leavesMs;
+      while (!share.recall.aborted && world.world.nowMs < endMs) await world.world.sleep(50);
+      if (world.world.nowMs >= endMs) return;
       // Work that is not finished at once.
       await world.world.sleep(random.between(0, 500));
     }
   };
   const serving: Promise<void>[] = [];
-  const start = async (worker: Worker): Promise<void> => {
-    worker.client = await world.connect(worker.host);
-    const partitioner = new SetPartitioner(worker.client, '/p', ITEMS, {
-      identifier: worker.host,
-      quietMs: 300,
-      marginMs: MARGIN_MS,
+  const start = (host: string, client: Client): Part => {
+    const options = { identifier: host, quietMs: QUIET_MS, marginMs: MARGIN_MS };
+    const part: Part = {
+      partitioner: new SetPartitioner(client, '/p', ITEMS, options),
+      client,
+      shares: [],
+      isClosed: false,
+    };
+    parts.push(part);
+    serving.push(serve(part));
+    return part;
+  };
+  const leave = async (part: Part): Promise<void> => {
+    const { client } = part;
+    const sessionId = client.session?.id;
+    let wasConnected = client.state === 'connected';
+    const states = client.onState(() => {
+      wasConnected = false;
     });
-    worker.partitioner = partitioner;
-    serving.push(serve(partitioner));
+    await part.partitioner.close();
+    part.isClosed = true;
+    states[Symbol.dispose]();
+    if (wasConnected && sessionId !== undefined) notes.leaves.push({ sessionId, zxid: world.mark.zxid });
   };
   const looking = (async () => {
     while (!isClosed) {
@@ -73,36 +108,77 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       await world.world.sleep(10);
     }
   })();
-  const living = workers.map(async (worker) => {
-    while (!isOver) {
-      await start(worker);
-      const endMs = world.world.nowMs + random.between(2000, 20_000);
+  const live = async (host: string): Promise<Part> => {
+    for (let client: Client | null = null; ; ) {
+      client ??= await world.connect(host);
+      const part = start(host, client);
+      const endMs =
+        world.world.nowMs +
+        random.pick([random.between(0, 1500), random.between(QUIET_MS, QUIET_MS + 20), random.between(2000, 20_000)]);
       await world.world.until(() => isOver || world.world.nowMs >= endMs, 60_000);
-      if (isOver) return;
-      const { client, partitioner } = worker;
-      worker.client = null;
-      worker.partitioner = null;
-      if (random.chance(0.5)) await world.kill(client!);
-      else {
-        await partitioner?.close();
-        await client?.close();
+      if (isOver) return part;
+      if (random.chance(0.4)) {
+        part.shares.length = 0;
+        await world.kill(client);
+        client = null;
+      } else {
+        await leave(part);
+        if (random.chance(0.5)) {
+          await client.close();
+          client = null;
+        }
       }
-      await world.world.sleep(random.between(0, 3000));
+      await world.world.sleep(random.between(0, 2000));
     }
-  });
+  };
+  const living = HOSTS.map(live);
   await world.storm(HOSTS, STORM_MS);
   await world.heal();
   isOver = true;
-  await Promise.all(living);
-  for (const worker of workers) if (worker.client === null) await start(worker);
-
-  const isCovered = await world.world.until(() => held().size === ITEMS.length, 60_000, 50);
-  expect(isCovered, `held in the end: ${JSON.stringify([...held()])}`).toBe(true);
-  isClosed = true;
-  await looking;
-  for (const { partitioner, client } of workers) {
-    await partitioner?.close();
-    await client?.close();
+  for (const part of await Promise.all(living)) {
+    // One of a loop that was left.
+    await leave(part);
+    start(part.partitioner.identifier, part.client);
   }
-  await Promise.all(serving);
+  const expected = (): boolean => {
+    const holders = held();
+    const workers = HOSTS.toSorted();
+    return ITEMS.every((item, i) => holders.get(item) === workers[i % workers.length]);
+  };
+  const isCovered = await world.world.until(expected, 60_000, 50);
+  expect(isCovered, `held in the end: ${JSON.stringify([...held()])}`).toBe(true);
+  for (const part of parts.slice(-HOSTS.length)) {
+    await leave(part);
+    held();
+  }
+  isClosed = true;
+  await Promise.all([looking, ...serving]);
+  const tree = await world.committed();
+  if (tree !== null) judge(tree, notes);
+  for (const { client } of parts.slice(-HOSTS.length)) await client.close();
+}
+
+/** Compares what the workers were told with what was committed. */
+function judge(tree: CommittedTree, { claims, shares, leaves }: Notes): void {
+  const lines = new Map(ITEMS.map((item) => [item, new LineHistory(tree, `/p/locks/${item}`)]));
+  for (const { item, token, zxid } of claims.values()) {
+    expect(token, `who is sure of ${item} at ${zxid} stands first`).toBe(lines.get(item)!.at(zxid).token);
+  }
+  const parties = tree.changesOf('/p/party').map(({ zxid }) => ({ zxid, names: tree.childrenAt('/p/party', zxid) }));
+  for (const { host, items, zxid } of shares) {
+    const isOf = (names: readonly string[]): boolean => {
+      const workers = names.map((name) => name.slice(name.indexOf('-') + 1)).sort();
+      const due = ITEMS.filter((_, i) => workers.length > 0 && workers[i % workers.length] === host);
+      return `${due}` === `${items}`;
+    };
+    const isFound = parties.some((party) => party.zxid <= zxid && isOf(party.names));
+    expect(isFound, `the share ${items} of ${host} is that of the members of some time`).toBe(true);
+  }
+  const paths = [...tree.paths()].filter((path) => path.startsWith('/p/'));
+  for (const { sessionId, zxid } of leaves) {
+    const left = paths.filter((path) => tree.stateAt(path, zxid)?.owner === sessionId);
+    expect(left, 'what somebody who has closed leaves behind').toEqual([]);
+  }
+  expect(claims.size).toBeGreaterThan(0);
+  expect(leaves.length).toBeGreaterThan(0);
 }

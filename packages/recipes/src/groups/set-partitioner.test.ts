@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SetPartitioner } from './set-partitioner.ts';
+import { SetPartitioner, type Share } from './set-partitioner.ts';
 import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
@@ -54,6 +54,40 @@ describe('a partitioned set', () => {
         const { children } = await clients[1]!.children('/p/party');
         expect(children).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('gives nothing any more when it is closed while a share is taken, and leaves nothing behind', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('w');
+        const path = (i: number): string => `/p${i}`;
+        // Somewhere among these is each step of the way to a share: requests are answered within two milliseconds.
+        for (let i = 0; i < 40; i++) {
+          const partitioner = new SetPartitioner(client, path(i), ITEMS, { identifier: 'w', quietMs: 10 });
+          const taken: Share[] = [];
+          let isClosed = false;
+          const serving = (async () => {
+            for await (const share of partitioner) {
+              expect(isClosed, `a share is given after the end, at step ${i}`).toBe(false);
+              taken.push(share);
+              // As nobody waits for what is done with it.
+              await world.world.sleep(20);
+            }
+          })();
+          await world.world.sleep(i / 2);
+          await partitioner.close();
+          isClosed = true;
+          expect(taken.some((share) => share.items.some((item) => share.locks.get(item)?.isHeld))).toBe(false);
+          for (const item of ITEMS) {
+            const stat = await client.exists(`${path(i)}/locks/${item}`, { read: 'linearizable' });
+            expect(stat?.numChildren ?? 0, `places in the line of ${item} at step ${i}`).toBe(0);
+          }
+          await serving;
+        }
+        await client.close();
       },
       SOLO,
     ));

@@ -1,10 +1,13 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
-import { type Fault, type FaultKind, Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+import { type CommittedTree, type Fault, type FaultKind, Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+import { CommitMark, committedSince0 } from '../../testing/commit-mark.ts';
 
 /** A virtual world with an ensemble of three, and what tests of groups need of it. */
 export class GroupWorld {
   readonly world: VirtualWorld;
   readonly ensemble: ReturnType<VirtualWorld['startEnsemble']>;
+  /** How far the ensemble has committed. */
+  readonly mark: CommitMark;
   #nemesis: Nemesis | null = null;
 
   constructor(seed: number, servers: number, core: CoreOptions = {}) {
@@ -13,6 +16,7 @@ export class GroupWorld {
       onLine: process.env['LINES'] === '1' ? (line) => console.log(line) : undefined,
     });
     this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true, ...core } });
+    this.mark = new CommitMark(this.ensemble);
   }
 
   /** A client on a host of its own. */
@@ -47,6 +51,12 @@ export class GroupWorld {
       this.#nemesis?.tend();
       await this.world.until(() => this.ensemble.isWhole, 2000);
     }
+  }
+
+  /** Everything that was committed, after `heal`; null when nobody has the beginning any more. */
+  async committed(): Promise<CommittedTree | null> {
+    await this.heal();
+    return committedSince0(this.ensemble);
   }
 
   /** The process behind a client dies: its session lives on until it times out. */

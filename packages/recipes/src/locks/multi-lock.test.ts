@@ -51,4 +51,20 @@ describe('a multi-lock', () => {
       await ended;
       expect(lock.isHeld).toBe(false);
     }));
+
+  test('may have a smaller token than one before with other locks, and writes all the same', () =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const before = await new Mutex(three!.client, '/locks/b').acquire();
+      const first = new MultiLock(one!.client, ['/locks/b', '/locks/c']).acquire();
+      await sleep(50);
+      const second = new MultiLock(two!.client, ['/locks/a', '/locks/b']).acquire();
+      await sleep(50);
+      await before.release();
+      const { token } = await first;
+      await (await first).release();
+      const later = await second;
+      expect(later.token).toBeLessThan(token);
+      await later.guarded.create('/x');
+      await expect((await first).guarded.set('/x', 'too late')).rejects.toThrow(NotHeldError);
+    }));
 });

@@ -81,7 +81,10 @@ class HeldTogether implements Held {
     }
   }
 
-  /** The largest of theirs: each is larger than all of its lock before, and so is the largest. */
+  /**
+   * The largest of theirs: each is larger than all of its lock before, and so is the largest than that of everybody who had
+   * the same locks before.
+   */
   get token(): bigint {
     let largest = 0n;
     for (const { token } of this.#held) if (token > largest) largest = token;

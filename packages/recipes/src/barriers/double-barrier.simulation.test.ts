@@ -1,4 +1,15 @@
-import { type Client, ZooKeeperError } from '@meerkat/client';
+/**
+ * The safety properties of double barriers, by what the servers have committed. In every seed, whatever happens to servers,
+ * links and members, who also lose patience, die in the midst of it, and come again:
+ *
+ * 1. a round begins with so many members, all of which are there and none of which is there twice;
+ * 2. whoever comes in later comes while one of those is there, and each comes into a round that was not over when it came;
+ * 3. nobody has left a round before all others of it have, and no member is gone that has neither left nor lost its session;
+ * 4. a call that says it is 'not-applied' was counted by no round;
+ * 5. a round ends when nobody is inside; rounds go on when all is healed, and nothing is left behind.
+ */
+import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
@@ -7,83 +18,216 @@ import type { Inside } from './inside.ts';
 
 const MEMBERS = 3;
 const FAULT_MS = 12_000;
+const PATH = '/barrier';
 
-/** Where a process stands, as it knows itself. */
-type Place =
-  | { readonly at: 'outside' }
-  | { readonly at: 'entering' }
-  | { readonly at: 'inside'; readonly inside: Inside }
-  | { readonly at: 'leaving'; readonly inside: Inside };
+/** A call of `enter`, and what came of it; moments are zxids up to which was committed by then. */
+interface Stay {
+  readonly process: string;
+  readonly begunAt: number;
+  round: bigint | 'not-applied' | 'unknown' | 'under way';
+  enteredAt: number;
+  /** When `leave` was called, and when it told that all have left. */
+  leavingAt: number;
+  leftAt: number;
+  /** The client has taken its session for lost while it was inside. */
+  isLost: boolean;
+}
 
-/** Knows of all processes at once, and compares. */
+/** A znode of a member. */
+interface Member {
+  readonly path: string;
+  readonly process: string;
+  readonly from: number;
+  /** The zxid of its deletion. */
+  readonly to: number;
+  /** It went with its session. */
+  readonly isExpired: boolean;
+}
+
 class Judge {
-  readonly places: Place[] = Array.from({ length: MEMBERS }, () => ({ at: 'outside' }));
-  readonly roundsDone: number[] = Array.from({ length: MEMBERS }, () => 0);
-  readonly #seen = new Set<bigint>();
+  readonly stays: Stay[] = [];
+  readonly #processOf = new Map<bigint, string>();
 
-  onEntered(process: number, inside: Inside): void {
-    const { round } = inside;
-    this.places[process] = { at: 'inside', inside };
-    if (this.#seen.has(round)) return;
-    this.#seen.add(round);
-    // The first who learns of a round: nobody of the others can have come out of it, so all of them must be in it or
-    // on the way.
-    for (const [other, place] of this.places.entries()) {
-      const isThere = place.at === 'entering' || (place.at === 'inside' && place.inside.round === round);
-      if (!isThere) throw new Error(`process ${process} entered round ${round}, and ${other} is ${place.at}`);
-    }
+  /** Makes the sessions of a client known as those of a process. */
+  follow(process: string, client: Client): void {
+    const note = (): void => {
+      if (client.session !== null) this.#processOf.set(client.session.id, process);
+    };
+    note();
+    client.onState(note);
   }
 
-  onLeft(process: number, round: bigint): void {
-    for (const [other, place] of this.places.entries()) {
-      if (other === process || place.at !== 'inside' || place.inside.round !== round) continue;
-      if (place.inside.isHeld) throw new Error(`process ${process} left round ${round}, and ${other} is inside`);
-    }
-    this.places[process] = { at: 'outside' };
-    this.roundsDone[process]!++;
+  roundsDone(process: string): number {
+    return this.stays.filter((stay) => stay.process === process && stay.leftAt < Number.POSITIVE_INFINITY).length;
   }
+
+  judge(tree: CommittedTree): void {
+    const members = this.#membersIn(tree);
+    const rounds = tree.changesOf(`${PATH}/ready`).filter(({ type }) => type === 'created');
+    const ends = tree.changesOf(`${PATH}/ready`).filter(({ type }) => type === 'deleted');
+    const endOf = (round: number): number => ends.find(({ zxid }) => zxid > round)?.zxid ?? Number.POSITIVE_INFINITY;
+    for (const { zxid } of rounds) {
+      const founders = members.filter((member) => isThere(member, zxid)).map(({ process }) => process);
+      expect(founders.length, `members when round ${zxid} began`).toBeGreaterThanOrEqual(MEMBERS);
+      expect(new Set(founders).size, `${founders} of round ${zxid} are as many`).toBe(founders.length);
+    }
+    for (const { zxid } of ends) {
+      const inside = members.filter((member) => isThere(member, zxid) && member.from < zxid);
+      expect(inside, `members when a round ended at ${zxid}`).toEqual([]);
+    }
+    for (const [i, stay] of this.stays.entries()) {
+      const next = this.stays.slice(i + 1).find(({ process }) => process === stay.process);
+      const own = members.filter(
+        ({ process, from }) =>
+          process === stay.process && from > stay.begunAt && from <= (next?.begunAt ?? Number.POSITIVE_INFINITY),
+      );
+      const counted = rounds.filter(({ zxid }) => own.some((member) => isThere(member, zxid)));
+      const about = `${stay.process}, who came after ${stay.begunAt}`;
+      if (stay.round === 'not-applied') expect(counted, `rounds that counted ${about}, not applied`).toEqual([]);
+      if (typeof stay.round !== 'bigint') continue;
+      const round = Number(stay.round);
+      expect(rounds.map(({ zxid }) => zxid)).toContain(round);
+      expect(endOf(round), `the end of round ${round} of ${about}`).toBeGreaterThan(stay.begunAt);
+      const founders = members.filter((member) => isThere(member, round));
+      const isCounted = own.some((member) => isThere(member, round));
+      const isLate = own.some(({ from }) => from > round && founders.some(({ to }) => to > from));
+      expect(isCounted || isLate, `${about} was in round ${round}, or came while it was open`).toBe(true);
+      // Before it, the call may have had others, in sessions that it has lost.
+      const last = own.findLast(({ from }) => from <= stay.enteredAt)!;
+      const isGone = last.to <= stay.leavingAt && !last.isExpired && !stay.isLost;
+      expect(isGone, `${about} is gone from round ${round} before it leaves`).toBe(false);
+      if (stay.leftAt === Number.POSITIVE_INFINITY) continue;
+      const others = this.stays.filter((other) => other.round === stay.round && other.enteredAt <= stay.leftAt);
+      const late = others.flatMap(({ process, enteredAt }) =>
+        members.filter((member) => member.process === process && isThere(member, enteredAt)),
+      );
+      const left = [...founders, ...late].filter((member) => isThere(member, stay.leftAt));
+      expect(left, `members when ${about} had left round ${round} at ${stay.leftAt}`).toEqual([]);
+    }
+    expect(this.stays.some(({ leftAt }) => leftAt < Number.POSITIVE_INFINITY)).toBe(true);
+  }
+
+  #membersIn(tree: CommittedTree): Member[] {
+    const members: Member[] = [];
+    for (const path of tree.paths()) {
+      if (!path.startsWith(`${PATH}/`) || path === `${PATH}/ready`) continue;
+      const changes = tree.changesOf(path);
+      for (const { zxid, type } of changes) {
+        if (type !== 'created') continue;
+        const { owner } = tree.stateAt(path, zxid)!;
+        const process = this.#processOf.get(owner)!;
+        const end = changes.find((change) => change.type === 'deleted' && change.zxid > zxid);
+        const to = end?.zxid ?? Number.POSITIVE_INFINITY;
+        members.push({ path, process, from: zxid, to, isExpired: tree.sessions.get(owner)?.closedZxid === to });
+      }
+    }
+    return members;
+  }
+}
+
+function isThere({ from, to }: Member, zxid: number): boolean {
+  return from <= zxid && zxid < to;
 }
 
 test.each(seeds(4))(
   'nobody enters or leaves alone, whatever goes wrong (seed %i)',
   async (seed) => {
     const fleet = new Fleet(seed);
+    const { random } = fleet.world;
     const judge = new Judge();
     await fleet.run(async () => {
       const clients = await fleet.connectAll(MEMBERS);
+      const names = clients.map((_, i) => `process ${i}`);
       if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
       else fleet.unleash(FAULT_MS, MEMBERS);
       const controller = new AbortController();
-      const processes = clients.map((client, i) => live(fleet, client, i, judge, controller.signal));
-      const ended = Promise.all(processes);
+      const haste = random.pick([0, 0.3, 0.6]);
+      const living = clients.map((client, i) => live(fleet, client, names[i]!, judge, haste, controller.signal));
+      if (random.chance(0.5)) living.push(dieOften(fleet, judge, controller.signal));
+      const ended = Promise.all(living);
       await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
       fleet.heal();
-      const before = [...judge.roundsDone];
-      const all = (): boolean => judge.roundsDone.every((done, i) => done >= before[i]! + 2);
-      await Promise.race([fleet.world.until(all, 600_000), ended]);
-      expect(judge.roundsDone, 'rounds after the faults').toSatisfy(all);
+      const before = names.map((name) => judge.roundsDone(name));
+      const goOn = (): boolean => names.every((name, i) => judge.roundsDone(name) >= before[i]! + 2);
+      expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
       controller.abort();
       await ended;
+      await fleet.world.sleep(20_000);
+      // What those who have died or given up have left behind goes with a round after it.
+      await Promise.all(clients.map((client, i) => stay(fleet, makeBarrier(fleet, client), client, names[i]!, judge)));
+      expect((await clients[0]!.children(PATH, { read: 'linearizable' })).children).toEqual([]);
+      const tree = await fleet.committedTree();
+      if (tree !== null) judge.judge(tree);
     });
   },
   patienceMs(1),
 );
 
-async function live(fleet: Fleet, client: Client, process: number, judge: Judge, signal: AbortSignal): Promise<void> {
-  const layout = fleet.world.random.chance(0.5) ? 'kazoo' : 'curator';
+function makeBarrier(fleet: Fleet, client: Client): DoubleBarrier {
+  return new DoubleBarrier(client, PATH, MEMBERS, { layout: fleet.world.random.pick(['kazoo', 'curator']) });
+}
+
+/** Comes in and goes out, again and again, and sometimes loses patience. */
+async function live(
+  fleet: Fleet,
+  client: Client,
+  process: string,
+  judge: Judge,
+  haste: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { random } = fleet.world;
+  const barrier = makeBarrier(fleet, client);
+  judge.follow(process, client);
   while (!signal.aborted) {
-    try {
-      judge.places[process] = { at: 'entering' };
-      const inside = await new DoubleBarrier(client, '/barrier', MEMBERS, { layout }).enter({ signal });
-      judge.onEntered(process, inside);
-      await fleet.world.sleep(random.between(0, 800));
-      judge.places[process] = { at: 'leaving', inside };
-      await inside.leave({ signal });
-      judge.onLeft(process, inside.round);
-      if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 2500));
-    } catch (error) {
-      if (!(error instanceof ZooKeeperError) || error.code !== 'ABORTED') throw error;
-    }
+    const patience = () => ({ signal, timeoutMs: random.chance(haste) ? random.between(0, 600) : undefined });
+    await stay(fleet, barrier, client, process, judge, patience);
+    if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 2500));
+  }
+}
+
+/** Comes in with a client of its own, which ends in the midst of it. */
+async function dieOften(fleet: Fleet, judge: Judge, signal: AbortSignal): Promise<void> {
+  const { random } = fleet.world;
+  for (let i = 0; !signal.aborted; i++) {
+    const client = await fleet.connectAs('mortal');
+    judge.follow(`mortal ${i}`, client);
+    const staying = stay(fleet, makeBarrier(fleet, client), client, `mortal ${i}`, judge, () => ({ signal }));
+    await fleet.world.sleep(random.between(0, 1000));
+    await client.close();
+    await staying;
+    await fleet.world.sleep(random.between(0, 1500));
+  }
+}
+
+async function stay(
+  fleet: Fleet,
+  barrier: DoubleBarrier,
+  client: Client,
+  process: string,
+  judge: Judge,
+  patience: () => CallOptions = () => ({}),
+): Promise<void> {
+  const never = { enteredAt: Number.POSITIVE_INFINITY, leavingAt: Number.POSITIVE_INFINITY };
+  const begun = { process, begunAt: fleet.committedZxid, round: 'under way', isLost: false } as const;
+  const own: Stay = { ...begun, ...never, leftAt: Number.POSITIVE_INFINITY };
+  judge.stays.push(own);
+  let inside: Inside | null = null;
+  try {
+    inside = await barrier.enter(patience());
+    const lost = client.lostSignal;
+    own.enteredAt = fleet.committedZxid;
+    own.round = inside.round;
+    await fleet.world.sleep(fleet.world.random.between(0, 800));
+    own.leavingAt = fleet.committedZxid;
+    own.isLost = lost.aborted || !inside.isHeld;
+    if (!lost.aborted && client.state === 'connected') expect(inside.isHeld, `${process} is a member`).toBe(true);
+    await inside.leave(patience());
+    own.leftAt = fleet.committedZxid;
+  } catch (error) {
+    if (!isZooKeeperError(error)) throw error;
+    expect(error.code, 'what ends a call').toMatch(/^(ABORTED|TIMEOUT|CLOSED)$/);
+    if (inside === null) own.round = error.outcome;
+    else expect(error.outcome).toBe('unknown');
   }
 }

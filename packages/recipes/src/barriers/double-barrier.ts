@@ -14,6 +14,7 @@ import {
   type WatchEvent,
   type Watched,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -93,36 +94,49 @@ export class DoubleBarrier {
   /**
    * Waits until enough members are there. Goes through lost connections, and through a lost session with a new znode.
    *
-   * @throws AbortedError, TimeoutError: we are no member any more
+   * @throws AbortedError, TimeoutError, ClosedError: we are no member any more, but others may have come in and counted us
+   *   (outcome 'unknown'; 'not-applied' if our znode was not even made)
    */
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
     const wait = new Wait(this.#client, options, about);
     await this.#clear(wait, about);
-    // One name for the whole call, whatever sessions it goes through, so that it has one znode at a time.
-    const path = joinPath(this.path, this.#makeName());
-    for (;;) {
-      const look = await this.#lookAhead(wait);
-      // A znode that comes when the caller has given up already is removed.
-      const limits = wait.next();
-      const joining = this.#join(path, look);
-      const joined = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
-        this.#giveUp(path, joining);
-        throw error;
-      });
-      if (joined === null) {
-        await wait.recover();
-        continue;
+    const coming: Coming = { path: joinPath(this.path, this.#makeName()), mayBeCounted: false };
+    try {
+      for (;;) {
+        const inside = await this.#come(coming, wait, about);
+        if (inside !== null) return inside;
       }
-      let round: bigint | null = null;
-      try {
-        round = await this.#awaitReady(joined, wait);
-        if (round !== null) return new Inside(this.#client, this.path, joined.member, round, this.#leftovers);
-      } finally {
-        if (round === null) this.#giveUp(path, Promise.resolve(joined));
-      }
-      await waitFor(this.#client, this.#removed, wait.next(), about);
+    } catch (error) {
+      throw coming.mayBeCounted ? asDoubtful(error, about) : error;
     }
+  }
+
+  /** One znode, and what comes of it. @returns null when we have to come again */
+  async #come(coming: Coming, wait: Wait, about: Waiting): Promise<Inside | null> {
+    const { path } = coming;
+    const look = await this.#lookAhead(wait);
+    // A znode that comes when the caller has given up already is removed.
+    const limits = wait.next();
+    coming.mayBeCounted = true;
+    const joining = this.#join(path, look);
+    const joined = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
+      this.#giveUp(path, joining);
+      throw error;
+    });
+    if (joined === null) {
+      await wait.recover();
+      return null;
+    }
+    let round: bigint | null = null;
+    try {
+      round = await this.#awaitReady(joined, wait);
+      if (round !== null) return new Inside(this.#client, this.path, joined.member, round, this.#leftovers);
+    } finally {
+      if (round === null) this.#giveUp(path, Promise.resolve(joined));
+    }
+    await waitFor(this.#client, this.#removed, wait.next(), about);
+    return null;
   }
 
   #giveUp(path: string, joining: Promise<Joined | null>): void {
@@ -284,6 +298,14 @@ export class DoubleBarrier {
     if (this.#options.layout === 'kazoo') return hex;
     return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
   }
+}
+
+/** A call of `enter`. */
+interface Coming {
+  /** Of our znode: one name whatever sessions the call goes through, so that it has one znode at a time. */
+  readonly path: string;
+  /** There may have been a znode of ours, and with it a round. */
+  mayBeCounted: boolean;
 }
 
 type ReadyLook = { readonly stat: Stat | null } & Watched;

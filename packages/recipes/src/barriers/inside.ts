@@ -1,5 +1,6 @@
 import {
   type CallOptions,
+  type Children,
   type Client,
   joinPath,
   NoNodeError,
@@ -10,6 +11,7 @@ import {
   type TransactionResult,
   type Watched,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import type { Holding } from '../locks/holding.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { Wait } from '../wait.ts';
@@ -47,7 +49,7 @@ export class Inside implements AsyncDisposable {
   /**
    * Leaves, and waits until all have left or lost their sessions; also when we have lost ours.
    *
-   * @throws AbortedError, TimeoutError: we have left, and do not know of the others
+   * @throws AbortedError, TimeoutError, ClosedError, of outcome 'unknown': we have left, and do not know of the others
    */
   leave(options: CallOptions = {}): Promise<void> {
     this.#leaving ??= this.#leave(options);
@@ -59,14 +61,15 @@ export class Inside implements AsyncDisposable {
   }
 
   async #leave(options: CallOptions): Promise<void> {
-    const wait = new Wait(this.#client, options, { operation: 'Inside.leave', path: this.#path });
+    const about = { operation: 'Inside.leave', path: this.#path };
+    const wait = new Wait(this.#client, options, about);
     try {
       while (!(await this.#step(wait)));
     } catch (error) {
       // The barrier's own znode is gone, so nobody is inside.
       if (error instanceof NoNodeError) return;
       this.#leftovers.add(this.#member.path);
-      throw error;
+      throw asDoubtful(error, about);
     } finally {
       void this.#member.release();
     }
@@ -79,7 +82,7 @@ export class Inside implements AsyncDisposable {
    */
   async #step(wait: Wait): Promise<boolean> {
     const client = this.#client;
-    const { children, stat } = await wait.through((call) => client.children(this.#path, call));
+    const { children, stat } = await this.#list(wait);
     const own = nameOf(this.#member.path);
     const isMember = this.#member.isHeld && children.includes(own);
     const isOpen = children.includes(READY);
@@ -105,6 +108,16 @@ export class Inside implements AsyncDisposable {
     }
     await wait.any([changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
+  }
+
+  /**
+   * Not as it was before our round began. Of that the client may know by an event alone, and then it may be connected next to
+   * a server that has not come as far: there the others would not be there yet.
+   */
+  async #list(wait: Wait): Promise<Children> {
+    const listed = await wait.through((call) => this.#client.children(this.#path, call));
+    if (listed.stat.pzxid >= this.round) return listed;
+    return wait.through((call) => this.#client.children(this.#path, { ...call, read: 'linearizable' }));
   }
 
   #watch(path: string, wait: Wait): Promise<{ readonly stat: Stat | null } & Watched> {

@@ -1,26 +1,31 @@
-import { type CommittedTree, committedTree, type ZnodeState } from '@meerkat/simulator';
+import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
 import { expect } from 'vitest';
+import { committedSince0 } from './commit-mark.ts';
 import type { Fleet } from './fleet.ts';
 
 /**
  * Waits until all servers work together. Before anything is written it also sees to it that all of them have a log from the
- * very beginning: one that comes later gets a snapshot in its place.
+ * very beginning: one that comes later gets a snapshot in its place, and may pass it on to the others.
  */
 export async function untilWhole({ world, ensemble }: Fleet): Promise<void> {
   expect(await world.until(() => ensemble.isWhole, 60_000), 'all servers work together').toBe(true);
 }
 
-/** What was committed in a fleet that was whole at its beginning, once everything is healed. */
-export async function committedIn(fleet: Fleet): Promise<CommittedTree> {
+/** What was committed, once everything is healed; null when nobody has the beginning any more. */
+export async function committedIn(fleet: Fleet): Promise<CommittedTree | null> {
   await untilWhole(fleet);
-  return committedTree(fleet.ensemble);
+  return committedSince0(fleet.ensemble);
 }
 
-/** What a znode has held, one state for each txn that wrote it; null for a deletion. */
-export async function historyOf(fleet: Fleet, path: string): Promise<(ZnodeState | null)[]> {
+/**
+ * What a znode that nobody deletes has held, one state for each txn that wrote it; null when nobody has the beginning any
+ * more.
+ */
+export async function historyOf(fleet: Fleet, path: string): Promise<ZnodeState[] | null> {
   const tree = await committedIn(fleet);
+  if (tree === null) return null;
   const writes = tree.changesOf(path).filter(({ type }) => type !== 'children');
-  return writes.map(({ zxid }) => tree.stateAt(path, zxid));
+  return writes.map(({ zxid }) => tree.stateAt(path, zxid)!);
 }
 
 /** Nothing is left below these znodes, once sessions that were given up have ended by themselves. */

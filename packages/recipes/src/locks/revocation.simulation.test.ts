@@ -5,6 +5,7 @@
 import { ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { EPOCH_MS } from '../testing/commit-mark.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
@@ -19,7 +20,6 @@ const HOLDERS = ['one', 'two', 'three'];
 /** Somebody had the lock. */
 interface Tenure {
   readonly path: string;
-  readonly token: bigint;
   /** When its holder was asked for it, virtual milliseconds; null: never. */
   heardMs: number | null;
   /** When it had ended for its holder. */
@@ -46,8 +46,8 @@ test.each(seeds(4))(
       await client.ensurePath('/entries');
       const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
       const lock = await mutex.acquire(drawPatience(random));
-      const { path, token } = lock;
-      const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
+      const { path } = lock;
+      const tenure: Tenure = { path, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
       tenures.push(tenure);
       lock.revocation.addEventListener('abort', () => {
         tenure.heardMs = world.nowMs;
@@ -120,14 +120,15 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
 
 /** Whoever is asked hears it, as long as it has the lock; and whoever hears it was asked. */
 function judgeTenure({ path, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
-  const asked = askedAt(path, tree).map((zxid) => tree.entryAt(zxid)!.header.time - EPOCH_MS);
-  const [firstMs] = asked;
-  if (firstMs === undefined) expect(heardMs, `${path} was not asked for`).toBe(null);
-  else if (heardMs !== null) expect(heardMs, `when the holder of ${path} heard it`).toBeGreaterThanOrEqual(firstMs);
-  if (firstMs === undefined) return;
-  expect(Math.min(heardMs ?? endedMs, endedMs) - firstMs, `until the holder of ${path} heard it`).toBeLessThan(
-    HEARD_MS,
-  );
+  const [zxid] = askedAt(path, tree);
+  if (zxid === undefined) {
+    expect(heardMs, `${path} was not asked for`).toBe(null);
+    return;
+  }
+  const askedMs = tree.entryAt(zxid)!.header.time - EPOCH_MS;
+  expect(heardMs ?? askedMs, `when the holder of ${path} heard it`).toBeGreaterThanOrEqual(askedMs);
+  const untilMs = Math.min(heardMs ?? endedMs, endedMs);
+  expect(untilMs - askedMs, `until the holder of ${path} heard it`).toBeLessThan(HEARD_MS);
 }
 
 /** Who is told that he has asked somebody has; who is told that there is nobody to ask, there was nobody all the time. */
@@ -153,7 +154,5 @@ function askedAt(path: string, tree: CommittedTree): number[] {
     .map(({ zxid }) => zxid);
 }
 
-/** When virtual time began by the clocks of the servers: milliseconds since 1970. */
-const EPOCH_MS = 1_700_000_000_000;
 /** As long as a process stands still, and until a holder that hears nothing gives up. */
 const HEARD_MS = 15_000;

@@ -5,13 +5,11 @@
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { sequenceOf } from '../sequence.ts';
+import { EPOCH_MS } from '../testing/commit-mark.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
 import { type Job, keyOf, runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { DelayQueue } from './delay-queue.ts';
-
-/** When virtual time began by the clocks of the servers, which are right in these worlds: milliseconds since 1970. */
-const EPOCH_MS = 1_700_000_000_000;
 
 test.each(seeds(4))(
   'nobody is given an item before its time, and none is lost (seed %i)',

@@ -28,3 +28,6 @@ export function committedSince0(ensemble: VirtualEnsemble): CommittedTree | null
 
 /** Of the first epoch that anybody leads. */
 const FIRST_ZXID = 2 ** 32 + 1;
+
+/** When virtual time began by the wall clocks of the servers, as long as nobody sets them: milliseconds since 1970. */
+export const EPOCH_MS = 1_700_000_000_000;

@@ -1,64 +1,225 @@
 /**
- * Processes claim names and numbers while servers and links fail and processes die. In every seed no name and no number is
- * given out twice, and names whose claims are over leave no znode behind.
+ * Processes bind and claim names and count numbers while servers and links fail and processes die, give up and come back.
+ * In every seed, by what was committed:
+ *
+ * 1. what is bound or rebound was written once, what may be once at most, and what is said not to be never; what is
+ *    unbound is gone by then, and nobody frees a name twice with one call;
+ * 2. what is looked up was bound, at the zxid that it tells;
+ * 3. no name and no number is given out twice, and each was counted for whoever has it, once for one call;
+ * 4. a claim that is held stands, one that was released does not, and of one that failed nothing stays in a session that
+ *    goes on.
  */
+import {
+  type CallOptions,
+  type Client,
+  isZooKeeperError,
+  type Outcome,
+  parentOf,
+  ZooKeeperError,
+} from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { sequenceOf } from '../sequence.ts';
+import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { NameService } from './name-service.ts';
-import { neverAborted, untilDone } from './persistence.ts';
+import { type Binding, type ClaimedName, NameService } from './name-service.ts';
 import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
+const BOUND = ['db/x', 'db/y'];
 const STORM_MS = 20_000;
+/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
+const MARGIN_MS = 2000;
 const SEEDS = seeds(4);
 
 test('names and numbers are given out once', { timeout: patienceMs(SEEDS.length) }, () =>
   SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
 );
 
+/** What a process did whose txns do not tell from which call they came. */
+interface Tally {
+  readonly sessionIds: Set<bigint>;
+  readonly unbound: { readonly path: string; readonly sinceZxid: number; readonly untilZxid: number }[];
+  /** Of the calls that ended so. */
+  readonly ends: { readonly [kind in 'unbind' | 'nextId']: { [end in 'done' | Outcome]: number } };
+}
+
+class Notes {
+  readonly ledger = new Ledger<string>();
+  readonly claimed = new Ledger<string>();
+  readonly tallies: Tally[] = [];
+  readonly found: Binding[] = [];
+  /** Names and numbers. */
+  readonly given: string[] = [];
+  readonly stands: { readonly path: string; readonly zxid: number; readonly token: bigint | null }[] = [];
+}
+
 async function liveThrough(world: GroupWorld): Promise<void> {
   const random = world.world.random.fork('program');
-  const given: string[] = [];
+  const notes = new Notes();
   let isOver = false;
+  let written = 0;
 
-  const living = HOSTS.map(async (host) => {
-    while (!isOver) {
+  /** Claims that were neither released nor lost, of all processes. */
+  const claims = new Set<ClaimedName>();
+  const look = (client: Client, claimed: ClaimedName): void => {
+    const { clock } = client.surroundings;
+    if (!claimed.isHeld || client.lostAtMs - MARGIN_MS < clock.monotonicMs()) return;
+    notes.stands.push({ path: claimed.path, zxid: world.mark.zxid, token: claimed.token });
+  };
+  const release = async (client: Client, claimed: ClaimedName): Promise<void> => {
+    let wasConnected = client.state === 'connected';
+    const states = client.onState(() => {
+      wasConnected = false;
+    });
+    await claimed.release();
+    claims.delete(claimed);
+    states[Symbol.dispose]();
+    expect(claimed.isHeld).toBe(false);
+    if (wasConnected) notes.stands.push({ path: claimed.path, zxid: world.mark.zxid, token: null });
+  };
+  const live = async (host: string): Promise<Client> => {
+    for (;;) {
       const client = await world.connect(host);
       const names = new NameService(client, '/names');
+      const tally = makeTally();
+      notes.tallies.push(tally);
+      const noteSession = (): void => void (client.session !== null && tally.sessionIds.add(client.session.id));
+      noteSession();
+      client.onState(noteSession);
+      /** Notes how a call ends. */
+      const count = async <T>(kind: keyof Tally['ends'], run: Promise<T>): Promise<T> => {
+        let end: 'done' | Outcome = 'done';
+        try {
+          return await run;
+        } catch (error) {
+          if (!isZooKeeperError(error)) throw error;
+          end = error.outcome;
+          throw error;
+        } finally {
+          tally.ends[kind][end]++;
+        }
+      };
+      const act = async (options: CallOptions): Promise<void> => {
+        const name = random.pick(BOUND);
+        const address = `${host} ${++written}`;
+        const kind = random.between(0, 5);
+        if (kind === 0) await notes.ledger.note(address, names.bind(name, address, options));
+        else if (kind === 1) given(`id ${await count('nextId', names.nextId('ids', options))}`);
+        else if (kind <= 3) {
+          const claimed = await notes.claimed.note(address, names.claim('workers/w-', address, options));
+          if (claimed instanceof ZooKeeperError) return;
+          claims.add(claimed);
+          given(claimed.name);
+          if (client.state === 'connected' && !client.lostSignal.aborted) await expectAlive(client, claimed);
+          look(client, claimed);
+          await world.world.sleep(random.between(0, 500));
+          look(client, claimed);
+          if (random.chance(0.8)) await release(client, claimed);
+        } else {
+          const found = await names.lookUp(name, options);
+          if (found === null) return;
+          notes.found.push(found);
+          const { version } = found.stat;
+          if (kind === 4) await notes.ledger.note(address, names.rebind(name, address, { ...options, version }));
+          else {
+            const sinceZxid = world.mark.zxid;
+            await count('unbind', names.unbind(name, { ...options, version }));
+            tally.unbound.push({ path: `/names/${name}`, sinceZxid, untilZxid: world.mark.zxid });
+          }
+        }
+      };
+      const given = (what: string): void => void notes.given.push(what);
       const endMs = world.world.nowMs + random.between(1000, 10_000);
       while (!isOver && world.world.nowMs < endMs) {
-        try {
-          const options = { timeoutMs: random.between(1, 5000) };
-          if (random.chance(0.5)) given.push(`id ${await names.nextId('ids', options)}`);
-          else {
-            const claimed = await names.claim('workers/w-', '', options);
-            given.push(claimed.name);
-            await world.world.sleep(random.between(0, 500));
-            if (random.chance(0.8)) await claimed.release();
-          }
-        } catch {
-          // Whatever it was: the next one must be another name again.
-        }
-        await world.world.sleep(random.between(0, 300));
+        await act(random.chance(0.5) ? { timeoutMs: random.between(0, 300) } : {}).catch((error: unknown) => {
+          if (!isZooKeeperError(error)) throw error;
+        });
+        await world.world.sleep(random.between(0, 100));
       }
+      if (isOver) return client;
       if (random.chance(0.5)) await world.kill(client);
       else await client.close();
       await world.world.sleep(random.between(0, 1000));
     }
-  });
+  };
+  const living = HOSTS.map(live);
   await world.storm(HOSTS, STORM_MS);
   await world.heal();
   isOver = true;
-  await Promise.all(living);
-  expect(given.length).toBeGreaterThan(3);
-  expect(new Set(given).size).toBe(given.length);
+  const clients = await Promise.all(living);
 
-  // Longer than any session: all claims are over now.
-  const observer = await world.connect('observer');
+  // Longer than any session: what stands now belongs to those that go on.
+  await Promise.all(clients.map((client) => client.whenConnected()));
   await world.world.sleep(20_000);
-  const names = new NameService(observer, '/names');
-  for (const parent of ['ids', 'workers']) {
-    expect(await untilDone(observer, neverAborted(), () => names.list(parent)), parent).toEqual([]);
+  const sessions = new Set(clients.map((client) => client.session?.id));
+  const tree = await world.committed();
+  if (tree !== null) judge(tree, notes, sessions, claims);
+  for (const client of clients) await client.close();
+  expect(new Set(notes.given).size, 'names and numbers that were given out').toBe(notes.given.length);
+  expect(notes.given.length).toBeGreaterThan(3);
+}
+
+/** A claim is not over as soon as it is made. */
+async function expectAlive(client: Client, claimed: ClaimedName): Promise<void> {
+  const stat = await client.exists(claimed.path, { read: 'linearizable' }).catch(() => null);
+  if (stat === null || client.session?.id !== stat.ephemeralOwner || client.lostSignal.aborted) return;
+  expect(claimed.signal.aborted, `${claimed.name} is ours, and said not to be`).toBe(false);
+}
+
+function judge(
+  tree: CommittedTree,
+  { ledger, claimed, tallies, found, stands }: Notes,
+  sessions: ReadonlySet<bigint | undefined>,
+  claims: ReadonlySet<ClaimedName>,
+): void {
+  const decoder = new TextDecoder();
+  const dataAt = (path: string, zxid: number): string => decoder.decode(tree.stateAt(path, zxid)?.data ?? undefined);
+  const paths = BOUND.map((name) => `/names/${name}`);
+  const writes = paths.flatMap((path) =>
+    tree
+      .changesOf(path)
+      .filter(({ type }) => type === 'created' || type === 'changed')
+      .map(({ zxid }) => dataAt(path, zxid)),
+  );
+  ledger.judge(writes);
+  for (const { address, stat } of found) {
+    expect(paths.map((path) => dataAt(path, Number(stat.mzxid)))).toContain(address);
   }
-  await observer.close();
+  const made = (parent: string) =>
+    tree.changes.filter(({ type, path }) => type === 'created' && parentOf(path) === parent);
+  claimed.judge(made('/names/workers').map(({ path, zxid }) => dataAt(path, zxid)));
+  const deleted = paths.flatMap((path) => tree.changesOf(path)).filter(({ type }) => type === 'deleted');
+  for (const { sessionIds, unbound, ends } of tallies) {
+    const ownOf = (changes: CommittedTree['changes']): number =>
+      changes.filter(({ zxid }) => sessionIds.has(tree.entryAt(zxid)!.header.sessionId)).length;
+    const { nextId, unbind } = ends;
+    const counted = ownOf(made('/names/ids'));
+    expect(counted, 'numbers that were counted').toBeGreaterThanOrEqual(nextId.done);
+    expect(counted, 'numbers that were counted').toBeLessThanOrEqual(nextId.done + nextId.unknown);
+    expect(ownOf(deleted), 'names that were freed').toBeLessThanOrEqual(unbind.done + unbind.unknown);
+    for (const { path, sinceZxid, untilZxid } of unbound) {
+      const isFreed = deleted.some(
+        (change) => change.path === path && change.zxid > sinceZxid && change.zxid <= untilZxid,
+      );
+      expect(isFreed, `${path} is unbound between ${sinceZxid} and ${untilZxid}`).toBe(true);
+    }
+  }
+  for (const { path, zxid, token } of stands) {
+    const state = tree.stateAt(path, zxid);
+    expect(state === null ? null : BigInt(state.czxid), `${path} at ${zxid}`).toBe(token);
+  }
+  const held = new Set([...claims].map(({ path }) => path));
+  for (const path of tree.paths()) {
+    if (sequenceOf(path) === null || !path.startsWith('/names/')) continue;
+    const state = tree.stateAt(path, tree.lastZxid);
+    if (state === null) continue;
+    expect(sessions.has(state.owner), `${path} stays although its session is over`).toBe(true);
+    expect(held.has(path), `${path} stays although nobody has it`).toBe(true);
+  }
+}
+
+function makeTally(): Tally {
+  const none = () => ({ done: 0, unknown: 0, 'not-applied': 0 });
+  return { sessionIds: new Set(), unbound: [], ends: { unbind: none(), nextId: none() } };
 }

@@ -1,5 +1,7 @@
 import {
+  type About,
   type Acl,
+  Budget,
   type CallOptions,
   type Client,
   type Created,
@@ -8,12 +10,17 @@ import {
   NoNodeError,
   type Observation,
   OPEN,
+  type ReadOptions,
   type Stat,
   text,
   withoutProtection,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
+import { makeMark } from '../layout.ts';
+import { removeMarked } from '../locks/removal.ts';
 import { sequenceOf } from '../sequence.ts';
+import { isLoss, isPassing } from '../wait.ts';
 import { neverAborted, untilDone } from './persistence.ts';
 import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
 
@@ -70,12 +77,21 @@ export class NameService {
 
   /** Changes what a name stands for. @throws BadVersionError when somebody else has, NoNodeError when it is not bound */
   rebind(name: string, address: string, options: ExpectedVersionOptions): Promise<Stat> {
-    return this.#client.setIdempotent(this.#pathOf(name), address, options);
+    const bind = (path: string, call: CallOptions): Promise<Stat> =>
+      this.#client.set(path, address, { ...call, version: options.version });
+    return this.#change(this.#about('rebind', name), options, bind, (found, czxid) => {
+      if (found?.stat.czxid !== czxid || found.address !== address) return null;
+      return found.stat.version === options.version + 1 ? found.stat : null;
+    });
   }
 
   /** Frees a name. @throws BadVersionError, NoNodeError, NotEmptyError when there are names below it */
-  unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
-    return this.#client.deleteIdempotent(this.#pathOf(name), options);
+  async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
+    const free = async (path: string, call: CallOptions): Promise<true> => {
+      await this.#client.delete(path, { ...call, version: options.version });
+      return true;
+    };
+    await this.#change(this.#about('unbind', name), options, free, (found) => (found === null ? true : null));
   }
 
   /** The address; null when nobody has bound the name. As fresh as the connected server is. */
@@ -85,8 +101,12 @@ export class NameService {
 
   /** The same, with what is known of the binding. */
   async lookUp(name: string, options: CallOptions = {}): Promise<Binding | null> {
+    return await this.#read(this.#pathOf(name), options);
+  }
+
+  async #read(path: string, options: ReadOptions): Promise<Binding | null> {
     try {
-      const { data, stat } = await this.#client.get(this.#pathOf(name), { ...options, codec: text });
+      const { data, stat } = await this.#client.get(path, { ...options, codec: text });
       return { address: data, stat };
     } catch (error) {
       if (error instanceof NoNodeError) return null;
@@ -118,7 +138,7 @@ export class NameService {
    */
   async claim(prefix: string, address = '', options: CallOptions = {}): Promise<ClaimedName> {
     const lost = this.#client.lostSignal;
-    const { path, stat } = await this.#count(prefix, address, 'ephemeral', options);
+    const { path, stat } = await this.#count('claim', prefix, address, options);
     return new ClaimedName(this.#client, this.#nameOf(path), path, stat.czxid, lost);
   }
 
@@ -129,24 +149,75 @@ export class NameService {
    * @param sequence which of several independent sequences. Default 'ids'
    */
   async nextId(sequence = 'ids', options: CallOptions = {}): Promise<number> {
-    const { path } = await this.#count(`${sequence}/`, '', 'ephemeral', options);
+    const { path } = await this.#count('nextId', `${sequence}/`, '', options);
     // The number stays taken when the znode goes: the parent has counted it.
     void untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, path)).catch(() => {});
     return sequenceOf(path) ?? 0;
   }
 
-  async #count(prefix: string, data: string, mode: 'ephemeral', options: CallOptions): Promise<Created> {
+  async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<Created> {
+    const client = this.#client;
     const path = `${this.path}/${prefix}`;
     const parent = path.slice(0, path.lastIndexOf('/'));
-    const create = { ...options, mode, acl: this.#acl, sequential: true };
-    try {
-      return await this.#client.createProtected(path, data, create);
-    } catch (error) {
-      if (!(error instanceof NoNodeError)) throw error;
-      // Persistent: the numbers begin anew with another parent.
-      await this.#client.ensurePath(parent, { ...options, acl: this.#acl });
-      return await this.#client.createProtected(path, data, create);
+    const budget = new Budget(options, client.surroundings, { operation: `NameService.${operation}`, path });
+    const mark = makeMark('curator', client.surroundings.random);
+    const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
+    for (let isRepetition = false; ; isRepetition = true) {
+      const before = client.session?.id;
+      try {
+        return await client.createProtected(path, data, { ...shape, ...budget.next() });
+      } catch (error) {
+        if (error instanceof ZooKeeperError && error.outcome === 'unknown') {
+          // Until it is certain, also when the session counts as lost and comes back.
+          const sessionIds = new Set([before, client.session?.id]);
+          for (const id of sessionIds) if (id !== undefined) void removeMarked(client, parent, mark, id);
+        }
+        if (!(error instanceof NoNodeError) || isRepetition) throw error;
+        // Persistent: the numbers begin anew with another parent.
+        await client.ensurePath(parent, { ...budget.next(), acl: this.#acl });
+      }
     }
+  }
+
+  /**
+   * Writes upon a version, through lost connections. Versions begin anew with each life of a name: so that a repetition does
+   * not fall upon what somebody else has bound since, the czxid is asked for together with the write.
+   *
+   * @param explain what was written by an attempt whose reply was lost, from what is found then; null if it was not
+   */
+  async #change<T>(
+    about: About & { readonly path: string },
+    { version, ...options }: ExpectedVersionOptions,
+    write: (path: string, call: CallOptions) => Promise<T>,
+    explain: (found: Binding | null, czxid: bigint | null) => T | null,
+  ): Promise<T> {
+    const client = this.#client;
+    const { path } = about;
+    const budget = new Budget(options, client.surroundings, about);
+    for (let attempt = 1; ; attempt++) {
+      const call = budget.next();
+      const looking = client.exists(path, call).catch(() => null);
+      try {
+        return await write(path, call);
+      } catch (error) {
+        if (!isLoss(error) || attempt === ATTEMPTS_MAX) throw error;
+        if (error.outcome !== 'unknown') continue;
+        const read = (): Promise<Binding | null> =>
+          this.#read(path, { ...budget.next('unknown'), read: 'linearizable' });
+        const found = await read().catch((failure: unknown) => {
+          // Without an answer nobody can tell.
+          throw isPassing(failure) ? error : asDoubtful(failure, about);
+        });
+        const czxid = (await looking)?.czxid ?? null;
+        const result = explain(found, czxid);
+        if (result !== null) return result;
+        if (found?.stat.czxid !== czxid || found.stat.version !== version) throw error;
+      }
+    }
+  }
+
+  #about(method: string, name: string): About & { readonly path: string } {
+    return { operation: `NameService.${method}`, path: this.#pathOf(name) };
   }
 
   #pathOf(name: string): string {
@@ -160,6 +231,9 @@ export class NameService {
     return name.slice(0, name.length - last.length) + withoutProtection(last);
   }
 }
+
+/** How often a write is tried whose connection is lost. */
+const ATTEMPTS_MAX = 10;
 
 /** A name that is ours alone. */
 export class ClaimedName implements AsyncDisposable {

@@ -11,17 +11,24 @@
  * (220 MB): the kernel clears every page of it, and the garbage collector is called for.
  */
 export class SliceBuffers {
-  readonly #buffers: readonly Uint8Array[];
+  readonly #sliceBytes: number;
+  /** Made when they are first asked for: most files of a small server end within one slice. */
+  readonly #buffers: Uint8Array[] = [];
   #next = 0;
 
   constructor(sliceBytes: number) {
-    this.#buffers = Array.from({ length: READS_AHEAD + 1 }, () => new Uint8Array(REST_BYTES_MAX + sliceBytes));
+    this.#sliceBytes = sliceBytes;
   }
 
   /** Where the next slice may be read to. What was there READS_AHEAD slices before that is overwritten. */
   room(): Uint8Array {
-    const buffer = this.#buffers[this.#next]!;
-    this.#next = (this.#next + 1) % this.#buffers.length;
+    const index = this.#next;
+    this.#next = (index + 1) % (READS_AHEAD + 1);
+    let buffer = this.#buffers[index];
+    if (buffer === undefined) {
+      buffer = new Uint8Array(REST_BYTES_MAX + this.#sliceBytes);
+      this.#buffers[index] = buffer;
+    }
     return buffer.subarray(REST_BYTES_MAX);
   }
 

@@ -13,8 +13,9 @@
  * 1. The first int of a free block is the unit of the next free one, NONE at the end. Only the page's owner writes it.
  * 2. A page with room (a free or never used block) of class c is in the doubly linked list of c; a full one in none.
  * 3. A page whose last block was freed goes to a small pool, beyond that to the garbage collector.
- * 4. Pages are cut from slabs of 16: an ArrayBuffer of its own for each cost a million creates 5 % of their time and 20 MB.
- *    So the memory of a page goes back to the system with the last page of its slab.
+ * 4. Pages are cut from slabs, the first of one page, later ones of up to 16: an ArrayBuffer of its own for each cost a
+ *    million creates 5 % of their time and 20 MB. So the memory of a page goes back to the system with the last page of
+ *    its slab.
  */
 import { getInt, putInt } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
@@ -34,7 +35,7 @@ const NONE = -1;
 /** Empty pages kept for the next class that needs one: 2 MiB. */
 const POOL_PAGES_MAX = 32;
 const NO_PAGE: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-const SLAB_BYTES = 16 * PAGE_BYTES;
+const SLAB_BYTES_MAX = 16 * PAGE_BYTES;
 
 export class ByteArena {
   readonly #pages: Uint8Array[] = [];
@@ -52,7 +53,7 @@ export class ByteArena {
   #pageBytes = 0;
   /** The slab from which the next page is cut, and how many bytes of it are in pages. */
   #slab: ArrayBuffer = NO_PAGE.buffer;
-  #slabUsed: number = SLAB_BYTES;
+  #slabUsed = 0;
 
   /** Bytes of all pages in use. */
   get pageBytes(): number {
@@ -131,8 +132,8 @@ export class ByteArena {
   }
 
   #cutPage(): Uint8Array {
-    if (this.#slabUsed === SLAB_BYTES) {
-      this.#slab = new ArrayBuffer(SLAB_BYTES);
+    if (this.#slabUsed === this.#slab.byteLength) {
+      this.#slab = new ArrayBuffer(Math.min(Math.max(2 * this.#slab.byteLength, PAGE_BYTES), SLAB_BYTES_MAX));
       this.#slabUsed = 0;
     }
     const page = new Uint8Array(this.#slab, this.#slabUsed, PAGE_BYTES);

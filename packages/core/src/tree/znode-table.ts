@@ -33,6 +33,8 @@ export const ROOT: ZnodeNumber = 1;
 const CHUNK_SHIFT = 16;
 const CHUNK_ZNODES = 1 << CHUNK_SHIFT;
 const CHUNK_MASK = CHUNK_ZNODES - 1;
+/** What an empty tree has room for; a power of two. */
+const ROOM_MIN = 256;
 
 const BLOCK = 0;
 const PARENT = 1;
@@ -56,7 +58,9 @@ const PATH_SHIFT = 4;
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
-  readonly #ints: Int32Array[] = [];
+  readonly #ints: Int32Array[] = [new Int32Array(ROOM_MIN << FIELDS_SHIFT)];
+  /** Numbers for which there is room in the ints. */
+  #room = ROOM_MIN;
   /** The path looked for last and its hash: it is looked for before it is added. */
   #path = '';
   #hash: number = hashOf('');
@@ -195,11 +199,22 @@ export class ZnodeTable implements PathSource {
   #newNumber(): ZnodeNumber {
     const z = this.#freeHead;
     if (z === NO_ZNODE) {
-      if (this.#end >> CHUNK_SHIFT >= this.#ints.length) this.#ints.push(new Int32Array(CHUNK_ZNODES << FIELDS_SHIFT));
+      if (this.#end === this.#room) this.#grow();
       return this.#end++;
     }
     this.#freeHead = this.nextSiblingOf(z);
     return z;
+  }
+
+  /** The first chunk grows as it fills: a tree of some znodes need not cost 2 MB. */
+  #grow(): void {
+    const isFirst = this.#room < CHUNK_ZNODES;
+    const chunk = new Int32Array((isFirst ? 2 * this.#room : CHUNK_ZNODES) << FIELDS_SHIFT);
+    if (isFirst) {
+      chunk.set(this.#ints[0]!);
+      this.#ints[0] = chunk;
+    } else this.#ints.push(chunk);
+    this.#room += isFirst ? this.#room : CHUNK_ZNODES;
   }
 
   #setRow(z: ZnodeNumber, reference: number): void {

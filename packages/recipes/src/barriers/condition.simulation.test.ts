@@ -1,84 +1,155 @@
-import { type CallOptions, type Client, text, ZooKeeperError } from '@meerkat/client';
+/**
+ * The safety properties of condition variables. Producers put one thing and notify; consumers, some of whom lose patience
+ * and stay away until it is taken, wait for it. In every seed, whatever happens to servers, links and replies:
+ *
+ * 1. no notification is lost: what was put is taken by somebody who waited for it, before there is another one;
+ * 2. whoever notifies held the lock, by what was committed, and woke the one that had waited longest;
+ * 3. `notify` says that nobody waits only when nobody did; a wait that has ended badly does not hold the lock;
+ * 4. what was said to be put or taken was, once, and nothing is left behind.
+ */
+import { type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
+import { compareBySequence } from '../sequence.ts';
 import { Fleet } from '../testing/fleet.ts';
+import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Condition } from './condition.ts';
 
-const CONSUMERS = 2;
+const CONSUMERS = 3;
 const PRODUCERS = 2;
 const FAULT_MS = 12_000;
+const PATH = '/changed';
 
-/** Changes of the stock that were told to have happened, and those of which nobody knows. */
-interface Books {
-  certain: number;
-  doubtful: number;
+/** Sees everybody at once. */
+class Judge {
+  readonly ledger = new Ledger<string>();
+  /** Calls of `notify` that have said that nobody waits: from which zxid to which. */
+  readonly unheard: { readonly from: number; readonly to: number }[] = [];
+  rounds = 0;
+
+  judge(tree: CommittedTree): void {
+    const written = tree.changesOf('/stock').map(({ zxid }) => idOf(tree.stateAt('/stock', zxid)!.data));
+    this.ledger.judge(written.slice(1));
+    const deleted = tree.changes.filter(({ type, path }) => type === 'deleted' && path.startsWith(`${PATH}/`));
+    for (const { path, zxid } of deleted) {
+      const { header, txn } = tree.entryAt(zxid)!;
+      if (txn.type !== MULTI) continue;
+      const before = tree.zxidBefore(zxid);
+      expect(path, 'who has waited longest is woken').toBe(`${PATH}/${firstOf(tree, PATH, before)}`);
+      const holder = tree.stateAt(`/lock/${firstOf(tree, '/lock', before)}`, before);
+      expect(holder?.owner, 'who notifies holds the lock').toBe(header.sessionId);
+    }
+    for (const { from, to } of this.unheard) {
+      const moments = tree.changesOf(PATH).map(({ zxid }) => zxid);
+      const during = [from, ...moments.filter((zxid) => zxid > from && zxid <= to)];
+      const hasNobody = during.some((zxid) => tree.childrenAt(PATH, zxid).length === 0);
+      expect(hasNobody, `nobody waited at some moment from ${from} to ${to}`).toBe(true);
+    }
+  }
+}
+
+/** The child that is first in line. */
+function firstOf(tree: CommittedTree, path: string, zxid: number): string | undefined {
+  return tree.childrenAt(path, zxid).toSorted(compareBySequence)[0];
 }
 
 test.each(seeds(4))(
   'no notification is lost, whatever goes wrong (seed %i)',
   async (seed) => {
     const fleet = new Fleet(seed);
-    const put: Books = { certain: 0, doubtful: 0 };
-    const taken: Books = { certain: 0, doubtful: 0 };
+    const judge = new Judge();
     await fleet.run(async () => {
       const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
-      await clients[0]!.create('/stock', '0');
-      fleet.unleash(FAULT_MS, clients.length);
+      await clients[0]!.create('/stock', '0 nobody');
+      if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS, 300);
+      else fleet.unleash(FAULT_MS, clients.length);
       const controller = new AbortController();
+      const { signal } = controller;
       const isOver = { value: false };
-      const consuming = clients.slice(0, CONSUMERS).map((client) => consume(client, taken, controller.signal));
-      const producing = clients.slice(CONSUMERS).map((client) => produce(fleet, client, put, isOver));
+      const consuming = clients.slice(0, CONSUMERS).map((client, i) => consume(fleet, client, i, judge, signal));
+      const producing = clients.slice(CONSUMERS).map((client, i) => produce(fleet, client, i, judge, isOver));
       const ended = Promise.all([...consuming, ...producing]);
       await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
       fleet.heal();
-      await fleet.world.sleep(5000);
+      const enough = judge.rounds + 4;
+      const goOn = (): boolean => judge.rounds >= enough;
+      expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'all that is put is taken').toBe(true);
       isOver.value = true;
       await Promise.all(producing);
-      // Everything that is left over has somebody who was woken for it.
-      let left = Number.NaN;
-      for (let i = 0; i < 600 && left !== 0; i++) {
-        await Promise.race([fleet.world.sleep(100), Promise.all(consuming)]);
-        left = await readStock(clients[0]!, {}).catch(() => Number.NaN);
-      }
-      expect(left, 'what is left while consumers wait').toBe(0);
       controller.abort();
       await ended;
+      await fleet.world.sleep(20_000);
+      for (const path of [PATH, '/lock']) {
+        const stat = await clients[0]!.exists(path, { read: 'linearizable' });
+        expect(stat?.numChildren ?? 0, `znodes left below ${path}`).toBe(0);
+      }
+      const tree = await fleet.committedTree();
+      if (tree !== null) judge.judge(tree);
     });
-    expect(put.certain).toBeGreaterThan(0);
-    expect(taken.certain).toBeLessThanOrEqual(put.certain + put.doubtful);
-    expect(taken.certain + taken.doubtful).toBeGreaterThanOrEqual(put.certain);
   },
   patienceMs(1),
 );
 
-async function consume(client: Client, taken: Books, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+/** Takes what there is, and waits for it otherwise; all but the first lose patience and come again another time. */
+async function consume(fleet: Fleet, client: Client, id: number, judge: Judge, signal: AbortSignal): Promise<void> {
+  const { random } = fleet.world;
+  for (let n = 0; !signal.aborted; n++) {
     await underLock(client, signal, async (hand, condition) => {
-      while ((await readStock(client, { signal })) === 0) hand.lock = await condition.wait(hand.lock, { signal });
-      await change(client, hand.lock, -1, taken);
+      while ((await readStock(client, { signal })) === 0) {
+        const timeoutMs = id > 0 ? random.between(0, 800) : undefined;
+        const given = hand.lock;
+        const waited = await condition.wait(given, { signal, timeoutMs }).catch(async (error: unknown) => {
+          if (isZooKeeperError(error)) expect(error.outcome).toBe('unknown');
+          expect(given.isHeld, 'a wait that has failed holds the lock').toBe(false);
+          // Whoever waits has to take it, without help of those who come again to look.
+          const { rounds } = judge;
+          await fleet.world.until(() => judge.rounds > rounds || signal.aborted, 600_000);
+          throw error;
+        });
+        expect(waited.token).toBeGreaterThan(given.token);
+        hand.lock = waited;
+      }
+      const taking = hand.lock.guarded.set('/stock', `0 consumer ${id}.${n}`);
+      throwErrors(await judge.ledger.note(`consumer ${id}.${n}`, taking));
     });
   }
 }
 
-async function produce(fleet: Fleet, client: Client, put: Books, isOver: { readonly value: boolean }): Promise<void> {
-  while (!isOver.value) {
+/** Puts one thing after the other, each once the one before is taken. */
+async function produce(
+  fleet: Fleet,
+  client: Client,
+  id: number,
+  judge: Judge,
+  isOver: { readonly value: boolean },
+): Promise<void> {
+  const { random } = fleet.world;
+  for (let n = 0; !isOver.value; n++) {
     let hasPut = false;
     let isNotified = false;
-    // Whoever has changed something and could not tell has to tell before it goes on.
-    while (!isNotified) {
+    // Whoever may have changed something has to tell before it goes on.
+    do {
       await underLock(client, undefined, async ({ lock }, condition) => {
+        if (!hasPut && (await readStock(client, {})) > 0) return;
         if (!hasPut) {
           hasPut = true;
-          await change(client, lock, 1, put);
+          throwErrors(
+            await judge.ledger.note(`producer ${id}.${n}`, lock.guarded.set('/stock', `1 producer ${id}.${n}`)),
+          );
         }
-        await condition.notify(lock);
+        const from = fleet.committedZxid;
+        if (random.chance(0.1)) await condition.notifyAll(lock);
+        else if (!(await condition.notify(lock))) judge.unheard.push({ from, to: fleet.committedZxid });
         isNotified = true;
       });
-    }
-    await fleet.world.sleep(fleet.world.random.between(0, 800));
+    } while (hasPut && !isNotified);
+    if (!hasPut) await fleet.world.sleep(random.between(10, 100));
+    while (hasPut && (await readStock(client, {}).catch(() => 1)) > 0) await fleet.world.sleep(random.between(10, 200));
+    if (hasPut) judge.rounds++;
   }
 }
 
@@ -97,25 +168,25 @@ async function underLock(
   let hand: Hand | null = null;
   try {
     hand = { lock: await mutex.acquire({ signal }) };
-    await work(hand, new Condition(client, '/changed', mutex));
+    await work(hand, new Condition(client, PATH, mutex));
   } catch (error) {
-    if (!(error instanceof ZooKeeperError || error instanceof NotHeldError)) throw error;
+    if (!isZooKeeperError(error) && !(error instanceof NotHeldError)) throw error;
   } finally {
     await hand?.lock.release();
   }
 }
 
-async function change(client: Client, lock: Lock, by: number, books: Books): Promise<void> {
-  try {
-    const stock = await readStock(client, {});
-    await lock.guarded.set('/stock', `${stock + by}`);
-    books.certain++;
-  } catch (error) {
-    if (error instanceof ZooKeeperError && error.outcome === 'unknown') books.doubtful++;
-    throw error;
-  }
+function throwErrors(result: unknown): void {
+  if (result instanceof Error) throw result;
 }
 
 async function readStock(client: Client, options: CallOptions): Promise<number> {
-  return Number((await client.get('/stock', { ...options, read: 'linearizable', codec: text })).data);
+  return Number((await client.get('/stock', { ...options, read: 'linearizable', codec: text })).data.split(' ')[0]);
 }
+
+function idOf(data: Uint8Array | null): string {
+  return new TextDecoder().decode(data ?? undefined).slice(2);
+}
+
+/** The operation code of a transaction of several writes: of what was guarded by the lock. */
+const MULTI = 14;

@@ -114,3 +114,37 @@ test(
     expect(await read(producer!.client)).toBe(0);
   }),
 );
+
+test(
+  'a wait that ends badly does not hold the lock, not even one that had no time at all',
+  inWorld(async (fleet, [first, second]) => {
+    const lock = await first!.mutex.acquire();
+    await expect(first!.condition.wait(lock, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    expect(lock.isHeld).toBe(false);
+    const other = await second!.mutex.acquire({ timeoutMs: 5000 });
+    expect(await second!.condition.notify(other)).toBe(false);
+    await fleet.world.sleep(1000);
+  }),
+);
+
+test(
+  'a waiter whose lock is lost before its znode is there looks again instead of waiting',
+  inWorld(async (fleet, [waiter, other]) => {
+    const { client, condition, mutex } = waiter!;
+    const lock = await mutex.acquire();
+    const create = client.createProtected.bind(client);
+    client.createProtected = (async (...call: Parameters<typeof create>) => {
+      client.createProtected = create;
+      await other!.client.delete(lock.path);
+      await fleet.world.until(() => !lock.isHeld, 10_000);
+      // Somebody may have changed what the waiter waits for, and have found nobody to notify.
+      const theirs = await other!.mutex.acquire();
+      expect(await other!.condition.notify(theirs)).toBe(false);
+      await theirs.release();
+      return create(...call);
+    }) as typeof create;
+    const again = await condition.wait(lock, { timeoutMs: 10_000 });
+    expect(again.isHeld).toBe(true);
+    expect((await client.children('/changed')).children).toEqual([]);
+  }),
+);

@@ -1,10 +1,11 @@
-import { type CallOptions, type Client, joinPath, NoNodeError } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
+import { makeMark } from '../layout.ts';
 import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { type OwnEphemeral, standOwn } from '../own-ephemeral.ts';
+import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
-import { isLoss, Wait } from '../wait.ts';
+import { isLoss, isPassing, Wait } from '../wait.ts';
 
 /*
  * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
@@ -52,23 +53,25 @@ export class Condition<L extends Held> {
    *
    * @param lock the only handle of it
    * @returns the lock, with a new token
-   * @throws AbortedError, TimeoutError: the lock is not held; NotHeldError when `lock` was not
+   * @throws AbortedError, TimeoutError, ClosedError: the lock is not held, also where the time was up before anything was
+   *   waited for; NotHeldError when `lock` was not
    */
   async wait(lock: L, options: CallOptions = {}): Promise<L> {
-    const wait = new Wait(this.#client, options, { operation: 'Condition.wait', path: this.path });
+    const about = { operation: 'Condition.wait', path: this.path };
+    const wait = new Wait(this.#client, options, about);
     if (!lock.isHeld) throw notHeld(this.path, lock);
-    const waiter = await standOwn(this.#client, this.path, MARKER, true, wait);
-    let isNotified = false;
+    const mark = makeMark('curator', this.#client.surroundings.random);
     try {
-      await lock.release();
-      await this.#awaitNotification(waiter, wait);
-      isNotified = true;
+      const waiter = await this.#stand(lock, mark, wait);
+      await lock.release(wait.next());
+      const isNotified = waiter !== null && (await this.#awaitNotification(waiter, wait));
+      // It would be notified instead of those who wait, and of us when we come again.
+      if (!isNotified) await this.#remove(mark, wait);
       return await this.#lockable.acquire(wait.next());
     } catch (error) {
-      void this.#giveUp(waiter, isNotified);
-      throw error;
-    } finally {
-      if (isNotified) void removeZnode(this.#client, waiter.path, waiter.sessionId);
+      lock.release().catch(() => {});
+      void this.#giveUp(mark);
+      throw asDoubtful(error, about);
     }
   }
 
@@ -79,50 +82,87 @@ export class Condition<L extends Held> {
    * @throws NotHeldError when `lock` is not held
    */
   async notify(lock: L, options: CallOptions = {}): Promise<boolean> {
-    const wait = new Wait(this.#client, options, { operation: 'Condition.notify', path: this.path });
-    for (const name of await this.#waiters(wait)) {
-      if (await this.#wake(name, lock, wait)) return true;
+    const about = { operation: 'Condition.notify', path: this.path };
+    const wait = new Wait(this.#client, options, about);
+    let isDoubtful = false;
+    try {
+      for (const name of await this.#waiters(wait)) {
+        const waking = await this.#wake(name, lock, wait, () => {
+          isDoubtful = true;
+        });
+        // One that has gone by itself has not been notified, and passes nothing on: then another one has to be woken.
+        if (waking === 'woken') return true;
+      }
+    } catch (error) {
+      throw isDoubtful ? asDoubtful(error, about) : error;
     }
     if (!lock.isHeld) throw notHeld(this.path, lock);
-    return false;
+    return isDoubtful;
   }
 
   /** Wakes all that wait. @returns how many there were @throws NotHeldError when `lock` is not held */
   async notifyAll(lock: L, options: CallOptions = {}): Promise<number> {
-    const wait = new Wait(this.#client, options, { operation: 'Condition.notifyAll', path: this.path });
+    const about = { operation: 'Condition.notifyAll', path: this.path };
+    const wait = new Wait(this.#client, options, about);
     const names = await this.#waiters(wait);
-    const woken = await Promise.all(names.map((name) => this.#wake(name, lock, wait)));
+    const wakings = await Promise.all(names.map((name) => this.#wake(name, lock, wait))).catch((error: unknown) => {
+      throw asDoubtful(error, about);
+    });
     if (!lock.isHeld) throw notHeld(this.path, lock);
-    return woken.filter(Boolean).length;
+    return wakings.filter((waking) => waking !== 'gone').length;
   }
 
-  /** Ends when the znode is gone, or it cannot be told. */
-  async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<void> {
+  /**
+   * Makes our znode while we hold the lock.
+   *
+   * @returns null when the lock was lost before that was certain: somebody may have notified before it was there
+   */
+  async #stand(lock: L, mark: string, wait: Wait): Promise<OwnEphemeral | null> {
+    while (lock.isHeld) {
+      try {
+        const waiter = await createOwn(this.#client, joinPath(this.path, MARKER), '', true, wait, mark);
+        return lock.isHeld ? waiter : null;
+      } catch (error) {
+        if (error instanceof NoNodeError) {
+          await wait.through((call) => this.#client.ensurePath(this.path, { ...call, mode: 'container' }));
+        } else if (isPassing(error)) await wait.recover();
+        else throw error;
+      }
+    }
+    return null;
+  }
+
+  /** @returns true when the znode is gone; false when its session may be over, and it cannot be told */
+  async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<boolean> {
     while (!lost.aborted) {
       const { stat, changed } = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
-      if (stat === null) return;
+      if (stat === null) return true;
       await wait.any([changed], { lost });
     }
+    return false;
+  }
+
+  /** @returns whether our znode was still there: nobody has notified it */
+  #remove(mark: string, wait: Wait): Promise<boolean> {
+    return wait.through(async (call) => {
+      const own = (await this.#waiters(wait)).find((name) => name.startsWith(mark));
+      if (own === undefined) return false;
+      try {
+        await this.#client.delete(joinPath(this.path, own), call);
+        return true;
+      } catch (error) {
+        // Perhaps it was an earlier attempt of ours: then somebody wakes for nothing, and waits again.
+        if (error instanceof NoNodeError) return false;
+        throw error;
+      }
+    });
   }
 
   /** Whoever goes away with a notification leaves it to another one. Never rejects. */
-  async #giveUp({ path, sessionId }: OwnEphemeral, isNotified: boolean): Promise<void> {
-    const client = this.#client;
-    const wait = new Wait(client, {}, { operation: 'Condition.wait', path: this.path });
+  async #giveUp(mark: string): Promise<void> {
+    const wait = new Wait(this.#client, {}, { operation: 'Condition.wait', path: this.path });
     try {
-      if (!isNotified && client.session?.id === sessionId) {
-        isNotified = await wait.through(async (call) => {
-          try {
-            await client.delete(path, call);
-            return false;
-          } catch (error) {
-            // Perhaps it was an earlier attempt of ours: then somebody wakes for nothing, and waits again.
-            if (error instanceof NoNodeError) return true;
-            throw error;
-          }
-        });
-      }
-      if (!isNotified) return;
+      if (await this.#remove(mark, wait)) return;
       for (const name of await this.#waiters(wait)) {
         const isWoken = await wait
           .through((call) => this.#client.delete(joinPath(this.path, name), call))
@@ -149,18 +189,20 @@ export class Condition<L extends Held> {
     }
   }
 
-  /** @returns whether it waited */
-  async #wake(name: string, lock: L, wait: Wait): Promise<boolean> {
+  /** @returns 'doubtful' when it is gone, and may have been before it was woken */
+  async #wake(name: string, lock: L, wait: Wait, onDoubt = (): void => {}): Promise<'woken' | 'gone' | 'doubtful'> {
     let isDoubtful = false;
     for (;;) {
       try {
         await lock.guarded.delete(joinPath(this.path, name), wait.next());
-        return true;
+        return 'woken';
       } catch (error) {
-        // After a lost reply: it was us, or it has gone by itself, and then it does not hurt to take it for woken.
-        if (error instanceof NoNodeError) return isDoubtful;
+        if (error instanceof NoNodeError) return isDoubtful ? 'doubtful' : 'gone';
+        if (error instanceof ZooKeeperError && error.outcome === 'unknown') {
+          isDoubtful = true;
+          onDoubt();
+        }
         if (!isLoss(error)) throw error;
-        isDoubtful ||= error.outcome === 'unknown';
         await wait.recover();
       }
     }

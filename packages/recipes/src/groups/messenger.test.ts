@@ -110,4 +110,44 @@ describe('messages between members', () => {
       },
       SOLO,
     ));
+
+  test('who gives up hears so in time, also behind others, and in order', () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('ann');
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        const { network } = world.world;
+        network.block('ann', 'zk1');
+        network.block('zk1', 'ann');
+        const first = ann.send('ann', 'first');
+        const begunMs = world.world.nowMs;
+        const error = await ann.send('ann', 'second', { timeoutMs: 100 }).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(TimeoutError);
+        expect(error).toMatchObject({ outcome: 'not-applied' });
+        expect(world.world.nowMs - begunMs).toBeLessThan(101);
+        const third = ann.send('ann', 'third');
+        network.heal();
+        await Promise.all([first, third]);
+        const received: string[] = [];
+        for await (const message of ann.receive()) {
+          received.push(new TextDecoder().decode(message.data));
+          if (received.length === 2) break;
+        }
+        expect(received).toEqual(['first', 'third']);
+
+        // Of a reply that is lost nobody can tell whether the message is gone.
+        for await (const message of ann.receive()) {
+          network.block('zk1', 'ann');
+          const doubtful = await message.acknowledge({ timeoutMs: 100 }).catch((reason: unknown) => reason);
+          expect(doubtful).toBeInstanceOf(TimeoutError);
+          expect(doubtful).toMatchObject({ outcome: 'unknown' });
+          network.heal();
+          break;
+        }
+        await client.close();
+      },
+      SOLO,
+    ));
 });

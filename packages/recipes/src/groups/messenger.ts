@@ -1,5 +1,4 @@
 import {
-  AbortedError,
   type Acl,
   type CallOptions,
   type Client,
@@ -8,14 +7,13 @@ import {
   joinPath,
   NoNodeError,
   OPEN,
-  TimeoutError,
   withoutProtection,
   type Znode,
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeUuid } from '../layout.ts';
 import { compareBySequence, withoutSequence } from '../sequence.ts';
-import { limit, neverAborted, untilDone } from './persistence.ts';
+import { neverAborted, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 export interface MessengerOptions {
@@ -71,13 +69,10 @@ export class Messenger {
 
   /** Makes our mailbox, so that others can send; `receive` does, too. */
   async open(options: CallOptions = {}): Promise<void> {
-    const { signal, stop } = limit(this.#client, options);
-    const open = (): Promise<void> => this.#client.ensurePath(this.#boxOf(this.member), { signal, acl: this.#acl });
-    try {
-      await untilDone(this.#client, signal, open);
-    } finally {
-      stop();
-    }
+    const path = this.#boxOf(this.member);
+    await untilDoneWithin(this.#client, options, { operation: 'Messenger.open', path }, (signal) =>
+      this.#client.ensurePath(path, { signal, acl: this.#acl }),
+    );
   }
 
   /**
@@ -88,16 +83,18 @@ export class Messenger {
    * @throws NoNodeError when nobody of that name has opened a mailbox; TimeoutError, AbortedError, whose `outcome` says
    * whether it may have been put there
    */
-  async send(receiver: string, data: Data, options: CallOptions = {}): Promise<string> {
+  send(receiver: string, data: Data, options: CallOptions = {}): Promise<string> {
     const before = this.#tails.get(receiver) ?? Promise.resolve();
-    const sent = before.then(() => this.#put(receiver, data, options));
-    const tail = sent.catch(() => {});
+    const sent = this.#put(receiver, data, options, before);
+    // Whoever gave up while it waited has not made way for those behind it.
+    const tail: Promise<void> = before
+      .then(() => sent)
+      .catch(() => {})
+      .then(() => {
+        if (this.#tails.get(receiver) === tail) this.#tails.delete(receiver);
+      });
     this.#tails.set(receiver, tail);
-    try {
-      return await sent;
-    } finally {
-      if (this.#tails.get(receiver) === tail) this.#tails.delete(receiver);
-    }
+    return sent;
   }
 
   /**
@@ -145,36 +142,29 @@ export class Messenger {
     return stat === null ? null : stat.numChildren;
   }
 
-  async #put(receiver: string, data: Data, options: CallOptions): Promise<string> {
+  /** @param turn settles when those before it are over */
+  async #put(receiver: string, data: Data, options: CallOptions, turn: Promise<unknown>): Promise<string> {
     const client = this.#client;
     const box = this.#boxOf(receiver);
     const id = makeUuid(client.surroundings.random);
     const mark = `_c_${id}-`;
     const path = joinPath(box, `${mark}${encodeURIComponent(this.member)}-`);
-    const { signal, stop } = limit(client, options);
+    const about = { operation: 'Messenger.send', path: box };
     let isDoubtful = false;
-    try {
-      await untilDone(client, signal, async () => {
-        if (isDoubtful) {
-          const { children } = await client.children(box, { read: 'linearizable', signal });
-          if (children.some((name) => name.startsWith(mark))) return;
-        }
-        try {
-          await client.create(path, data, { sequential: true, acl: this.#acl, signal });
-        } catch (error) {
-          isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-          throw error;
-        }
-      });
-      return id;
-    } catch (error) {
-      const about = { operation: 'send', path: box, outcome: isDoubtful ? 'unknown' : 'not-applied' } as const;
-      if (signal.reason instanceof TimeoutError) throw new TimeoutError(about);
-      if (signal.aborted) throw new AbortedError({ ...about, cause: options.signal?.reason });
-      throw error;
-    } finally {
-      stop();
-    }
+    await untilDoneWithin(client, options, about, async (signal) => {
+      await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, turn);
+      if (isDoubtful) {
+        const { children } = await client.children(box, { read: 'linearizable', signal });
+        if (children.some((name) => name.startsWith(mark))) return;
+      }
+      try {
+        await client.create(path, data, { sequential: true, acl: this.#acl, signal });
+      } catch (error) {
+        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+        throw error;
+      }
+    });
+    return id;
   }
 
   async #read(path: string, signal: AbortSignal): Promise<Znode | null> {
@@ -188,15 +178,15 @@ export class Messenger {
   }
 
   async #remove(path: string, options: CallOptions): Promise<void> {
-    const { signal, stop } = limit(this.#client, options);
-    try {
-      await untilDone(this.#client, signal, () => this.#client.delete(path, { signal }));
-    } catch (error) {
-      // The number in its name is nobody else's: what is gone was deleted by an attempt before this one.
-      if (!(error instanceof NoNodeError)) throw error;
-    } finally {
-      stop();
-    }
+    const about = { operation: 'Message.acknowledge', path };
+    await untilDoneWithin(this.#client, options, about, async (signal) => {
+      try {
+        await this.#client.delete(path, { signal });
+      } catch (error) {
+        // The number in its name is nobody else's: what is gone was deleted by an attempt before this one.
+        if (!(error instanceof NoNodeError)) throw error;
+      }
+    });
   }
 
   #boxOf(member: string): string {

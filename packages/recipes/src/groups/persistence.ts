@@ -1,4 +1,13 @@
-import { AbortedError, type About, type CallOptions, type Client, TimeoutError, ZooKeeperError } from '@meerkat/client';
+import {
+  AbortedError,
+  type About,
+  type CallOptions,
+  type Client,
+  type Outcome,
+  TimeoutError,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { makeDeferred } from './latest.ts';
 
 /** How long to wait after a failure that passes by itself, milliseconds. */
@@ -61,7 +70,12 @@ export function pause(client: Client, signal: AbortSignal, delayMs: number): Pro
  *
  * @throws AbortedError, TimeoutError; whatever `waited` rejects with
  */
-export function withLimits<T>(client: Client, options: CallOptions, about: About, waited: Promise<T>): Promise<T> {
+export function withLimits<T>(
+  client: Client,
+  options: CallOptions,
+  about: About & { readonly outcome?: Outcome },
+  waited: Promise<T>,
+): Promise<T> {
   const { signal, timeoutMs } = options;
   if (signal === undefined && timeoutMs === undefined) return waited;
   const limit = makeDeferred<T>();
@@ -76,6 +90,39 @@ export function withLimits<T>(client: Client, options: CallOptions, about: About
     cancel?.();
     signal?.removeEventListener('abort', onAbort);
   });
+}
+
+/**
+ * The same as `untilDone`, as long as the caller allows.
+ *
+ * @param attempt is to be given up when the signal is aborted
+ * @throws TimeoutError, AbortedError, ClosedError, whose `outcome` tells of all attempts together
+ */
+export async function untilDoneWithin<T>(
+  client: Client,
+  options: CallOptions,
+  about: About,
+  attempt: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal, stop } = limit(client, options);
+  let isDoubtful = false;
+  try {
+    return await untilDone(client, signal, async () => {
+      try {
+        return await attempt(signal);
+      } catch (error) {
+        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+        throw error;
+      }
+    });
+  } catch (error) {
+    const details = { ...about, outcome: isDoubtful ? 'unknown' : 'not-applied' } as const;
+    if (signal.reason instanceof TimeoutError) throw new TimeoutError(details);
+    if (signal.aborted) throw new AbortedError({ ...details, cause: options.signal?.reason });
+    throw isDoubtful ? asDoubtful(error, about) : error;
+  } finally {
+    stop();
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   OPEN,
 } from '@meerkat/client';
 import { Latest } from './latest.ts';
-import { limit, pause, untilDone, withLimits } from './persistence.ts';
+import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 
 export interface PersistentTtlOptions {
   /** Milliseconds that the znode outlives its keeper. The service looks now and then, so it may be some seconds more. */
@@ -80,15 +80,11 @@ export class PersistentTtl implements AsyncDisposable {
   /** Changes what it holds. */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     this.#data = data;
-    const { signal, stop } = limit(this.#client, options);
-    try {
-      await untilDone(this.#client, signal, async () => {
-        await this.#make(signal);
-        await this.#client.set(this.path, data, { signal });
-      });
-    } finally {
-      stop();
-    }
+    const about = { operation: 'PersistentTtl.set', path: this.path };
+    await untilDoneWithin(this.#client, options, about, async (signal) => {
+      await this.#make(signal);
+      await this.#client.set(this.path, data, { signal });
+    });
   }
 
   /** Keeps it no more. It goes when its time has passed, unless somebody else keeps it. */
@@ -101,19 +97,15 @@ export class PersistentTtl implements AsyncDisposable {
   /** Keeps it no more, and deletes it at once. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.close();
-    const { signal, stop } = limit(this.#client, options);
-    try {
-      await untilDone(this.#client, signal, async () => {
-        for (const path of [joinPath(this.path, TOUCH), this.path]) {
-          await this.#client.delete(path, { signal }).catch((error: unknown) => {
-            // Somebody else keeps it.
-            if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
-          });
-        }
-      });
-    } finally {
-      stop();
-    }
+    const about = { operation: 'PersistentTtl.delete', path: this.path };
+    await untilDoneWithin(this.#client, options, about, async (signal) => {
+      for (const path of [joinPath(this.path, TOUCH), this.path]) {
+        await this.#client.delete(path, { signal }).catch((error: unknown) => {
+          // Somebody else keeps it.
+          if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
+        });
+      }
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,177 +1,188 @@
 /**
- * The safety properties of configurations. In every seed, whatever happens to servers, links and replies:
+ * The safety properties of a `Configuration`, by what the servers have committed. In every seed, whatever happens to
+ * servers, links and replies, while writers lose patience:
  *
- * 1. an update of a `Configuration` is carried out once: each version is what was made of the one before, and so are the
- *    former versions that are kept;
- * 2. who reads a `PublishedSet`, or observes one, gets all of one set and nothing of another;
- * 3. nothing of unfinished sets stays behind after the next publication.
+ * 1. each update is carried out once, upon the version that it was given; one that cannot tell, once at most; one that says
+ *    it was not, never; one that leaves the value tells one that stood during its call;
+ * 2. a rollback publishes what was in force before, or what it was told to, and fails only where that is not kept;
+ * 3. each version has a copy in its transaction, and `keep` former ones stay;
+ * 4. who observes sees versions that were in force, in their order, and in the end the last;
+ * 5. a call ends when its time is up.
  */
-import { type Client, isZooKeeperError, json, text } from '@meerkat/client';
-import { Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
+import { type CallOptions, type Client, isZooKeeperError, json } from '@meerkat/client';
+import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { committedIn, untilWhole } from '../testing/aftermath.ts';
+import { Fleet } from '../testing/fleet.ts';
+import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { Configuration } from './configuration.ts';
-import { type PublishedEntries, PublishedSet } from './published-set.ts';
+import { Configuration, type ConfigurationVersion } from './configuration.ts';
 
-const SEEDS = seeds(2);
-const HOSTS = ['one', 'two', 'three'];
+const WRITERS = 3;
 const STORM_MS = 6000;
 const KEEP = 4;
+const PATH = '/app/config';
+const codec = json<Value>();
 
-interface Storm {
-  readonly world: VirtualWorld;
-  readonly clients: readonly Client[];
-  readonly isOver: () => boolean;
+/** A value that knows the one that it was made of. */
+interface Value {
+  readonly id: string;
+  readonly before: string | null;
 }
 
-/** Three clients of three servers, through what the seed has in store; `after` runs once everything is healed. */
-async function throughStorm(
-  seed: number,
-  during: (storm: Storm) => Promise<void>,
-  after: (client: Client) => Promise<void>,
-): Promise<void> {
-  const world = new VirtualWorld({ seed });
-  const ensemble = world.startEnsemble({ servers: 3 });
-  await world.run(async () => {
-    const sessionTimeoutMs = world.random.fork('program').pick([1000, 30_000]);
-    const options = { servers: ensemble.connectString, sessionTimeoutMs, connectTimeoutMs: 60_000 };
-    const clients = await Promise.all(HOSTS.map((host) => world.connect(host, options)));
-    const nemesis = new Nemesis(world, ensemble);
-    const kinds = ['crash', 'power', 'pause', 'partition', 'isolate', 'break', 'slow', 'flap', 'restart-all'] as const;
-    const plan = { kinds, durationMs: STORM_MS, servers: ensemble.hosts, clients: HOSTS, pauseMs: 400 };
-    nemesis.unleash(planFaults(world.random.fork('faults'), plan));
-    const endMs = world.nowMs + STORM_MS;
-    const going = during({ world, clients, isOver: () => world.nowMs >= endMs });
-    await world.sleep(STORM_MS);
-    nemesis.heal();
-    await going;
-    await after(clients[0]!);
-    await Promise.all(clients.map((client) => client.close()));
-  });
+type Version = ConfigurationVersion<Value>;
+
+/** What was told, and of which time, in zxids. */
+interface Told {
+  readonly kind: 'update' | 'look' | 'rollback';
+  /** What a rollback was to go back to. */
+  readonly to?: number | undefined;
+  readonly from: number;
+  readonly until: number;
+  /** A RangeError: it is not kept. */
+  readonly result: Version | 'not kept' | null;
 }
 
-test.each(SEEDS)(
+class Judge {
+  readonly ledger = new Ledger<string>();
+  readonly told: Told[] = [];
+  readonly observed: Version[][] = [];
+  /** Rollbacks of outcome 'unknown'. */
+  doubtfulRollbacks = 0;
+
+  async judge(tree: CommittedTree): Promise<void> {
+    const states = tree.changesOf(PATH).filter(({ type }) => type !== 'children');
+    const history = states.map(({ zxid }) => tree.stateAt(PATH, zxid)!);
+    const values = await Promise.all(history.map(({ data }) => codec.decode(data)));
+    const ids = new Set<string>();
+    const rolled = values.filter(({ id }) => ids.size === ids.add(id).size);
+    for (const [i, { id, before }] of values.entries()) {
+      expect(history[i]!.version).toBe(i);
+      if (!rolled.includes(values[i]!)) expect(before, `what ${id} was made of`).toBe(values[i - 1]?.id ?? null);
+    }
+    this.ledger.judge([...ids]);
+    const reported = new Set(this.told.flatMap(({ kind, result }) => (kind === 'rollback' ? versionsOf(result) : [])));
+    expect(rolled.length).toBeGreaterThanOrEqual(reported.size);
+    expect(rolled.length).toBeLessThanOrEqual(reported.size + this.doubtfulRollbacks);
+    for (const told of this.told) this.#judgeTold(told, history, values);
+    for (const [i, state] of history.entries()) expectKept(tree, state, i, values);
+    for (const versions of this.observed) {
+      for (const { value, version } of versions) expect(value, `observed version ${version}`).toEqual(values[version]);
+      const numbers = versions.map(({ version }) => version);
+      expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
+      expect(numbers.at(-1), 'the last that was observed').toBe(values.length - 1);
+    }
+  }
+
+  #judgeTold({ kind, to, from, until, result }: Told, history: readonly ZnodeState[], values: readonly Value[]): void {
+    const first = history.findLastIndex(({ zxid }) => zxid <= from);
+    const last = history.findLastIndex(({ zxid }) => zxid <= until);
+    const about = `${kind} to ${to ?? 'the one before'}, when versions ${first} to ${last} were in force`;
+    if (result === 'not kept') {
+      expect(to === undefined ? first < 1 : to < last - KEEP || to > first, about).toBe(true);
+    } else if (result === null) expect(first, about).toBe(-1);
+    else {
+      expect(result.value, about).toEqual(values[result.version]);
+      expect(result.version, about).toBeLessThanOrEqual(last);
+      expect(result.version, about).toBeGreaterThanOrEqual(first + (kind === 'look' ? 0 : 1));
+      if (kind === 'rollback') expect(result.value, about).toEqual(values[to ?? result.version - 2]);
+    }
+  }
+}
+
+function versionsOf(result: Told['result']): number[] {
+  return result === null || result === 'not kept' ? [] : [result.version];
+}
+
+/** The copies that there are once a version is in force. */
+function expectKept(tree: CommittedTree, { zxid, data }: ZnodeState, version: number, values: readonly Value[]): void {
+  const names = tree.childrenAt(PATH, zxid);
+  for (let i = Math.max(0, version - KEEP); i <= version; i++) {
+    const copy = names.find((name) => name.startsWith(`v${String(i).padStart(10, '0')}-`));
+    const state = copy === undefined ? null : tree.stateAt(`${PATH}/${copy}`, zxid);
+    expect(state, `a copy of version ${i} with version ${version}`).not.toBeNull();
+    expect(JSON.parse(new TextDecoder().decode(state!.data!))).toEqual(values[i]);
+    if (i === version) expect(state!.data).toEqual(data);
+  }
+}
+
+test.each(seeds(3))(
   'an update of a configuration is carried out once, seed %i',
   async (seed) => {
-    const numbered = (client: Client): Configuration<{ n: number }> =>
-      new Configuration(client, '/app/config', json<{ n: number }>(), { keep: KEEP });
-    let reported = 0;
-    let unknown = 0;
-    await throughStorm(
-      seed,
-      async ({ world, clients, isOver }) => {
-        const random = world.random.fork('updates');
-        const updating = clients.map(async (client) => {
-          const configuration = numbered(client);
-          while (!isOver()) {
-            const update = configuration.update((current) => ({ n: (current?.n ?? -1) + 1 }));
-            const published = await update.catch((error: unknown) => {
-              ignoreService(error);
-              if (isZooKeeperError(error) && error.outcome === 'unknown') unknown++;
-            });
-            if (published !== undefined && published !== null) {
-              expect(published.value.n).toBe(published.version);
-              reported++;
-            }
-            await world.sleep(random.between(0, 60));
-          }
-        });
-        await Promise.all(updating);
-      },
-      async (client) => {
-        const configuration = numbered(client);
-        const last = await configuration.set({ n: -1 });
-        expect(reported).toBeGreaterThan(0);
-        // As many versions as updates, each of which made one.
-        expect(last.version).toBeGreaterThanOrEqual(reported);
-        expect(last.version).toBeLessThanOrEqual(reported + unknown);
-        const former = await configuration.history();
-        expect(former.slice(0, KEEP)).toEqual([1, 2, 3, 4].map((i) => last.version - i));
-        for (const version of former) expect(await configuration.at(version)).toEqual({ n: version });
-        const back = await configuration.rollback();
-        expect(back).toEqual({ value: { n: last.version - 1 }, version: last.version + 1 });
-      },
-    );
+    const fleet = new Fleet(seed);
+    const { world } = fleet;
+    const judge = new Judge();
+    await fleet.run(async () => {
+      await untilWhole(fleet);
+      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+      const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
+      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+      fleet.unleash(STORM_MS, WRITERS);
+      const ending = new AbortController();
+      const observing = clients.map((client) => observe(client, judge, ending.signal));
+      const endMs = world.nowMs + STORM_MS;
+      const writing = clients.map((client, i) => write(fleet, client, i, judge, endMs));
+      await Promise.all([world.sleep(STORM_MS), ...writing]);
+      fleet.heal();
+      const last = await makeConfiguration(clients[0]!).get({ read: 'linearizable' });
+      const isThere = (): boolean => judge.observed.every((versions) => versions.at(-1)?.version === last?.version);
+      await world.until(isThere, 30_000);
+      ending.abort();
+      await Promise.all(observing);
+      const tree = await committedIn(fleet);
+      if (tree !== null) await judge.judge(tree);
+    });
   },
   patienceMs(1),
 );
 
-test.each(SEEDS)(
-  'nobody reads half of a published set, seed %i',
-  async (seed) => {
-    const keep = 1 + (seed % 2);
-    const flags = (client: Client): PublishedSet<string> =>
-      new PublishedSet(client, '/flags', text, { keep, transactionZnodesMax: 8 });
-    let seen = 0;
-    let published = 0;
-    await throughStorm(
-      seed,
-      async ({ world, clients, isOver }) => {
-        const random = world.random.fork('sets');
-        const [first, second, reader] = clients as [Client, Client, Client];
-        const publishing = [first, second].map(async (client, i) => {
-          for (let n = 0; !isOver(); n++) {
-            // Some are published in one transaction, and some in many; some publishers give up in the midst of it.
-            const timeoutMs = random.chance(0.2) ? random.between(1, 30) : 5000;
-            const name = await flags(client)
-              .publish(makeSet(`${i}.${n}`, random.between(1, 40)), { timeoutMs })
-              .catch(ignoreService);
-            if (name !== undefined) published++;
-            if (random.chance(0.1)) await flags(client).rollback({ timeoutMs }).catch(ignoreMissing);
-            await world.sleep(random.between(0, 40));
-          }
-        });
-        const reading = (async () => {
-          while (!isOver()) {
-            const set = await flags(reader).read().catch(ignoreService);
-            if (set !== undefined && set !== null) {
-              expectWhole(set);
-              seen++;
-            }
-            await world.sleep(random.between(0, 20));
-          }
-        })();
-        const ending = new AbortController();
-        const observing = (async () => {
-          let zxid = 0n;
-          for await (const set of flags(reader).observe({ signal: ending.signal })) {
-            expectWhole(set);
-            expect(set.zxid).toBeGreaterThan(zxid);
-            zxid = set.zxid;
-          }
-        })();
-        await Promise.all([...publishing, reading]);
-        ending.abort();
-        await observing;
-      },
-      async (client) => {
-        expect(published).toBeGreaterThan(0);
-        expect(seen).toBeGreaterThan(0);
-        const name = await flags(client).publish(makeSet('last', 3));
-        const history = await flags(client).history();
-        expect(history[0]).toBe(name);
-        const { children } = await client.children('/flags');
-        expect(children.toSorted()).toEqual(['ready', ...history].toSorted());
-      },
-    );
-  },
-  patienceMs(1),
-);
-
-function makeSet(id: string, size: number): Record<string, string> {
-  return Object.fromEntries(Array.from({ length: size }, (_, i) => [`entry${i}`, `${id} of ${size}`]));
+function makeConfiguration(client: Client): Configuration<Value> {
+  return new Configuration(client, PATH, codec, { keep: KEEP });
 }
 
-function expectWhole({ entries }: PublishedEntries<string>): void {
-  const values = new Set(entries.values());
-  expect(values.size).toBe(1);
-  expect([...values][0]).toMatch(new RegExp(` of ${entries.size}$`));
+async function observe(client: Client, judge: Judge, signal: AbortSignal): Promise<void> {
+  const versions: Version[] = [];
+  judge.observed.push(versions);
+  for await (const { data, stat } of makeConfiguration(client).observe({ signal })) {
+    if (data !== null && data !== undefined && stat !== null) versions.push({ value: data, version: stat.version });
+  }
 }
 
-function ignoreService(error: unknown): undefined {
-  if (!isZooKeeperError(error)) throw error;
+async function write(fleet: Fleet, client: Client, writer: number, judge: Judge, endMs: number): Promise<void> {
+  const { world } = fleet;
+  const { random } = world;
+  const configuration = makeConfiguration(client);
+  for (let i = 0; world.nowMs < endMs; i++) {
+    const id = `${writer}.${i}`;
+    const options: CallOptions = random.chance(0.4) ? { timeoutMs: random.between(0, 400) } : {};
+    const calledMs = world.nowMs;
+    const from = fleet.committedZxid;
+    const kind = random.pick(['update', 'update', 'look', 'rollback'] as const);
+    const to = kind === 'rollback' && random.chance(0.5) ? random.between(0, 20) : undefined;
+    const result = await call(configuration, kind, id, { ...options, to }, judge);
+    if (!(result instanceof Error)) judge.told.push({ kind, to, from, until: fleet.committedZxid, result });
+    expect(world.nowMs - calledMs, `${kind} within its time`).toBeLessThanOrEqual((options.timeoutMs ?? 1e9) + 1);
+    await world.sleep(random.between(0, 60));
+  }
 }
 
-function ignoreMissing(error: unknown): void {
-  if (!isZooKeeperError(error) && !(error instanceof RangeError)) throw error;
+async function call(
+  configuration: Configuration<Value>,
+  kind: Told['kind'],
+  id: string,
+  options: CallOptions & { readonly to: number | undefined },
+  judge: Judge,
+): Promise<Told['result'] | Error> {
+  if (kind === 'update') {
+    const update = configuration.update((value) => ({ id, before: value?.id ?? null }), options);
+    return judge.ledger.note(id, update);
+  }
+  try {
+    return await (kind === 'look' ? configuration.update(() => undefined, options) : configuration.rollback(options));
+  } catch (error) {
+    if (error instanceof RangeError) return 'not kept';
+    if (!isZooKeeperError(error)) throw error;
+    if (kind === 'rollback' && error.outcome === 'unknown') judge.doubtfulRollbacks++;
+    return error;
+  }
 }

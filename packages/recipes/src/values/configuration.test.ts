@@ -1,4 +1,12 @@
-import { BadVersionError, type Client, DecodeError, json, type StandardSchema, text } from '@meerkat/client';
+import {
+  BadVersionError,
+  type Client,
+  DecodeError,
+  json,
+  NoNodeError,
+  type StandardSchema,
+  text,
+} from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Configuration } from './configuration.ts';
@@ -180,4 +188,38 @@ test('a reader whose set is deleted under its hands begins again', () =>
     const read = await new PublishedSet(client, '/flags', text).read();
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '2', b: '2' });
     expect(isInTime).toBe(false);
+  }));
+
+test('a rollback goes back to what was in force before the version that it replaces, not before one that it saw', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    for (const value of ['first', 'second', 'third']) await settings.set(value);
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = transaction;
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        await new Configuration(other, '/config', text).set('fourth');
+        return commit(options);
+      };
+      return made;
+    };
+    expect(await settings.rollback()).toEqual({ value: 'third', version: 4 });
+  }));
+
+test('an update does not leave a configuration as it is by what a server shows that lags behind', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    const get = client.get.bind(client);
+    let isBehind = false;
+    client.get = (async (path: string, options: { readonly read?: string } = {}) => {
+      isBehind ||= options.read === 'local';
+      if (options.read === 'local') throw new NoNodeError({ operation: 'get', path });
+      return get(path, options as never);
+    }) as typeof client.get;
+    await new Configuration(other, '/config', text).set('there');
+    const found = await settings.update((current) => (current === null ? undefined : `${current} again`));
+    expect(isBehind).toBe(true);
+    expect(found).toEqual({ value: 'there again', version: 1 });
   }));

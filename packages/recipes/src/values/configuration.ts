@@ -19,6 +19,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeUuidHex } from '../layout.ts';
+import { untilTired } from '../tidy.ts';
 import { isPassing, Wait } from '../wait.ts';
 
 export interface ConfigurationOptions {
@@ -67,7 +68,9 @@ export class Configuration<T> {
 
   /** What is in force; null when there is none yet. @throws DecodeError when it is not what the schema asks for */
   async get(options: ReadOptions = {}): Promise<ConfigurationVersion<T> | null> {
-    const found = await this.#wait('get', options).through((call) => this.#find({ ...call, read: options.read }));
+    const found = await this.#wait('get', options).through((call) =>
+      this.#find(this.path, { ...call, read: options.read }),
+    );
     return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
   }
 
@@ -108,16 +111,18 @@ export class Configuration<T> {
    * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
    */
   async rollback(options: CallOptions & { readonly to?: number | undefined } = {}): Promise<ConfigurationVersion<T>> {
-    const wait = this.#wait('rollback', options);
-    const kept = await wait.through((call) => this.#copies(call, 'linearizable'));
-    const version = options.to ?? kept.inForce - 1;
-    const path = kept.pathOf.get(version);
-    if (path === undefined) {
-      const versions = [...kept.pathOf.keys()].join(', ');
+    const published = await this.#replace('rollback', options, async (found, copies, wait) => {
+      const inForce = found?.stat.version ?? -1;
+      const version = options.to ?? inForce - 1;
+      const path = copies.pathOf.get(version);
+      if (path !== undefined) {
+        const kept = await wait.through((call) => this.#find(path, call));
+        return kept === null ? AGAIN : kept.data;
+      }
+      if (copies.inForce !== inForce) return AGAIN;
+      const versions = [...copies.pathOf.keys()].join(', ');
       throw new RangeError(`version ${version} of ${this.path} is not kept; kept are: ${versions || 'none'}`);
-    }
-    const { data } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
-    const published = await this.#replace('rollback', wait.next(), async () => data);
+    });
     return published as ConfigurationVersion<T>;
   }
 
@@ -132,15 +137,15 @@ export class Configuration<T> {
     return this.#wait('at', options).through(async (call) => {
       const path = (await this.#copies(call, 'linearizable')).pathOf.get(version);
       if (path === undefined) return null;
-      const { data } = await this.#client.get(path, { ...call, codec: nullableBytes });
-      return this.#decode(data);
+      const copy = await this.#find(path, call);
+      return copy === null ? null : this.#decode(copy.data);
     });
   }
 
   async #replace(
     method: string,
     options: CallOptions,
-    make: (found: Found | null) => Promise<Uint8Array | null | undefined>,
+    make: (found: Found | null, copies: Copies, wait: Wait) => Promise<Made>,
   ): Promise<ConfigurationVersion<T> | null> {
     const wait = this.#wait(method, options);
     let doubt: ZooKeeperError | null = null;
@@ -148,16 +153,16 @@ export class Configuration<T> {
     const doubtful: Map<string, ConfigurationVersion<T>> = new Map();
     try {
       for (let round = 1; ; round++) {
-        const found = await wait.through((call) =>
-          this.#find({ ...call, read: round === 1 ? 'local' : 'linearizable' }),
-        );
+        const read = round === 1 ? 'local' : 'linearizable';
+        const found = await wait.through((call) => this.#find(this.path, { ...call, read }));
         const copies = await wait.through((call) => this.#copies(call, doubtful.size > 0 ? 'linearizable' : 'local'));
         const own = copies.names.find((name) => doubtful.has(name));
         if (own !== undefined) return doubtful.get(own)!;
         // Its copy may have been let go of already.
         const oldest = Math.min(...[...doubtful.values()].map(({ version }) => version));
         if (doubt !== null && oldest < copies.inForce - this.#keep) throw doubt;
-        const data = await make(found);
+        const data = await makeOf(make(found, copies, wait), read);
+        if (data === AGAIN) continue;
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
         }
@@ -167,7 +172,8 @@ export class Configuration<T> {
         const isFoundKept = found === null || copies.pathOf.has(found.stat.version);
         try {
           await this.#transaction(found, data, name, isFoundKept).commit(wait.next());
-          await this.#letGo(published.version);
+          // What is done is done: the caller does not wait for it longer than he wants to.
+          await untilTired(this.#client, this.#letGo(published.version), wait);
           return published;
         } catch (error) {
           if (isPassing(error)) {
@@ -241,9 +247,9 @@ export class Configuration<T> {
     }
   }
 
-  async #find(options: ReadOptions): Promise<Found | null> {
+  async #find(path: string, options: ReadOptions): Promise<Found | null> {
     try {
-      return await this.#client.get(this.path, { ...options, codec: nullableBytes });
+      return await this.#client.get(path, { ...options, codec: nullableBytes });
     } catch (error) {
       if (error instanceof NoNodeError) return null;
       throw error;
@@ -260,6 +266,21 @@ export class Configuration<T> {
 
   #wait(method: string, options: CallOptions): Wait {
     return new Wait(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
+  }
+}
+
+/** What is to be published; undefined: leave it as it is; AGAIN: it was changed meanwhile, look again. */
+type Made = Uint8Array | null | undefined | typeof AGAIN;
+const AGAIN: unique symbol = Symbol('again');
+
+/** What a server that lags behind has shown may be written upon, and is refused then; it does not decide that nothing is to be done. */
+async function makeOf(making: Promise<Made>, read: 'local' | 'linearizable'): Promise<Made> {
+  try {
+    const made = await making;
+    return made === undefined && read === 'local' ? AGAIN : made;
+  } catch (error) {
+    if (read === 'local') return AGAIN;
+    throw error;
   }
 }
 

@@ -16,6 +16,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeUuidHex } from '../layout.ts';
+import { untilTired } from '../tidy.ts';
 import { isPassing, Wait } from '../wait.ts';
 
 export interface PublishedSetOptions {
@@ -104,11 +105,11 @@ export class PublishedSet<T> {
       const isWhole = znodes.length + 2 <= this.#znodesMax && sizeOf(znodes) <= this.#bytesMax;
       if (!isWhole) await this.#write(name, znodes, wait);
       const isInForce = await this.#putInForce(ready, name, isWhole ? znodes : null, wait);
-      if (!isWhole && !isInForce) await this.#client.deleteRecursive(joinPath(this.path, name)).catch(ignoreService);
       if (isInForce) {
-        await this.#prune();
+        await untilTired(this.#client, this.#prune(), wait);
         return name;
       }
+      if (!isWhole) await untilTired(this.#client, this.#client.deleteRecursive(joinPath(this.path, name)), wait);
       await this.#pause(round, wait);
     }
   }

@@ -1,0 +1,19 @@
+import { type Client, ZooKeeperError } from '@meerkat/client';
+import { waitFor } from './locks/wait-for.ts';
+import type { Wait } from './wait.ts';
+
+/**
+ * Waits for what comes after a call has had its effect, such as the removal of what is old: as long as the caller likes, and
+ * what the service says of it is not the caller's trouble.
+ */
+export async function untilTired(client: Client, work: Promise<unknown>, wait: Wait): Promise<void> {
+  work.catch(() => {});
+  try {
+    await waitFor(client, work, wait.next(), ABOUT);
+  } catch (error) {
+    if (!(error instanceof ZooKeeperError)) throw error;
+  }
+}
+
+/** Of errors that nobody sees. */
+const ABOUT = { operation: 'tidy', path: '/' } as const;

@@ -1,0 +1,174 @@
+/**
+ * The safety properties of a `PublishedSet`, by what the servers have committed. In every seed, whatever happens to servers,
+ * links and replies, while publishers lose patience:
+ *
+ * 1. who reads or observes gets all of one set and nothing of another, as it was in force at the zxid that he is told;
+ * 2. a set that is reported was put in force once; one that cannot tell, once at most; one that says it was not, never;
+ * 3. a set that was to follow another one followed it, and a rollback went back to what was kept;
+ * 4. a call ends when its time is up, and nothing of unfinished sets stays behind after the next publication.
+ */
+import { BadVersionError, type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { committedIn, untilWhole } from '../testing/aftermath.ts';
+import { Fleet } from '../testing/fleet.ts';
+import { Ledger } from '../testing/ledger.ts';
+import { patienceMs, seeds } from '../testing/seeds.ts';
+import { type PublishedEntries, PublishedSet } from './published-set.ts';
+
+const STORM_MS = 6000;
+const READY = '/flags/ready';
+
+class Judge {
+  readonly ledger = new Ledger<string>();
+  readonly seen: PublishedEntries<string>[] = [];
+  /** What was in force before a set that was to follow it, by the set's id; null: none. */
+  readonly orders: Map<string, string | null> = new Map();
+  readonly rollbacks: { readonly name: string; readonly from: number; readonly until: number }[] = [];
+  doubtfulRollbacks = 0;
+
+  judge(tree: CommittedTree): void {
+    const moments = tree.changesOf(READY).map(({ zxid }) => zxid);
+    const lines = moments.map((zxid) => linesAt(tree, zxid));
+    const inForce = lines.map(([name], i) => valuesOf(tree, name!, moments[i]!));
+    const isNew = lines.map(([name], i) => !(lines[i - 1] ?? []).includes(name!));
+    for (const [i, values] of inForce.entries()) {
+      expect(new Set(values.values()).size, `ids in set ${lines[i]![0]}`).toBe(1);
+      expect(idOf(values).endsWith(` of ${values.size}`), `${lines[i]![0]} is whole when it is put in force`).toBe(
+        true,
+      );
+      if (!isNew[i]) continue;
+      const before = this.orders.get(idOf(values));
+      if (before !== undefined) expect(lines[i - 1]?.[0] ?? null, 'what the set was to follow').toBe(before);
+    }
+    this.ledger.judge(inForce.filter((_, i) => isNew[i]).map(idOf));
+    const back = moments.filter((_, i) => !isNew[i]);
+    expect(back.length).toBeLessThanOrEqual(this.rollbacks.length + this.doubtfulRollbacks);
+    for (const { name, from, until } of this.rollbacks) {
+      const during = moments.some((zxid, i) => zxid > from && zxid <= until && lines[i]![0] === name && !isNew[i]);
+      expect(during, `${name} was put in force again from ${from} to ${until}`).toBe(true);
+    }
+    for (const { name, zxid, entries } of this.seen) {
+      expect(moments, 'when a set was put in force').toContain(Number(zxid));
+      expect(linesAt(tree, Number(zxid))[0]).toBe(name);
+      expect([...entries]).toEqual([...valuesOf(tree, name, Number(zxid))]);
+    }
+    expect(this.seen.length).toBeGreaterThan(0);
+  }
+}
+
+function linesAt(tree: CommittedTree, zxid: number): string[] {
+  return read(tree, READY, zxid).split('\n');
+}
+
+function valuesOf(tree: CommittedTree, name: string, zxid: number): Map<string, string> {
+  const path = `/flags/${name}`;
+  return new Map(tree.childrenAt(path, zxid).map((entry) => [entry, read(tree, `${path}/${entry}`, zxid)]));
+}
+
+function read(tree: CommittedTree, path: string, zxid: number): string {
+  return new TextDecoder().decode(tree.stateAt(path, zxid)?.data ?? new Uint8Array());
+}
+
+function idOf(values: ReadonlyMap<string, string>): string {
+  return [...values.values()][0]!;
+}
+
+test.each(seeds(3))(
+  'nobody reads half of a published set, seed %i',
+  async (seed) => {
+    const fleet = new Fleet(seed);
+    const { world } = fleet;
+    const judge = new Judge();
+    const flags = (client: Client): PublishedSet<string> =>
+      new PublishedSet(client, '/flags', text, { keep: 1 + (seed % 3), transactionZnodesMax: 8 });
+    await fleet.run(async () => {
+      await untilWhole(fleet);
+      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+      const clients = await fleet.connectAll(3, { sessionTimeoutMs });
+      const [first, second, reader] = clients.map(flags) as [PublishedSet<string>, PublishedSet<string>, never];
+      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+      fleet.unleash(STORM_MS, 3);
+      const endMs = world.nowMs + STORM_MS;
+      const ending = new AbortController();
+      const observing = observe(reader, judge, ending.signal);
+      const publishing = [first, second].map((set, i) => publish(fleet, set, `${i}`, judge, endMs));
+      await Promise.all([world.sleep(STORM_MS), readOften(fleet, reader, judge, endMs), ...publishing]);
+      fleet.heal();
+      const name = await first.publish(makeSet('last', 3));
+      const history = await first.history();
+      expect(history[0]).toBe(name);
+      const { children } = await clients[0]!.children('/flags');
+      expect(children.toSorted()).toEqual(['ready', ...history].toSorted());
+      const isSeen = (): boolean => judge.seen.at(-1)?.name === name;
+      expect(await world.until(isSeen, 30_000), 'the last set is observed').toBe(true);
+      ending.abort();
+      await observing;
+      judge.ledger.done.add('last of 3');
+      const tree = await committedIn(fleet);
+      if (tree !== null) judge.judge(tree);
+    });
+  },
+  patienceMs(1),
+);
+
+async function publish(
+  fleet: Fleet,
+  flags: PublishedSet<string>,
+  publisher: string,
+  judge: Judge,
+  endMs: number,
+): Promise<void> {
+  const { world } = fleet;
+  const { random } = world;
+  for (let n = 0; world.nowMs < endMs; n++) {
+    const options: CallOptions = random.chance(0.4) ? { timeoutMs: random.between(0, 300) } : {};
+    const calledMs = world.nowMs;
+    const from = fleet.committedZxid;
+    if (random.chance(0.2)) {
+      const name = await flags.rollback(options).catch((error: unknown) => {
+        if (!isZooKeeperError(error)) expect(error).toBeInstanceOf(RangeError);
+        else if (error.outcome === 'unknown') judge.doubtfulRollbacks++;
+      });
+      if (name !== undefined) judge.rollbacks.push({ name, from, until: fleet.committedZxid });
+    } else {
+      // Some are published in one transaction, and some in many.
+      const size = random.between(1, 40);
+      const id = `${publisher}.${n} of ${size}`;
+      const inForce = random.chance(0.3) ? await flags.history(options).catch(() => null) : null;
+      const onlyAfter = inForce === null ? undefined : (inForce[0] ?? null);
+      if (onlyAfter !== undefined) judge.orders.set(id, onlyAfter);
+      const result = await judge.ledger.note(
+        id,
+        flags.publish(makeSet(`${publisher}.${n}`, size), { ...options, onlyAfter }),
+      );
+      if (result instanceof BadVersionError) expect(onlyAfter, 'asked for what was in force').toBeDefined();
+    }
+    expect(world.nowMs - calledMs, 'a call within its time').toBeLessThanOrEqual(2 * (options.timeoutMs ?? 1e9) + 1);
+    await world.sleep(random.between(0, 40));
+  }
+}
+
+async function readOften(fleet: Fleet, flags: PublishedSet<string>, judge: Judge, endMs: number): Promise<void> {
+  const { world } = fleet;
+  while (world.nowMs < endMs) {
+    const set = await flags.read({ timeoutMs: world.random.between(0, 2000) }).catch((error: unknown) => {
+      if (!isZooKeeperError(error)) throw error;
+    });
+    if (set !== undefined && set !== null) judge.seen.push(set);
+    await world.sleep(world.random.between(0, 20));
+  }
+}
+
+async function observe(flags: PublishedSet<string>, judge: Judge, signal: AbortSignal): Promise<void> {
+  let zxid = 0n;
+  for await (const set of flags.observe({ signal })) {
+    expect(set.zxid, 'what is observed follows').toBeGreaterThan(zxid);
+    zxid = set.zxid;
+    judge.seen.push(set);
+  }
+}
+
+function makeSet(id: string, size: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: size }, (_, i) => [`entry${i}`, `${id} of ${size}`]));
+}

@@ -1,21 +1,29 @@
 /**
- * Members come, die, go and change while servers and links fail; everybody observes. In every seed:
+ * Members come, die, go, come back and change while servers and links fail; everybody observes. In every seed, by what was
+ * committed:
  *
- * 1. who is sure to be a member has a znode of its present session, which the service confirms at that moment;
- * 2. each observer's views follow from each other: who leaves was there, who joins was not;
- * 3. when everything is healed, every observer lists exactly the members that live, once each, with their newest data;
- * 4. a member whose process died is listed no longer than its session.
+ * 1. who is sure to be a member has a znode of its present session; whoever has left with a connection has none, and what
+ *    was set is there, or what was set later;
+ * 2. each observer's views follow from each other: who leaves was there, who joins was not; each member that is seen stood
+ *    there with these data;
+ * 3. an observer that has been connected for a while lists all who were there all the while, and nobody who was not;
+ * 4. when everything is healed, every observer lists exactly the members that live, once each, with their newest data.
  */
-import type { Client } from '@meerkat/client';
+import { type Client, isZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { patienceMs, seeds } from '../testing/seeds.ts';
-import { Group, type GroupLayout, type GroupObservation, type Membership } from './group.ts';
+import { Group, type GroupLayout, type GroupObservation, type Member, type Membership } from './group.ts';
 import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three', 'four'];
 const LAYOUTS: readonly GroupLayout[] = ['curator', 'kazoo', 'kazoo-shallow'];
 const PATH = '/groups/g';
 const STORM_MS = 30_000;
+/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
+const MARGIN_MS = 2000;
+/** Longer than it takes until a server that lags is left. */
+const LAG_MS = 3000;
 const SEEDS = seeds(4);
 
 test('everybody sees exactly the members that live', { timeout: patienceMs(SEEDS.length) }, () =>
@@ -28,6 +36,18 @@ interface Process {
   membership: Membership | null;
   observation: GroupObservation | null;
   data: string;
+  /** Since when it is connected without a break, virtual ms. */
+  connectedMs: number;
+}
+
+/** What was told when so much was committed. */
+interface Notes {
+  /** Memberships that are certain, and those that have ended for certain. */
+  readonly memberships: { path: string; sessionId: bigint; isMember: boolean; zxid: number }[];
+  readonly sets: { path: string; sessionId: bigint; data: string; zxid: number }[];
+  readonly seen: Map<string, Member>;
+  /** Lists of observers that have been connected since an earlier zxid. */
+  readonly lists: { host: string; names: readonly string[]; sinceZxid: number; untilZxid: number }[];
 }
 
 async function liveThrough(world: GroupWorld): Promise<void> {
@@ -39,30 +59,84 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     membership: null,
     observation: null,
     data: '',
+    connectedMs: 0,
   }));
+  const notes: Notes = { memberships: [], sets: [], seen: new Map(), lists: [] };
   const observing: Promise<void>[] = [];
   let isOver = false;
-  let confirmed = 0;
+  /** How much was committed at which time. */
+  const marks: { readonly ms: number; readonly zxid: number }[] = [];
 
   const start = async (process: Process): Promise<void> => {
     const client = await world.connect(process.host);
     const group = new Group(client, PATH, { layout });
     process.client = client;
-    process.membership = group.join(process.host, { owner: process.host });
+    process.connectedMs = world.world.nowMs;
+    client.onState(({ state }) => {
+      process.connectedMs = state === 'connected' ? world.world.nowMs : Number.POSITIVE_INFINITY;
+    });
+    // Without an owner the stale member of a process that died stays for a while beside the new one.
+    const owner = layout !== 'curator' && random.chance(0.3) ? undefined : process.host;
+    process.membership = group.join(process.host, { owner });
     const observation = group.observe();
     process.observation = observation;
-    observing.push(follow(observation));
+    observing.push(follow(observation, notes));
   };
+  /** @returns whether it was connected all the while */
+  const leave = async (client: Client, membership: Membership): Promise<boolean> => {
+    const sessionId = client.session?.id;
+    let wasConnected = client.state === 'connected';
+    const states = client.onState(() => {
+      wasConnected = false;
+    });
+    await membership.close();
+    states[Symbol.dispose]();
+    expect(membership.isMember).toBe(false);
+    const { path } = membership;
+    if (wasConnected) notes.memberships.push({ path, sessionId: sessionId!, isMember: false, zxid: world.mark.zxid });
+    return wasConnected;
+  };
+  const set = async ({ client, membership, data }: Process, timeoutMs: number | undefined): Promise<void> => {
+    try {
+      await membership!.set(data, timeoutMs === undefined ? {} : { timeoutMs });
+      const { path, isMember } = membership!;
+      const sessionId = client!.session?.id;
+      if (isMember && sessionId !== undefined) notes.sets.push({ path, sessionId, data, zxid: world.mark.zxid });
+    } catch (error) {
+      if (!isZooKeeperError(error)) throw error;
+    }
+  };
+  const look = (): void => {
+    const [ms, zxid] = [world.world.nowMs, world.mark.zxid];
+    marks.push({ ms, zxid });
+    for (const { host, client, membership, observation, connectedMs } of processes) {
+      const session = client?.session;
+      if (client == null || membership === null || session == null) continue;
+      const { path, isMember } = membership;
+      const isCertain = isMember && client.lostAtMs - MARGIN_MS > client.surroundings.clock.monotonicMs();
+      if (isCertain) notes.memberships.push({ path, sessionId: session.id, isMember, zxid });
+      const members = observation?.current ?? null;
+      if (members === null || connectedMs > ms - LAG_MS) continue;
+      const sinceZxid = marks.findLast((mark) => mark.ms <= ms - LAG_MS)?.zxid;
+      if (sinceZxid === undefined) continue;
+      notes.lists.push({ host, names: members.map(({ name }) => name), sinceZxid, untilZxid: zxid });
+    }
+  };
+  const looking = (async () => {
+    while (!isOver) {
+      look();
+      await world.world.sleep(100);
+    }
+  })();
   const living = processes.map(async (process) => {
     for (let life = 1; !isOver; life++) {
       await start(process);
       const endMs = world.world.nowMs + random.between(1000, 15_000);
       for (let i = 1; !isOver && world.world.nowMs < endMs; i++) {
         await world.world.sleep(random.between(50, 1500));
-        if (random.chance(0.3)) confirmed += (await isConfirmed(process)) ? 1 : 0;
         if (layout !== 'curator' || process.membership === null) continue;
         process.data = `${life}.${i}`;
-        void process.membership.set(process.data).catch(() => {});
+        void set(process, random.chance(0.3) ? random.between(0, 500) : undefined);
       }
       if (isOver) return;
       const { client, membership, observation } = process;
@@ -72,7 +146,13 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       process.data = '';
       if (random.chance(0.5)) await world.kill(client!);
       else {
-        await membership?.close();
+        const hasLeft = await leave(client!, membership!);
+        // It may come again with the client that it has, at once.
+        if (hasLeft && random.chance(0.5)) {
+          const again = new Group(client!, PATH, { layout }).join(process.host, { owner: process.host });
+          await world.world.sleep(random.between(0, 200));
+          await leave(client!, again);
+        }
         await observation?.close();
         await client?.close();
       }
@@ -82,8 +162,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   await world.storm(HOSTS, STORM_MS);
   await world.heal();
   isOver = true;
-  await Promise.all(living);
-  expect(confirmed).toBeGreaterThan(0);
+  await Promise.all([looking, ...living]);
 
   const present = processes.filter(({ membership }) => membership !== null);
   const expected = present.map(({ host, data }) => `${host}=${data}`).sort();
@@ -93,34 +172,81 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const settled = await world.world.until(isRight, 30_000, 50);
   if (!settled) for (const process of present) expect(viewOf(process), process.host).toEqual(expected);
 
+  for (const { client } of present.slice(0, 1)) {
+    const listed = await new Group(client!, PATH, { layout }).members();
+    expect(listed.map(({ id }) => id).sort()).toEqual(present.map(({ host }) => host).sort());
+  }
   for (const { membership, observation, client } of present) {
-    await membership!.close();
+    await leave(client!, membership!);
     await observation!.close();
     await client!.close();
   }
   await Promise.all(observing);
+  const tree = await world.committed();
+  if (tree !== null) judge(tree, notes);
 }
 
-/** What the service says while the member is sure: it must have the znode in its present session. */
-async function isConfirmed({ client, membership }: Process): Promise<boolean> {
-  if (client === null || membership === null || !membership.isMember) return false;
-  const session = client.session?.id;
-  const stat = await client.exists(membership.path).catch(() => undefined);
-  if (stat === undefined || !membership.isMember || client.session?.id !== session) return false;
-  expect(stat?.ephemeralOwner, membership.id).toBe(session);
-  return true;
+/** Compares what everybody was told with what was committed. */
+function judge(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): void {
+  const decoder = new TextDecoder();
+  const madeSince = (since: number, path: string): number[] =>
+    tree
+      .changesOf(path)
+      .filter(({ type, zxid }) => type === 'created' && zxid > since)
+      .map(({ zxid }) => zxid);
+  for (const { path, sessionId, isMember, zxid } of memberships) {
+    // What was made a moment ago may be newer than the mark, when the server that knew of it has crashed.
+    const states = [zxid, ...(isMember ? madeSince(zxid, path) : [])].map((at) => tree.stateAt(path, at));
+    const isThere = states.some((state) => state?.owner === sessionId);
+    if (isThere !== isMember) expect.fail(`${path} is ${isThere ? '' : 'not '}there at ${zxid}`);
+  }
+  for (const { path, sessionId, data, zxid } of sets) {
+    const state = tree.stateAt(path, zxid);
+    // It may have been replaced since it was answered.
+    if (state?.owner !== sessionId) continue;
+    expect(compareLives(decoder.decode(state.data ?? undefined), data), `${data} at ${zxid}`).toBeGreaterThanOrEqual(0);
+  }
+  for (const { id, name, data, stat } of seen.values()) {
+    // The layout of kazoo has the id in the place of data.
+    const text = name.endsWith('__party__') ? id : decoder.decode(data);
+    const state = stat === null ? null : tree.stateAt(`${PATH}/${name}`, Number(stat.mzxid));
+    if (stat === null) expect(tree.changesOf(`${PATH}/${name}`), name).not.toEqual([]);
+    else
+      expect([BigInt(state?.czxid ?? 0), decoder.decode(state?.data ?? undefined)], name).toEqual([stat.czxid, text]);
+  }
+  for (const { host, names, sinceZxid, untilZxid } of lists) {
+    const children = tree.changesOf(PATH).filter(({ zxid }) => zxid > sinceZxid && zxid <= untilZxid);
+    const times = [sinceZxid, ...children.map(({ zxid }) => zxid)].map((zxid) => tree.childrenAt(PATH, zxid));
+    const always = times.reduce((all, next) => all.filter((name) => next.includes(name)));
+    const ever = new Set(times.flat());
+    for (const name of always) if (!names.includes(name)) expect.fail(`${host} does not list ${name} at ${untilZxid}`);
+    for (const name of names) if (!ever.has(name)) expect.fail(`${host} lists ${name}, gone since ${sinceZxid}`);
+  }
+  expect(memberships.length).toBeGreaterThan(0);
+}
+
+/** Of data such as 3.14: the fourteenth of the third life. */
+function compareLives(a: string, b: string): number {
+  const [left, right] = [a, b].map((text) => text.split('.').map(Number));
+  return left![0]! - right![0]! || left![1]! - right![1]!;
 }
 
 /** Views follow from each other. */
-async function follow(observation: GroupObservation): Promise<void> {
-  const present = new Set<string>();
-  for await (const { members, joined, left } of observation) {
-    const name = ({ name, stat }: { name: string; stat: { czxid: bigint } | null }): string => `${name}@${stat?.czxid}`;
+async function follow(observation: GroupObservation, { seen }: Notes): Promise<void> {
+  const present = new Map<string, bigint>();
+  for await (const { members, joined, left, changed } of observation) {
+    const name = ({ name, stat }: Member): string => `${name}@${stat?.czxid}`;
     for (const member of left) expect(present.delete(name(member)), `${name(member)} was there`).toBe(true);
     for (const member of joined) {
       expect(present.has(name(member)), `${name(member)} was not there`).toBe(false);
-      present.add(name(member));
+      present.set(name(member), member.stat?.mzxid ?? 0n);
     }
-    expect([...present].sort()).toEqual(members.map(name).sort());
+    for (const member of changed) {
+      expect(member.stat!.mzxid, `${name(member)} is newer`).toBeGreaterThan(present.get(name(member))!);
+      present.set(name(member), member.stat!.mzxid);
+    }
+    const all = members.map((member) => [name(member), member.stat?.mzxid ?? 0n]);
+    expect([...present].sort()).toEqual(all.sort());
+    for (const member of members) seen.set(`${name(member)} ${member.stat?.mzxid}`, member);
   }
 }

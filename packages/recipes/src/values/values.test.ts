@@ -95,6 +95,25 @@ test('the witnesses of a writer go with it', () =>
     expect((await other.children('/hits')).children).toEqual([]);
   }));
 
+test('a witness that cannot be reached is taken away later, while its session lives on', () =>
+  onStage(async ({ world, other }) => {
+    const servers = 'zk1:2181';
+    await using writer = await world.connect('writer', { servers, sessionTimeoutMs: 40_000 });
+    const counter = new AtomicLong(writer, '/hits');
+    await counter.increment();
+    const sessionId = writer.session?.id;
+    world.network.block('writer', 'zk1');
+    world.network.block('zk1', 'writer');
+    for (const end of world.network.openEnds) end.breakStream();
+    await counter.close();
+    expect((await other.exists('/hits.witnesses'))?.numChildren).toBe(1);
+    world.network.heal();
+    await writer.whenConnected();
+    await world.sleep(5000);
+    expect(writer.session?.id).toBe(sessionId);
+    expect((await other.exists('/hits.witnesses'))?.numChildren).toBe(0);
+  }));
+
 test('an update that does not get its turn in time changes nothing', () =>
   onStage(async ({ client, other }) => {
     await using _ = await new Mutex(other, '/locks/hits').acquire();

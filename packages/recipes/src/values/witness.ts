@@ -9,6 +9,7 @@ import {
   text,
 } from '@meerkat/client';
 import { makeUuidHex } from '../layout.ts';
+import { removeZnode } from '../locks/removal.ts';
 import { Wait } from '../wait.ts';
 
 /** A write of which nobody knows whether it was carried out. */
@@ -106,17 +107,19 @@ export class Witness {
   }
 
   /**
-   * Deletes the znode, also one of which nobody knows whether it was made. What cannot be reached for so long goes with
-   * the session. Never rejects.
+   * Deletes the znode, also one of which nobody knows whether it was made. While it cannot be reached, that goes on behind
+   * the caller's back until it succeeds, or the znode goes with the session. Never rejects.
    */
   async close(): Promise<void> {
     const path = this.#path;
     if (path === '') return;
     this.#path = '';
     this.#exists = false;
-    const wait = new Wait(this.#client, { timeoutMs: CLOSE_MS }, { operation: 'Witness.close', path });
-    await wait.through((call) => this.#client.delete(path, call)).catch(() => {});
+    const removed = removeZnode(this.#client, path, this.#sessionId);
+    const wait = new Wait(this.#client, {}, { operation: 'Witness.close', path });
+    await wait.any([removed], { delayMs: CLOSE_MS });
   }
 }
 
+/** How long the caller waits, milliseconds. */
 const CLOSE_MS = 10_000;

@@ -189,7 +189,7 @@ export class AtomicValue<T> implements AsyncDisposable {
         if (typeof outcome === 'object') return outcome;
         if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
-        if (races >= this.#attemptsBeforeLock) lock ??= (await this.#lock?.acquire(wait.next())) ?? null;
+        if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(wait);
         // The first is tried again at once, and so is whoever has the lock.
         if (races > 1 && lock === null) await pause(wait, about, [], this.#drawPause(races));
       }
@@ -198,6 +198,12 @@ export class AtomicValue<T> implements AsyncDisposable {
     } finally {
       if (lock !== null) await giveBack(lock, wait);
     }
+  }
+
+  /** Also in the next session, if this one is lost meanwhile: nothing has been written that would be in doubt. */
+  async #takeTurn(wait: Wait): Promise<AsyncDisposable | null> {
+    const lock = this.#lock;
+    return lock && wait.through((call) => lock.acquire(call));
   }
 
   /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */

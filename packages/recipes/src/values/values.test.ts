@@ -1,4 +1,4 @@
-import { bytes, type Client, ConnectionLossError, DecodeError, json, text } from '@meerkat/client';
+import { bytes, type Client, ConnectionLossError, DecodeError, json, SessionLostError, text } from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
@@ -188,6 +188,23 @@ test('a write that comes through after it was looked for counts once', () =>
     }) as typeof client.get;
     expect(await counter.increment()).toMatchObject({ before: 1n, after: 2n, version: 1 });
     expect(await counter.get()).toBe(2n);
+  }));
+
+test('an update goes on when the session is lost while it waits for the lock', () =>
+  onStage(async ({ client, other }) => {
+    let asked = 0;
+    const acquire = async (): Promise<AsyncDisposable> => {
+      if (++asked === 1) throw new SessionLostError({ operation: 'acquire', path: '/lock', outcome: 'not-applied' });
+      return { async [Symbol.asyncDispose]() {} };
+    };
+    const counter = new AtomicLong(client, '/hits', { lock: { acquire }, attemptsBeforeLock: 1 });
+    let isFirst = true;
+    const update = await counter.update(async (current) => {
+      if (isFirst) await other.create('/hits', new Uint8Array(8));
+      isFirst = false;
+      return current + 1n;
+    });
+    expect([asked, update.after]).toEqual([2, 1n]);
   }));
 
 test('what becomes of the lock does not change what became of the update', () =>

@@ -1,12 +1,15 @@
 /**
- * Instances register, change, close and die while servers and links fail; providers choose all the time. In every seed:
+ * Instances of both kinds register, change, close, die and come again while servers and links fail; providers choose all the
+ * time. In every seed, by what was committed:
  *
- * 1. what is chosen was registered, with data that its process has set;
- * 2. an instance that was closed or has died is not chosen any more by a provider that has been connected for longer than
- *    its session could live;
- * 3. when everything is healed, every provider chooses among exactly those that live, with their newest data.
+ * 1. what is chosen stood in the tree at some time, and for a provider that has been connected for a while not too long ago;
+ * 2. what an update has reported stands there, or something later; what was closed with a connection is gone, and a lasting
+ *    one that was not stays when its process dies;
+ * 3. who gives up hears so in time;
+ * 4. when everything is healed, every provider chooses among exactly those that live, with their newest data.
  */
-import type { Client } from '@meerkat/client';
+import { type Client, isZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type Registration, ServiceDiscovery, type ServiceProvider } from './service-discovery.ts';
@@ -15,6 +18,8 @@ import { type GroupWorld, inWorld } from './testing/world.ts';
 const HOSTS = ['one', 'two', 'three'];
 const CALLERS = ['ann', 'bob'];
 const STORM_MS = 25_000;
+/** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
+const LAG_MS = 5000;
 const SEEDS = seeds(3);
 
 test('providers choose what is registered', { timeout: patienceMs(SEEDS.length) }, () =>
@@ -25,24 +30,76 @@ interface Server {
   readonly host: string;
   client: Client | null;
   registration: Registration<number> | null;
+  /** Whether it outlives its process. */
+  isLasting: boolean;
   /** Of its payload. */
   newest: number;
 }
 
+/** What was told when so much was committed. */
+interface Notes {
+  readonly chosen: {
+    readonly id: string;
+    readonly payload: number;
+    readonly sinceZxid: number;
+    readonly zxid: number;
+  }[];
+  /** Of which payload something that is as new stood there; null: nothing. */
+  readonly states: { readonly path: string; readonly payload: number | null; readonly zxid: number }[];
+}
+
 async function liveThrough(world: GroupWorld): Promise<void> {
   const random = world.world.random.fork('program');
-  const servers: Server[] = HOSTS.map((host) => ({ host, client: null, registration: null, newest: 0 }));
+  const servers: Server[] = HOSTS.map((host) => ({
+    host,
+    client: null,
+    registration: null,
+    isLasting: false,
+    newest: 0,
+  }));
   const callers = await Promise.all(CALLERS.map((host) => world.connect(host)));
   const providers = callers.map((client) => new ServiceDiscovery(client, '/services').provider<number>('search'));
+  const notes: Notes = { chosen: [], states: [] };
+  const connectedMs = callers.map(() => world.world.nowMs);
+  for (const [i, client] of callers.entries()) {
+    client.onState(({ state }) => {
+      connectedMs[i] = state === 'connected' ? world.world.nowMs : Number.POSITIVE_INFINITY;
+    });
+  }
+  /** How much was committed at which time. */
+  const marks: { readonly ms: number; readonly zxid: number }[] = [];
   let isOver = false;
-  let chosen = 0;
 
   const register = async (server: Server): Promise<void> => {
-    server.client = await world.connect(server.host);
+    server.client ??= await world.connect(server.host);
     const payload = ++server.newest;
     const { host } = server;
     const discovery = new ServiceDiscovery(server.client, '/services');
-    server.registration = discovery.register<number>({ name: 'search', id: host, address: host, payload });
+    const serviceType = server.isLasting ? 'PERMANENT' : 'DYNAMIC';
+    server.registration = discovery.register<number>({ name: 'search', id: host, address: host, payload, serviceType });
+  };
+  const update = async ({ registration, newest: payload }: Server, timeoutMs?: number): Promise<void> => {
+    const dueMs = world.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const own = registration!;
+    try {
+      await own.update({ payload }, timeoutMs === undefined ? {} : { timeoutMs });
+      if (own.isRegistered) notes.states.push({ path: own.path, payload, zxid: world.mark.zxid });
+    } catch (error) {
+      if (!isZooKeeperError(error)) throw error;
+    }
+    expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+  };
+  /** @returns whether it was connected all the while */
+  const leave = async ({ client, registration }: Server): Promise<boolean> => {
+    let wasConnected = client!.state === 'connected';
+    const states = client!.onState(() => {
+      wasConnected = false;
+    });
+    await registration!.close();
+    states[Symbol.dispose]();
+    expect(registration!.isRegistered).toBe(false);
+    if (wasConnected) notes.states.push({ path: registration!.path, payload: null, zxid: world.mark.zxid });
+    return wasConnected;
   };
   const living = servers.map(async (server) => {
     while (!isOver) {
@@ -51,33 +108,42 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       while (!isOver && world.world.nowMs < endMs) {
         await world.world.sleep(random.between(50, 1500));
         server.newest++;
-        void server.registration?.update({ payload: server.newest }).catch(() => {});
+        void update(server, random.chance(0.3) ? random.between(0, 500) : undefined);
       }
       if (isOver) return;
-      const { client, registration } = server;
-      server.client = null;
-      server.registration = null;
-      if (random.chance(0.5)) await world.kill(client!);
-      else {
-        await registration?.close();
-        await client?.close();
+      if (random.chance(0.4)) {
+        const { client } = server;
+        server.client = null;
+        server.registration = null;
+        await world.kill(client!);
+      } else {
+        const { client } = server;
+        const hasLeft = await leave(server);
+        server.registration = null;
+        // A lasting one that could not be taken out stays, and is taken over by the next of its id.
+        if (hasLeft) server.isLasting = random.chance(0.4);
+        if (!hasLeft || random.chance(0.5)) {
+          server.client = null;
+          await client!.close();
+        }
       }
       await world.world.sleep(random.between(0, 5000));
     }
   });
-  const call = async (provider: ServiceProvider<number>): Promise<void> => {
-    const instance = await provider.choose().catch(() => null);
+  const call = async (provider: ServiceProvider<number>, i: number): Promise<void> => {
+    const ms = world.world.nowMs;
+    marks.push({ ms, zxid: world.mark.zxid });
+    const instance = await provider.choose({ timeoutMs: 1000 }).catch(() => null);
     if (instance === null) return;
-    const server = servers.find(({ host }) => host === instance.id);
-    expect(server, instance.id).toBeDefined();
-    expect(instance.address).toBe(instance.id);
-    expect(instance.payload).toBeGreaterThan(0);
-    expect(instance.payload).toBeLessThanOrEqual(server!.newest);
-    chosen++;
+    const { id, address, payload } = instance;
+    expect(address).toBe(id);
+    const isFresh = connectedMs[i]! <= ms - LAG_MS;
+    const sinceZxid = isFresh ? (marks.findLast((mark) => mark.ms <= ms - LAG_MS)?.zxid ?? 0) : 0;
+    notes.chosen.push({ id, payload: payload!, sinceZxid, zxid: world.mark.zxid });
   };
-  const calling = providers.map(async (provider) => {
+  const calling = providers.map(async (provider, i) => {
     while (!isOver) {
-      await call(provider);
+      await call(provider, i);
       await world.world.sleep(random.between(10, 200));
     }
   });
@@ -85,13 +151,13 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   await world.heal();
   isOver = true;
   await Promise.all([...living, ...calling]);
-  expect(chosen).toBeGreaterThan(0);
+  expect(notes.chosen.length).toBeGreaterThan(0);
 
   // One of them dies for good, after everything was healed.
-  for (const server of servers) if (server.client === null) await register(server);
-  const [doomed] = servers;
-  await world.kill(doomed!.client!);
-  const alive = servers.slice(1);
+  for (const server of servers) if (server.registration === null) await register(server);
+  const doomed = servers.find(({ isLasting }) => !isLasting);
+  if (doomed !== undefined) await world.kill(doomed.client!);
+  const alive = servers.filter((server) => server !== doomed);
   const expected = alive.map(({ host, newest }) => `${host} ${newest}`).sort();
   const seenBy = async (provider: ServiceProvider<number>): Promise<string> =>
     (await provider.candidates()).map(({ id, payload }) => `${id} ${payload}`).join();
@@ -103,7 +169,30 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     }
     expect(seen, CALLERS[i]).toBe(expected.join());
   }
-  await Promise.all(alive.map(({ registration }) => registration?.close()));
+  await Promise.all(alive.map(leave));
   await Promise.all(providers.map((provider) => provider.close()));
   await Promise.all([...callers, ...alive.map(({ client }) => client)].map((client) => client?.close()));
+  const tree = await world.committed();
+  if (tree !== null) judge(tree, notes);
+}
+
+/** Compares what everybody was told with what was committed. */
+function judge(tree: CommittedTree, { chosen, states }: Notes): void {
+  const payloadAt = (path: string, zxid: number): number | null => {
+    const state = tree.stateAt(path, zxid);
+    return state === null ? null : JSON.parse(new TextDecoder().decode(state.data ?? undefined)).payload;
+  };
+  for (const { id, payload, sinceZxid, zxid } of chosen) {
+    const path = `/services/search/${id}`;
+    // The server that knew of a new one may have crashed at once.
+    const times = tree.changesOf(path).filter((change) => change.zxid > sinceZxid);
+    const stood = [sinceZxid, ...times.map((change) => change.zxid)].some((at) => payloadAt(path, at) === payload);
+    if (!stood) expect.fail(`${id} with ${payload} was chosen at ${zxid}, and was not there since ${sinceZxid}`);
+  }
+  for (const { path, payload, zxid } of states) {
+    const found = payloadAt(path, zxid);
+    if (payload === null) expect(found, `${path} is closed at ${zxid}`).toBeNull();
+    // Whoever has lost its session since does not stand there any more.
+    else if (found !== null) expect(found, `${path} at ${zxid}`).toBeGreaterThanOrEqual(payload);
+  }
 }

@@ -1,5 +1,7 @@
-import { type CallOptions, type Client, NodeExistsError, NoNodeError } from '@meerkat/client';
+import { type CallOptions, type Client, NodeExistsError, ZooKeeperError } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { Wait } from '../wait.ts';
+import { ignoreMissing } from './ready.ts';
 
 /**
  * A barrier: a znode. While it is there, everybody waits; when it is gone, everybody goes on.
@@ -21,10 +23,12 @@ export class Barrier {
     this.path = path;
   }
 
-  /** Puts the barrier up; it may be there already. Returns when it is certain that it stood at some moment of the call. */
+  /**
+   * Puts the barrier up; it may be there already. Returns when it is certain that it stood at some moment of the call. When a
+   * reply is lost and somebody removes it meanwhile, it is put up again.
+   */
   async set(options: CallOptions = {}): Promise<void> {
-    const wait = this.#wait(options, 'Barrier.set');
-    await wait.through(async (call) => {
+    await this.#change('set', options, async (call) => {
       try {
         await this.#client.createParents(this.path, '', { ...call, parentMode: 'container' });
       } catch (error) {
@@ -33,16 +37,34 @@ export class Barrier {
     });
   }
 
-  /** Lets everybody go on; the barrier may be gone already. */
+  /** Lets everybody go on; the barrier may be gone already. One that is put up while this goes on may stay. */
   async remove(options: CallOptions = {}): Promise<void> {
-    const wait = this.#wait(options, 'Barrier.remove');
-    await wait.through(async (call) => {
-      try {
-        await this.#client.delete(this.path, call);
-      } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-      }
+    let standing: bigint | null = null;
+    await this.#change('remove', options, async (call) => {
+      const stat = await this.#client.exists(this.path, { ...call, read: 'linearizable' });
+      // An attempt of which no answer came has removed it, and this is somebody's next one.
+      if (stat === null || (standing !== null && stat.czxid !== standing)) return;
+      standing = stat.czxid;
+      await this.#client.delete(this.path, call).catch(ignoreMissing);
     });
+  }
+
+  /** Attempts it until it is answered. An error that ends it says whether one of the attempts may have been applied. */
+  async #change(method: string, options: CallOptions, attempt: (call: CallOptions) => Promise<void>): Promise<void> {
+    const about = { operation: `Barrier.${method}`, path: this.path };
+    let isDoubtful = false;
+    try {
+      await new Wait(this.#client, options, about).through(async (call) => {
+        try {
+          await attempt(call);
+        } catch (error) {
+          isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+          throw error;
+        }
+      });
+    } catch (error) {
+      throw isDoubtful ? asDoubtful(error, about) : error;
+    }
   }
 
   /** Whether it stands. */

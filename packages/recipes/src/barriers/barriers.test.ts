@@ -1,4 +1,4 @@
-import { type Client, nullableBytes, text, type ZooKeeperError } from '@meerkat/client';
+import { type Client, ConnectionLossError, nullableBytes, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
@@ -66,6 +66,29 @@ describe('a barrier', () => {
       await client!.transaction().delete('/barrier').create('/barrier').commit();
       await waiting;
       expect(await barrier.isSet()).toBe(true);
+    }),
+  );
+});
+
+describe('a barrier whose remover does not hear of it', () => {
+  test(
+    'is not removed again when somebody has put it up meanwhile',
+    inWorld(async (_, [client, other]) => {
+      const barrier = new Barrier(client!, '/barrier');
+      await barrier.set();
+      const remove = client!.delete.bind(client);
+      client!.delete = async (path, options) => {
+        client!.delete = remove;
+        await remove(path, options);
+        await new Barrier(other!, '/barrier').set();
+        throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
+      };
+      await barrier.remove();
+      expect(await barrier.isSet()).toBe(true);
+      client!.delete = async (path) => {
+        throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
+      };
+      await expect(barrier.remove({ timeoutMs: 100 })).rejects.toMatchObject({ outcome: 'unknown' });
     }),
   );
 });
@@ -408,6 +431,26 @@ describe('a cyclic barrier', () => {
 });
 
 describe('a count-down latch', () => {
+  test(
+    'is not opened by somebody who wanted it to begin at 0, and comes too late to make it',
+    inWorld(async (fleet, [client, other]) => {
+      const get = client!.get.bind(client);
+      client!.get = (async (path: string, options: object) => {
+        client!.get = get;
+        const missing = await get(path, options as never).catch((error: unknown) => error);
+        await new CountDownLatch(other!, '/latch', 2).count();
+        throw missing;
+      }) as Client['get'];
+      const state = watched(new CountDownLatch(client!, '/latch', 0).wait());
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+      expect((await other!.children('/latch')).children).not.toContain('open');
+      // One that was left half made opens, too.
+      await other!.create('/half', '0');
+      await new CountDownLatch(client!, '/half', 0).wait({ timeoutMs: 5000 });
+    }),
+  );
+
   test(
     'opens for all when everybody has counted',
     inWorld(async (fleet, clients) => {

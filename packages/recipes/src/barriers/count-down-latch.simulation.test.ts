@@ -1,54 +1,164 @@
-import { ZooKeeperError } from '@meerkat/client';
+/**
+ * The safety properties of latches and barriers, by what the servers have committed. In every seed, whatever happens to
+ * servers, links and replies, while callers lose patience:
+ *
+ * 1. each count is carried out once, and says what it left; one that cannot tell, once at most; one that says it was not, never;
+ * 2. who has waited for a latch has seen it open, and it opens in the txn of the last count;
+ * 3. who has waited for a barrier, asked for it, put it up or removed it, has found it so at some moment of the call;
+ * 4. a call removes one barrier at most, and none if it says so.
+ */
+import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { committedIn, untilWhole } from '../testing/aftermath.ts';
 import { Fleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Barrier } from './barrier.ts';
 import { CountDownLatch } from './count-down-latch.ts';
 
-const COUNTERS = 3;
+const CLIENTS = 3;
 const EACH = 8;
 const FAULT_MS = 10_000;
+
+/** A call, from one zxid to another, and what came of it. */
+interface Call {
+  readonly client: Client;
+  readonly method: 'count' | 'open' | 'wait' | 'isSet' | 'set' | 'remove';
+  readonly from: number;
+  readonly until: number;
+  /** What it resolved with, or the outcome of its error. */
+  readonly result: unknown;
+}
+
+const BARRIER: ReadonlySet<string> = new Set(['wait', 'isSet', 'set', 'remove']);
+const OUTCOMES: ReadonlySet<unknown> = new Set(['not-applied', 'unknown']);
+
+class Judge {
+  readonly calls: Call[] = [];
+  readonly #clientOf: Map<bigint, Client> = new Map();
+
+  follow(client: Client): void {
+    const note = (): void => {
+      if (client.session !== null) this.#clientOf.set(client.session.id, client);
+    };
+    note();
+    client.onState(note);
+  }
+
+  judge(tree: CommittedTree): void {
+    const counts = tree.changesOf('/latch').filter(({ type }) => type === 'changed');
+    const left = counts.map(({ zxid }) => Number(new TextDecoder().decode(tree.stateAt('/latch', zxid)!.data!)));
+    expect(left).toEqual(left.map((_, i) => CLIENTS * EACH - 1 - i));
+    const calls = this.calls.filter(({ method }) => method === 'count');
+    const told = calls.flatMap(({ result }) => (typeof result === 'number' ? [result] : []));
+    expect(new Set(told).size, 'counts leave different numbers').toBe(told.length);
+    expect(left).toEqual(expect.arrayContaining(told));
+    expect(left.length - told.length).toBeLessThanOrEqual(calls.filter(({ result }) => result === 'unknown').length);
+    const open = tree.changesOf('/latch/open').find(({ type }) => type === 'created')!;
+    expect(open.zxid).toBe(counts.at(-1)!.zxid);
+    for (const call of this.calls) this.#judgeCall(tree, call, open.zxid);
+  }
+
+  #judgeCall(tree: CommittedTree, call: Call, openSince: number): void {
+    const { client, method, from, until, result } = call;
+    const about = `${method} from ${from} to ${until}: ${result}`;
+    const isDone = result === undefined || typeof result === 'boolean';
+    if (method === 'open' && isDone) expect(until, about).toBeGreaterThanOrEqual(openSince);
+    if (!BARRIER.has(method)) return;
+    const changes = tree.changesOf('/barrier').filter(({ zxid }) => zxid > from && zxid <= until);
+    if (isDone) {
+      const due = method === 'set' || result === true;
+      const moments = [from, ...changes.map(({ zxid }) => zxid)];
+      const isSo = moments.some((zxid) => (tree.stateAt('/barrier', zxid) !== null) === due);
+      expect(isSo, about).toBe(true);
+    }
+    const own = changes.filter(({ zxid }) => this.#clientOf.get(tree.entryAt(zxid)!.header.sessionId) === client);
+    const most = (result === 'not-applied' ? 0 : 1) + this.#underWay(call);
+    const types = own.filter(({ type }) => type === (method === 'set' ? 'created' : 'deleted'));
+    // What puts a barrier up may do so more than once: see `Barrier.set`.
+    if (method === 'remove' || result === 'not-applied') expect(types.length, about).toBeLessThanOrEqual(most);
+  }
+
+  /** Calls before this one that were given up, and may have had their effect only now. */
+  #underWay(call: Call): number {
+    const calls = this.calls.filter(({ client, method }) => client === call.client && BARRIER.has(method));
+    const before = calls.slice(0, calls.indexOf(call));
+    const given = before.slice(before.findLastIndex(({ result }) => !OUTCOMES.has(result)) + 1);
+    return given.filter(({ method, result }) => method === call.method && result === 'unknown').length;
+  }
+}
 
 test.each(seeds(4))(
   'a latch counts everybody once, and a barrier holds everybody (seed %i)',
   async (seed) => {
     const fleet = new Fleet(seed);
+    const { world } = fleet;
+    const judge = new Judge();
     await fleet.run(async () => {
-      const clients = await fleet.connectAll(COUNTERS);
-      const barriers = clients.map((client) => new Barrier(client, '/barrier'));
-      await barriers[0]!.set();
-      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
-      else fleet.unleash(FAULT_MS, COUNTERS);
-      const latches = clients.map((client) => new CountDownLatch(client, '/latch', COUNTERS * EACH));
-      const through = { latch: 0, barrier: 0 };
-      const opened = latches.map((latch) => latch.wait().then(() => through.latch++));
-      const passed = barriers.map((barrier) => barrier.wait().then(() => through.barrier++));
-      let certain = 0;
-      let doubtful = 0;
-      const counting = latches.map(async (latch) => {
-        for (let i = 0; i < EACH - 1; i++) {
-          try {
-            await latch.countDown();
-            certain++;
-          } catch (error) {
-            if (!(error instanceof ZooKeeperError)) throw error;
-            if (error.outcome === 'unknown') doubtful++;
-          }
-          await fleet.world.sleep(fleet.world.random.between(0, 1500));
+      await untilWhole(fleet);
+      const clients = await fleet.connectAll(CLIENTS);
+      for (const client of clients) judge.follow(client);
+      if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS);
+      else fleet.unleash(FAULT_MS, CLIENTS);
+      const isOver = { value: false };
+      const latches = clients.map((client) => new CountDownLatch(client, '/latch', CLIENTS * EACH));
+      const opening = clients.map((client, i) => waitOften(fleet, client, latches[i]!, judge));
+      const counting = latches.map(async (latch, i) => {
+        for (let n = 0; n < EACH - 1; n++) {
+          await note(fleet, clients[i]!, 'count', judge, (options) => latch.countDown(options));
+          await world.sleep(world.random.between(0, 1500));
         }
       });
-      await Promise.all(counting);
+      const blocking = clients.map((client) => block(fleet, client, judge, isOver));
+      await Promise.all([world.sleep(FAULT_MS), ...counting]);
       fleet.heal();
+      isOver.value = true;
+      await Promise.all(blocking);
+      expect(judge.calls.filter(({ method, result }) => method === 'open' && result === undefined)).toEqual([]);
       const left = await latches[0]!.count();
-      const counted = COUNTERS * EACH - left;
-      expect(counted).toBeGreaterThanOrEqual(certain);
-      expect(counted).toBeLessThanOrEqual(certain + doubtful);
-      expect(through).toEqual({ latch: 0, barrier: 0 });
-      for (let i = 0; i < left; i++) await latches[i % COUNTERS]!.countDown();
-      await Promise.all(opened);
-      await barriers[1]!.remove();
-      await Promise.all(passed);
+      for (let i = 0; i < left; i++) await note(fleet, clients[0]!, 'count', judge, () => latches[0]!.countDown());
+      await Promise.all(opening);
+      const tree = await committedIn(fleet);
+      if (tree !== null) judge.judge(tree);
     });
   },
   patienceMs(1),
 );
+
+/** Waits for the latch, losing patience again and again. */
+async function waitOften(fleet: Fleet, client: Client, latch: CountDownLatch, judge: Judge): Promise<void> {
+  for (;;) {
+    await note(fleet, client, 'open', judge, (options) => latch.wait(options));
+    if (judge.calls.some((call) => call.client === client && call.method === 'open' && call.result === undefined))
+      return;
+  }
+}
+
+/** Puts the barrier up, removes it, waits for it, asks for it. */
+async function block(fleet: Fleet, client: Client, judge: Judge, isOver: { readonly value: boolean }): Promise<void> {
+  const { random } = fleet.world;
+  const barrier = new Barrier(client, '/barrier');
+  while (!isOver.value) {
+    const method = random.pick(['wait', 'isSet', 'set', 'remove'] as const);
+    const timeoutMs = method === 'wait' ? 2000 : undefined;
+    await note(fleet, client, method, judge, (options) => barrier[method]({ timeoutMs, ...options }));
+    await fleet.world.sleep(random.between(0, 200));
+  }
+}
+
+async function note(
+  fleet: Fleet,
+  client: Client,
+  method: Call['method'],
+  judge: Judge,
+  make: (options: CallOptions) => Promise<unknown>,
+): Promise<void> {
+  const { random } = fleet.world;
+  const from = fleet.committedZxid;
+  const making = make(random.chance(0.4) ? { timeoutMs: random.between(0, 600) } : {});
+  const result = await making.catch((error: unknown) => {
+    if (!isZooKeeperError(error)) throw error;
+    return error.outcome;
+  });
+  judge.calls.push({ client, method, from, until: fleet.committedZxid, result });
+}

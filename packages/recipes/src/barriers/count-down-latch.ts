@@ -5,6 +5,7 @@ import {
   joinPath,
   NodeExistsError,
   NoNodeError,
+  parentOf,
   type Transaction,
   TransactionError,
   type TransactionResult,
@@ -78,7 +79,8 @@ export class CountDownLatch {
   /** Waits until it is 0. Lost connections and sessions do not end the wait. @throws AbortedError, TimeoutError */
   async wait(options: CallOptions = {}): Promise<void> {
     const wait = this.#wait(options, 'wait');
-    await this.#read(wait);
+    // Of one that began at 0 the maker may not have come to `open`, in older programs.
+    if ((await this.#read(wait)).left === 0) return;
     for (;;) {
       const { stat, changed } = await wait.through((call) =>
         this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
@@ -107,12 +109,16 @@ export class CountDownLatch {
 
   async #make(wait: Wait): Promise<void> {
     await wait.through(async (call) => {
+      await this.#client.ensurePath(parentOf(this.path), call);
+      const transaction = this.#client.transaction().create(this.path, `${this.#count}`);
+      const making = this.#count > 0 ? transaction : transaction.create(joinPath(this.path, OPEN), '');
       try {
-        await this.#client.createParents(this.path, `${this.#count}`, call);
+        await making.commit(call);
       } catch (error) {
-        if (!(error instanceof NodeExistsError)) throw error;
+        if (!(error instanceof TransactionError)) throw error;
+        // Somebody else has made it, and says where it begins; or an earlier attempt of ours has.
+        if (!(error.cause instanceof NodeExistsError || error.cause instanceof NoNodeError)) throw error.cause;
       }
-      if (this.#count === 0) await this.#client.ensurePath(joinPath(this.path, OPEN), call);
     });
   }
 

@@ -9,9 +9,11 @@ import {
   type Transaction,
   TransactionError,
   type TransactionResult,
+  text,
   ZooKeeperError,
 } from '@meerkat/client';
 import { limit, untilDone } from '../groups/persistence.ts';
+import { makeUuidHex } from '../layout.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { Semaphore } from '../locks/semaphore.ts';
 import { compareBySequence } from '../sequence.ts';
@@ -128,10 +130,10 @@ class MigrationRun {
   readonly #digests: readonly Uint8Array[];
   readonly #signal: AbortSignal;
   /** How many were applied when it was looked at last, and by which version of the list that holds. */
-  #done: { readonly count: number; readonly version: number } = { count: 0, version: -1 };
+  #done: Pick<Notes, 'version' | 'marks'> & { readonly count: number } = { count: 0, version: -1, marks: [] };
   #applied = 0;
-  /** The one whose transaction was sent and not answered. */
-  #doubtful: number | null = null;
+  /** What the transaction would have left that was sent and not answered. */
+  #doubtful: string | null = null;
 
   constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
     this.#client = client;
@@ -159,15 +161,16 @@ class MigrationRun {
         throw new MigrationMismatchError(this.#id, i, `number ${i + 1} is another one than was applied`);
       }
     }
-    if (this.#doubtful !== null && count > this.#doubtful) this.#applied++;
+    if (this.#doubtful !== null && notes.marks.includes(this.#doubtful)) this.#applied++;
     this.#doubtful = null;
-    this.#done = { count, version: notes.version };
+    this.#done = { count, version: notes.version, marks: notes.marks };
     return count === this.#migrations.length;
   }
 
   /** Applies the next one, if nobody else has. @throws NotHeldError when the lock is not ours any more */
   async next(leasePath: string): Promise<void> {
-    const { count, version } = this.#done;
+    const { count, version, marks } = this.#done;
+    const mark = makeUuidHex(this.#client.surroundings.random);
     if (version < 0) {
       await this.#client.ensurePath(this.#metaPath, { signal: this.#signal });
       return;
@@ -194,14 +197,14 @@ class MigrationRun {
     }
     transaction
       .create(joinPath(this.#metaPath, NOTE), this.#digests[count] ?? null, { sequential: true })
-      // Raises the version that everybody else has seen.
-      .set(this.#metaPath, '', { version })
+      // Raises the version that everybody else has seen, and tells us that it was us should no answer come.
+      .set(this.#metaPath, [mark, ...marks].slice(0, MARKS_MAX).join('\n'), { version })
       .check(leasePath);
     try {
       await transaction.commit({ signal: this.#signal });
       this.#applied++;
     } catch (error) {
-      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful = count;
+      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful = mark;
       if (!(error instanceof TransactionError) || error.index < migration.length) throw error;
       const { cause } = error;
       // Somebody else was faster: the next look tells how far they have come.
@@ -211,19 +214,34 @@ class MigrationRun {
     }
   }
 
-  async #readNotes(): Promise<{ readonly digests: readonly Uint8Array[]; readonly version: number }> {
+  async #readNotes(): Promise<Notes> {
     const options = { signal: this.#signal, read: 'linearizable' } as const;
     try {
       const { children, stat } = await this.#client.children(this.#metaPath, options);
       const names = children.toSorted(compareBySequence);
       const notes = await Promise.all(names.map((name) => this.#client.get(joinPath(this.#metaPath, name), options)));
-      return { digests: notes.map(({ data }) => data), version: stat.version };
+      // After the list: what is newer than its version does no harm, since our transaction is refused then.
+      const { data } = await this.#client.get(this.#metaPath, { ...options, codec: text });
+      return { digests: notes.map((note) => note.data), version: stat.version, marks: data.split('\n') };
     } catch (error) {
-      if (error instanceof NoNodeError) return { digests: [], version: -1 };
+      if (error instanceof NoNodeError) return { digests: [], version: -1, marks: [] };
       throw error;
     }
   }
 }
+
+/** What has been applied. */
+interface Notes {
+  /** In order. */
+  readonly digests: readonly Uint8Array[];
+  /** Of the list; −1: there is none. */
+  readonly version: number;
+  /** Of the transactions that were applied last, the newest first. */
+  readonly marks: readonly string[];
+}
+
+/** So many of the last transactions can be known again by those who have sent them. */
+const MARKS_MAX = 100;
 
 /** As Curator names them. */
 const NOTE = 'meta-';

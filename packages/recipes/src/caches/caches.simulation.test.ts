@@ -1,6 +1,10 @@
 /**
- * The safety property of the caches: whatever a cache shows, at any moment and through any faults, is the tree as it was
- * at the zxid that the cache names; and it comes to the end of the history once the faults are over.
+ * The safety properties of the caches. In every seed, at any moment and through any faults:
+ *
+ * 1. whatever a cache shows is the tree as it was at the zxid that it names, and that never goes back;
+ * 2. what somebody was told to be written is shown once `waitFor` resolves, also in the midst of faults;
+ * 3. each change begins where the one before it of the same path has ended;
+ * 4. it comes to the end of the history once the faults are over.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import {
@@ -35,7 +39,10 @@ test.each(SEEDS)(
   'every image is the tree at its zxid, seed %i',
   async (seed) => {
     const { shown, tree } = await live(seed);
+    const newest: Map<string, number> = new Map();
     for (const image of shown) {
+      expect(image.zxid, `${image.cache} goes forward`).toBeGreaterThanOrEqual(newest.get(image.cache) ?? 0);
+      newest.set(image.cache, image.zxid);
       const depthMax = image.cache === 'tree' ? 99 : image.cache === 'children' ? 1 : 0;
       const due = treeAt(tree, image.zxid, depthMax);
       expect(Object.fromEntries(image.znodes), `${image.cache} at 0x${image.zxid.toString(16)}`).toEqual(due);
@@ -62,7 +69,8 @@ async function live(seed: number): Promise<{ shown: Shown[]; tree: CommittedTree
     const caches: Record<string, Cache & { readonly all: () => Iterable<CachedZnode> }> = openCaches(reader);
     const replica: Map<string, bigint> = new Map();
     const following = (async () => {
-      for await (const { path, after } of caches['tree']!.changes({ initial: true })) {
+      for await (const { path, before, after } of caches['tree']!.changes({ initial: true })) {
+        expect(before?.stat.mzxid, `${path} before a change`).toBe(replica.get(path));
         if (after === null) replica.delete(path);
         else replica.set(path, after.stat.mzxid);
       }
@@ -89,13 +97,28 @@ async function live(seed: number): Promise<{ shown: Shown[]; tree: CommittedTree
         await reader.moveTo(null, { timeoutMs: 2000 }).catch(ignoreService);
       }
     })();
+    const waiting = (async () => {
+      while (!isOver) {
+        const name = random.pick(Object.keys(caches));
+        const written = await writers[0]!.set('/t', `${random.uint32()} waits`).catch(ignoreService);
+        await world.sleep(10);
+        if (written === undefined) continue;
+        const cache = caches[name]!;
+        const isThere = await cache.waitFor(written.mzxid, { timeoutMs: random.between(0, 3000) }).then(
+          () => true,
+          (error: unknown) => ignoreService(error) ?? false,
+        );
+        if (isThere) expect(cache.zxid, `${name} has come as far`).toBeGreaterThanOrEqual(written.mzxid);
+        await world.sleep(random.between(0, 500));
+      }
+    })();
     const endMs = world.nowMs + durationMs;
     while (world.nowMs < endMs) {
       for (const name of Object.keys(caches)) show(name, caches[name]!, shown);
       await world.sleep(random.between(1, 40));
     }
     isOver = true;
-    await Promise.all([...writing, moving]);
+    await Promise.all([...writing, moving, waiting]);
     nemesis.heal();
     const isWhole = (): boolean => {
       nemesis.tend();

@@ -1,4 +1,4 @@
-import { NodeExistsError, TransactionError, text } from '@meerkat/client';
+import { ConnectionLossError, NodeExistsError, TransactionError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld } from '../groups/testing/world.ts';
 import type { Migration } from './migration-digest.ts';
@@ -87,6 +87,29 @@ describe('migrations', () => {
         const { children } = await clients[0]!.children('/');
         expect(children.filter((name) => name.startsWith('counted-'))).toHaveLength(5);
         await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('are not counted by who got no answer when somebody else has applied them', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const [client, other] = await Promise.all([world.connect('app'), world.connect('other')]);
+        const transaction = client.transaction.bind(client);
+        const lose = async (): Promise<never> => {
+          client.transaction = transaction;
+          await other.deleteRecursive('/migrations/locks');
+          expect(await new Migrations(other).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
+          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+        };
+        client.transaction = () => {
+          const made = transaction();
+          made.commit = lose;
+          return made;
+        };
+        expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 0 });
+        await Promise.all([client.close(), other.close()]);
       },
       SOLO,
     ));

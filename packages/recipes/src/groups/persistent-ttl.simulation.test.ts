@@ -1,11 +1,15 @@
 /**
- * Three processes keep the same znode alive while servers and links fail, and they die and come back. In every seed:
+ * Three processes keep the same znode alive while servers and links fail, and they die and come back. In every seed, by what
+ * was committed:
  *
  * 1. the znode is never deleted within its time to live after somebody has kept it;
- * 2. when everything is healed it is there, keeps its data, and is not made anew as long as one keeps it;
- * 3. when nobody keeps it any more it goes, and nothing stays.
+ * 2. what one keeper sets is written in that order; what it was told to be there was written by then, or something later;
+ *    who gives up hears so in time, and after it is closed a keeper writes nothing;
+ * 3. when everything is healed it is there, keeps its data, and is not made anew as long as one keeps it;
+ * 4. when nobody keeps it any more it goes, and nothing stays.
  */
-import { type Client, text, ZooKeeperError } from '@meerkat/client';
+import { type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
@@ -33,6 +37,14 @@ test('what is kept outlives sessions, and not its keepers', { timeout: patienceM
   if (SEEDS.length > 5) expect(renewals).toBeGreaterThan(0);
 });
 
+/** What was told when so much was committed: that so much of what a keeper set was there, or that it is closed. */
+interface Note {
+  readonly keeper: string;
+  readonly step: number;
+  readonly zxid: number;
+  readonly isClosed: boolean;
+}
+
 /** @returns how often the znode was gone, and made anew */
 async function liveThrough(world: GroupWorld): Promise<number> {
   const random = world.world.random.fork('program');
@@ -44,18 +56,37 @@ async function liveThrough(world: GroupWorld): Promise<number> {
       await world.world.sleep(100);
     }
   })();
+  const notes: Note[] = [];
+  const set = async (kept: PersistentTtl, keeper: string, step: number): Promise<void> => {
+    const timeoutMs = random.chance(0.3) ? random.between(0, 500) : undefined;
+    const dueMs = world.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    try {
+      await kept.set(`${keeper} ${step}`, timeoutMs === undefined ? {} : { timeoutMs });
+      notes.push({ keeper, step, zxid: world.mark.zxid, isClosed: false });
+    } catch (error) {
+      if (!isZooKeeperError(error)) throw error;
+    }
+    expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+  };
   const living = HOSTS.map(async (host) => {
-    while (!isOver) {
+    for (let life = 1; !isOver; life++) {
       const client = await world.connect(host);
-      const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: host });
+      const keeper = `${host} ${life}`;
+      const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: `${keeper} 0` });
+      let step = 0;
       const endMs = world.world.nowMs + random.between(500, 8000);
       while (!isOver && world.world.nowMs < endMs) {
         await world.world.sleep(random.between(50, 1500));
-        if (random.chance(0.3)) void kept.set(`${host} ${random.uint32()}`).catch(() => {});
+        for (let i = random.between(-1, 2); i > 0; i--) void set(kept, keeper, ++step);
       }
       if (random.chance(0.5)) await world.kill(client);
       else {
+        const wasConnected = client.state === 'connected';
         await kept.close();
+        // Requests that were under way have arrived by then.
+        await world.world.sleep(1000);
+        if (wasConnected) notes.push({ keeper, step: 0, zxid: world.mark.zxid, isClosed: true });
+        await world.world.sleep(random.between(0, 3000));
         await client.close();
       }
       await world.world.sleep(random.between(0, 12_000));
@@ -81,7 +112,34 @@ async function liveThrough(world: GroupWorld): Promise<number> {
   await world.world.sleep(5 * TTL_MS);
   expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
   await Promise.all([client.close(), witness.client.close()]);
+  const tree = await world.committed();
+  if (tree !== null) judge(tree, notes);
   return witness.renewals;
+}
+
+/** Compares what the keepers were told with what was committed. */
+function judge(tree: CommittedTree, notes: readonly Note[]): void {
+  const writes = tree
+    .changesOf(PATH)
+    .filter(({ type }) => type === 'created' || type === 'changed')
+    .map(({ zxid }) => {
+      const [host, life, step] = new TextDecoder().decode(tree.stateAt(PATH, zxid)?.data ?? undefined).split(' ');
+      return { keeper: `${host} ${life}`, step: Number(step), zxid };
+    });
+  for (const { keeper, step, zxid, isClosed } of notes) {
+    const own = writes.filter((write) => write.keeper === keeper);
+    expect(own.map((write) => write.step)).toEqual(own.map((write) => write.step).toSorted((a, b) => a - b));
+    if (isClosed)
+      expect(
+        own.filter((write) => write.zxid > zxid),
+        `${keeper} writes after its end`,
+      ).toEqual([]);
+    else
+      expect(
+        own.some((write) => write.step >= step && write.zxid <= zxid),
+        `${keeper} ${step} at ${zxid}`,
+      ).toBe(true);
+  }
 }
 
 /** Looks again and again, and knows when the znode was last kept before it went. */

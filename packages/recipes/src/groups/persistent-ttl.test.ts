@@ -1,4 +1,4 @@
-import { text } from '@meerkat/client';
+import { AbortedError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { inWorld } from './testing/world.ts';
@@ -55,5 +55,41 @@ describe('a persistent znode with a time to live', () => {
         await client.close();
       },
       SOLO,
+    ));
+
+  test('what was set last stays, and what was deleted is not made again by calls that have waited', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const observer = await world.connect('observer');
+        const keeper = await world.connect('keeper');
+        const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 5000, data: 'zero' });
+        await kept.whenPresent();
+        const { network } = world.world;
+        const cut = (): void => {
+          network.block('keeper', 'zk1');
+          network.block('zk1', 'keeper');
+        };
+        cut();
+        const waiting = kept.set('one');
+        await world.world.until(() => keeper.state !== 'connected', 60_000);
+        const last = kept.set('two');
+        network.heal();
+        await Promise.all([waiting, last]);
+        const { data } = await observer.get('/leases/printer', { codec: text, read: 'linearizable' });
+        expect(data).toBe('two');
+
+        cut();
+        const late = expect(kept.set('three')).rejects.toThrow(AbortedError);
+        await world.world.until(() => keeper.state !== 'connected', 60_000);
+        const deleting = kept.delete();
+        network.heal();
+        await Promise.all([late, deleting]);
+        await world.world.sleep(1000);
+        expect(await observer.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
+        await Promise.all([keeper.close(), observer.close()]);
+      },
+      SOLO,
+      { extendedTypesEnabled: true },
     ));
 });

@@ -1,5 +1,6 @@
 import {
   AbortedError,
+  type About,
   type Acl,
   type CallOptions,
   type Client,
@@ -77,13 +78,20 @@ export class PersistentTtl implements AsyncDisposable {
     );
   }
 
-  /** Changes what it holds. */
+  /**
+   * Changes what it holds. Resolves when it holds that, or something that was set later.
+   *
+   * @throws TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
+   */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     this.#data = data;
     const about = { operation: 'PersistentTtl.set', path: this.path };
     await untilDoneWithin(this.#client, options, about, async (signal) => {
+      this.#expectOpen(about);
       await this.#make(signal);
-      await this.#client.set(this.path, data, { signal });
+      this.#expectOpen(about);
+      // What was set later is not undone by a repetition either.
+      await this.#client.set(this.path, this.#data, { signal });
     });
   }
 
@@ -141,6 +149,12 @@ export class PersistentTtl implements AsyncDisposable {
   async #make(signal: AbortSignal): Promise<void> {
     const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
     await this.#client.createParents(this.path, this.#data, shape).catch(unlessThere);
+  }
+
+  /** What was deleted with `delete` does not come back by a repetition. */
+  #expectOpen(about: About): void {
+    if (!this.#closing.signal.aborted) return;
+    throw new AbortedError({ ...about, outcome: 'not-applied', detail: 'it was closed' });
   }
 
   #end(reason: Error): void {

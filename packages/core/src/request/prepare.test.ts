@@ -42,6 +42,7 @@ class Bench {
     this.preparer = new Preparer(this.pending, new Permission(PLAIN_AUTHENTICATOR, false), database.tree.quotas, {
       extendedTypesEnabled: true,
       enforceQuota: false,
+      containerNeverUsedMs: 0,
     });
   }
 
@@ -205,6 +206,29 @@ describe('Preparer', () => {
     expect(bench.write(create('/q/n-', CreateMode.persistentSequential))).toMatchObject({ path: '/q/n-0000000000' });
     expect(bench.error(create('/z'))).toBe(ErrorCode.ok);
     bench.applyAll();
+  });
+
+  it('collects a container or TTL znode only if nothing in flight needs it', () => {
+    const bench = new Bench(9);
+    const ttl = { ...create('/t', CreateMode.persistentWithTtl), op: OpCode.createTTL, ttl: 500 } as WriteRequest;
+    const container = { ...create('/c', CreateMode.container), op: OpCode.createContainer } as WriteRequest;
+    for (const request of [ttl, container, create('/c/x'), remove('/c/x')]) bench.write(request);
+    bench.applyAll();
+    const isCollectable = (path: string): boolean => bench.preparer.isCollectable(path, 1503);
+    expect(bench.database.tree.collectablePaths(1503, 0)).toEqual(['/c', '/t']);
+    expect(['/c', '/t'].map(isCollectable)).toEqual([true, true]);
+    bench.write(setData('/t'));
+    expect(isCollectable('/t')).toBe(false);
+    bench.write(create('/c/y'));
+    expect(isCollectable('/c')).toBe(false);
+    bench.write(remove('/c/y'));
+    expect(isCollectable('/c')).toBe(true);
+    bench.write(remove('/c'));
+    expect(isCollectable('/c')).toBe(false);
+    bench.write(container);
+    expect(isCollectable('/c')).toBe(false);
+    expect(bench.database.tree.collectablePaths(1503, 0)).toEqual(['/c', '/t']);
+    expect(isCollectable('/')).toBe(false);
   });
 
   it('closes a session with the ephemerals that it will own, those in flight included', () => {

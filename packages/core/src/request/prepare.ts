@@ -22,13 +22,23 @@ import type { Identity } from '../ports.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
 import type { Quotas } from '../tree/quota.ts';
-import { CONTAINER_OWNER, ownerOfTtl, TTL_MS_MAX, ZnodeKind } from '../tree/znode-kind.ts';
+import {
+  CONTAINER_OWNER,
+  isContainerOver,
+  isTtlOver,
+  ownerOfTtl,
+  TTL_MS_MAX,
+  ttlOfOwnerLong,
+  ZnodeKind,
+} from '../tree/znode-kind.ts';
 import { type PendingTree, PendingZnode } from './pending.ts';
 import type { Permission } from './permission.ts';
 
 export interface PrepareOptions {
   readonly extendedTypesEnabled: boolean;
   readonly enforceQuota: boolean;
+  /** Age in milliseconds at which a container that never had a child goes; 0 = never. */
+  readonly containerNeverUsedMs: number;
 }
 
 /**
@@ -110,15 +120,25 @@ export class Preparer {
     return { type: OpCode.closeSession, paths };
   }
 
-  /** A container or TTL znode that nobody needs any more. No session asks for it and no ACL is in its way. */
+  /**
+   * Whether a container or TTL znode will still be one that nobody needs, once what is in flight is applied: since it was
+   * found it may have got a child, been written, or made anew.
+   */
+  isCollectable(path: string, wallMs: number): boolean {
+    const znode = this.#pending.find(path);
+    if (znode === null || znode.childCount > 0) return false;
+    const { kind, cversion, mtime, ephemeralOwner } = znode;
+    if (kind === ZnodeKind.ttl) return isTtlOver(ttlOfOwnerLong(ephemeralOwner), wallMs - mtime);
+    return (
+      kind === ZnodeKind.container && isContainerOver(cversion, wallMs - mtime, this.#options.containerNeverUsedMs)
+    );
+  }
+
+  /** One that is collectable. No session asks for it and no ACL is in its way. */
   prepareDeleteContainer(path: string, zxid: Zxid): Txn {
     const znode = this.#pending.find(path);
     const parent = this.#pending.find(parentOf(path));
     if (znode === null || parent === null) return { type: OpCode.error, error: ErrorCode.noNode };
-    if (znode.childCount > 0) return { type: OpCode.error, error: ErrorCode.notEmpty };
-    if (znode.kind !== ZnodeKind.container && znode.kind !== ZnodeKind.ttl) {
-      return { type: OpCode.error, error: ErrorCode.badVersion };
-    }
     this.#putDeleted(znode, parent, zxid);
     return { type: OpCode.deleteContainer, path };
   }

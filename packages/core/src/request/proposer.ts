@@ -191,6 +191,7 @@ export class Proposer implements WritePath {
 
   /** Deletes a container or TTL znode whose time has come, if that is still so. */
   collect(path: string, wallMs: number): void {
+    if (!this.#parts.preparer.isCollectable(path, wallMs)) return;
     const header = this.#makeHeader(0n, 0, wallMs);
     this.#proposeOwn(header, this.#parts.preparer.prepareDeleteContainer(path, header.zxid));
   }

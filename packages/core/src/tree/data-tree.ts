@@ -28,7 +28,7 @@ import { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { TreeState } from './tree-state.ts';
 import { TxnApplier } from './txn-applier.ts';
-import { ZnodeKind } from './znode-kind.ts';
+import { isContainerOver, isTtlOver, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber, type ZnodeTable } from './znode-table.ts';
 
 export type { ApplyResult, PartResult } from './apply-result.ts';
@@ -168,12 +168,11 @@ export class DataTree {
     const paths: string[] = [];
     for (const z of this.state.containers) {
       if (this.childCountOf(z) > 0) continue;
-      const isNeverUsed = this.sequenceOf(z) === 0;
-      const isOld = containerNeverUsedMs !== 0 && nowWallMs - this.mtimeOf(z) > containerNeverUsedMs;
-      if (!isNeverUsed || isOld) paths.push(this.pathOf(z));
+      if (isContainerOver(this.sequenceOf(z), nowWallMs - this.mtimeOf(z), containerNeverUsedMs))
+        paths.push(this.pathOf(z));
     }
     for (const [z, ttlMs] of this.state.ttls) {
-      if (this.childCountOf(z) === 0 && ttlMs !== 0 && nowWallMs - this.mtimeOf(z) > ttlMs) paths.push(this.pathOf(z));
+      if (this.childCountOf(z) === 0 && isTtlOver(ttlMs, nowWallMs - this.mtimeOf(z))) paths.push(this.pathOf(z));
     }
     return paths;
   }

@@ -35,7 +35,28 @@ export function ttlOfOwner(high: number, low: number): number {
   return (high & 0xff) * 0x100000000 + (low >>> 0);
 }
 
+/** The same, from a signed long. */
+export function ttlOfOwnerLong(owner: bigint): number {
+  return Number(owner & BigInt(TTL_MS_MAX));
+}
+
 /** Persisted owner of a TTL znode, as a signed long. */
 export function ownerOfTtl(ttlMs: number): bigint {
   return BigInt.asIntN(64, 0xff00000000000000n | BigInt(ttlMs));
+}
+
+/**
+ * Whether a container without children may be deleted (ContainerManager).
+ *
+ * @param childrenEver how many children were ever created in it
+ * @param ageMs since its data were written
+ * @param neverUsedMs age at which one goes that never had a child; 0 = never
+ */
+export function isContainerOver(childrenEver: number, ageMs: number, neverUsedMs: number): boolean {
+  return childrenEver !== 0 || (neverUsedMs !== 0 && ageMs > neverUsedMs);
+}
+
+/** The same for a TTL znode. */
+export function isTtlOver(ttlMs: number, ageMs: number): boolean {
+  return ttlMs !== 0 && ageMs > ttlMs;
 }

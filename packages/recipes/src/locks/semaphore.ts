@@ -101,7 +101,11 @@ export class Semaphore {
     }
   }
 
-  /** A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one. */
+  /**
+   * A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one.
+   *
+   * @throws AbortedError, TimeoutError: nothing is held
+   */
   async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
     const about = this.#about('tryAcquire');
     const budget = new Budget(options, this.#client.surroundings, about);
@@ -109,11 +113,22 @@ export class Semaphore {
     if (this.#leases.countsOwn) return this.#tryBesideLock(budget, about);
     const lock = await this.#mutex.tryAcquire(budget.next());
     if (lock === null) return null;
+    let lease: Holding | null = null;
+    let released = Promise.resolve();
     try {
       const { children } = await this.#client.children(this.#leases.path, budget.next());
-      return children.length < this.#leasesMax ? await this.#createLast(lock, budget) : null;
+      if (children.length < this.#leasesMax) lease = await this.#createLast(lock, budget);
     } finally {
-      await lock.release(budget.next());
+      // Without the caller's patience: where that is at its end, the lock has to go all the same.
+      released = lock.release();
+    }
+    try {
+      await waitFor(this.#client, released, budget.next(), about);
+      return lease;
+    } catch (error) {
+      // Nobody gets it.
+      void lease?.release();
+      throw error;
     }
   }
 

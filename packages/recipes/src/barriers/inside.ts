@@ -91,8 +91,10 @@ export class Inside implements AsyncDisposable {
     if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, wait);
     const isLowest = isMember && own < others[0]!;
     const awaited = isLowest ? others.at(-1)! : others[0]!;
+    // Asked for first: if it threw after the look has begun, nobody would catch what becomes of that.
+    const limits = wait.next();
     const looking = this.#watch(joinPath(this.#path, awaited), wait);
-    if (isMember && !isLowest) await Promise.all([looking, this.#member.release(wait.next())]);
+    if (isMember && !isLowest) await Promise.all([looking, this.#member.release(limits)]);
     const found = await looking;
     if (found.stat === null) return false;
     let { changed } = found;

@@ -95,8 +95,10 @@ export class Rendezvous<T = Uint8Array> {
     const party = await this.#arrive(mark, data, wait);
     let hasMet = false;
     try {
-      // It is the service of whoever comes last to the others, so it does not end with the caller's patience.
-      await waitFor(this.#client, this.#convene(), wait.next(), about);
+      // It is the service of whoever comes last to the others, so it does not end with the caller's patience, but nobody would
+      // catch what becomes of it if that had ended before.
+      const limits = wait.next();
+      await waitFor(this.#client, this.#convene(), limits, about);
       while (!party.lost.aborted) {
         const { stat, changed } = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
         if (stat.version > 0) break;

@@ -1,0 +1,34 @@
+import type { Client } from '@meerkat/client';
+
+/** A client whose answers are counted. */
+export interface AnswerCounter {
+  readonly client: Client;
+  /** Calls back with the nth answer from now on, when nobody has seen that yet: nobody else can come in between. */
+  onAnswer(nth: number, callback: () => void): void;
+}
+
+export function countAnswers(counted: Client): AnswerCounter {
+  let toCome = 0;
+  let onAnswer = (): void => {};
+  const client = new Proxy(counted, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]): unknown => {
+        const result: unknown = Reflect.apply(member, target, args);
+        if (!(result instanceof Promise)) return result;
+        return result.then((answer: unknown) => {
+          if (--toCome === 0) onAnswer();
+          return answer;
+        });
+      };
+    },
+  });
+  return {
+    client,
+    onAnswer: (nth, callback) => {
+      toCome = nth;
+      onAnswer = callback;
+    },
+  };
+}

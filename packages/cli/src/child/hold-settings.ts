@@ -38,7 +38,7 @@ export function addHoldOptions(command: Command): Command {
       'what the command has between SIGTERM and SIGKILL, when ownership is no longer certain',
       '2s',
     )
-    .option('--margin <time>', 'how much earlier still; syncLimit × tickTime covers a cut-off follower', '0');
+    .option('--margin <time>', 'how much earlier still, for followers that are cut off', '0');
 }
 
 export function parseHoldSettings(words: HoldWords): HoldSettings {

@@ -28,7 +28,8 @@ export interface OwnZnode {
 export interface HoldingOptions {
   /**
    * How long before the client's deadline it ends by itself, milliseconds. It makes good for a server that is cut off from
-   * its leader and goes on answering, at most syncLimit × tickTime, and for clocks that run apart. Default 0.
+   * its leader and goes on answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that
+   * run apart. Default 0.
    */
   readonly marginMs?: number | undefined;
   /** Instead of the zxid of the znode's creation. */

@@ -66,7 +66,7 @@ export async function contendInStorm(
 
 /**
  * How much before their deadline holdings end: what a follower that is cut off makes wrong, syncLimit (5) times the tick (100
- * ms), and the delay of slow links.
+ * ms), and the delay of slow links. A third of the session timeout is not added, as holders here ask something all the time.
  */
 export const MARGIN_MS = 1000;
 

@@ -74,6 +74,10 @@ async function liveThrough(world: GroupWorld): Promise<number> {
       const keeper = `${host} ${life}`;
       const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: `${keeper} 0` });
       let step = 0;
+      let wasCutOff = client.state !== 'connected';
+      client.onState(() => {
+        wasCutOff = true;
+      });
       const endMs = world.world.nowMs + random.between(500, 8000);
       while (!isOver && world.world.nowMs < endMs) {
         await world.world.sleep(random.between(50, 1500));
@@ -81,11 +85,10 @@ async function liveThrough(world: GroupWorld): Promise<number> {
       }
       if (random.chance(0.5)) await world.kill(client);
       else {
-        const wasConnected = client.state === 'connected';
         await kept.close();
-        // Requests that were under way have arrived by then.
+        // Requests that were under way have arrived by then, but for those that went to another server.
         await world.world.sleep(1000);
-        if (wasConnected) notes.push({ keeper, step: 0, zxid: world.mark.zxid, isClosed: true });
+        if (!wasCutOff) notes.push({ keeper, step: 0, zxid: world.mark.zxid, isClosed: true });
         await world.world.sleep(random.between(0, 3000));
         await client.close();
       }

@@ -3,7 +3,8 @@
  *
  * 1. whoever is sure of an item stands first in its line, by what was committed, and nobody else is sure of it;
  * 2. the items of a share are those that the committed members of some time divide the set into;
- * 3. whoever has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind;
+ * 3. whoever has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind
+ *    a second later;
  * 4. when everything is healed and nobody comes or goes, every item is held, by the member to which it belongs.
  */
 import type { Client } from '@meerkat/client';
@@ -100,6 +101,8 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     });
     await part.partitioner.close();
     part.isClosed = true;
+    // What was about to be made is removed behind the caller's back.
+    await world.world.sleep(1000);
     states[Symbol.dispose]();
     if (sessionId === undefined) return;
     // What could not be removed at once may still be there when a later one of the same session leaves.

@@ -68,7 +68,7 @@ export class Outbox {
     this.#isFlushAsked = false;
     const writer = this.#writer;
     if (writer.position === 0) return;
-    const canReuse = this.#effects.write(writer.bytes.subarray(0, writer.position));
+    const canReuse = this.#effects.write(writer.written());
     if (canReuse && writer.bytes.length <= WRITER_BYTES_KEPT) writer.position = 0;
     else this.#writer = new JuteWriter(WRITER_BYTES);
   }

@@ -55,7 +55,7 @@ export class ConnectionOutput {
     const writer = this.#writer;
     if (writer === null) return;
     this.#writer = null;
-    this.#stream.write(writer.bytes.subarray(0, writer.position));
+    this.#stream.write(writer.written());
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
     else this.#isBackedUp = true;
   }

@@ -3,6 +3,23 @@ import { bytesOf } from '../testing/byte-list.ts';
 import { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './writer.ts';
 
 describe('a writer', () => {
+  test('shows what was written, by one view for as long as that has one length in one buffer', () => {
+    const writer = new JuteWriter(8);
+    expect(writer.written()).toEqual(Uint8Array.of());
+    writer.int(1);
+    const first = writer.written();
+    expect(first).toEqual(Uint8Array.of(0, 0, 0, 1));
+    writer.position = 0;
+    writer.int(2);
+    expect(writer.written()).toBe(first);
+    expect(first).toEqual(Uint8Array.of(0, 0, 0, 2));
+    writer.int(3);
+    expect(writer.written()).toEqual(Uint8Array.of(0, 0, 0, 2, 0, 0, 0, 3));
+    writer.int(4);
+    writer.position = 8;
+    expect(writer.written().buffer).toBe(writer.bytes.buffer);
+  });
+
   test('writes every primitive, however small it was at first', () => {
     const writer = new JuteWriter(1);
     writer.byte(-1);

@@ -9,6 +9,7 @@ export class JuteWriter {
   bytes: Uint8Array;
   /** Number of bytes written. */
   position: number;
+  #written: Uint8Array = NOTHING;
 
   constructor(capacity = 1024) {
     this.bytes = new Uint8Array(capacity);
@@ -107,13 +108,24 @@ export class JuteWriter {
     return this.bytes.slice(0, this.position);
   }
 
+  /**
+   * What has been written, as a view of the buffer; the view of the last time where that was as long. Whoever writes frames
+   * of one length, as to all watchers of a znode, does so without an object for each.
+   */
+  written(): Uint8Array {
+    if (this.#written.length !== this.position) this.#written = this.bytes.subarray(0, this.position);
+    return this.#written;
+  }
+
   #grow(needed: number): void {
     const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
     larger.set(this.bytes.subarray(0, this.position));
     this.bytes = larger;
+    this.#written = NOTHING;
   }
 }
 
+const NOTHING = new Uint8Array(0);
 const ENCODER = new TextEncoder();
 const HALVES = new Int32Array(2);
 const WHOLE = new BigInt64Array(HALVES.buffer);

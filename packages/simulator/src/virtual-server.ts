@@ -60,6 +60,7 @@ export class VirtualServer {
   #role: ServerRole = 'down';
   #epoch = 0;
   #committedZxid = 0;
+  #committedEverZxid = 0;
 
   constructor(options: VirtualServerOptions, parts: VirtualServerParts) {
     this.host = options.host;
@@ -129,6 +130,11 @@ export class VirtualServer {
   /** Up to where this life knows that a quorum holds the history; 0 when it has heard nothing. */
   get committedZxid(): number {
     return this.#committedZxid;
+  }
+
+  /** The same of all its lives: what was committed stays so, even if nobody remembers. */
+  get committedEverZxid(): number {
+    return this.#committedEverZxid;
   }
 
   /** Lives so far. */
@@ -297,6 +303,7 @@ export class VirtualServer {
         break;
       case 'committed':
         this.#committedZxid = event.zxid;
+        this.#committedEverZxid = Math.max(this.#committedEverZxid, event.zxid);
         break;
       default:
     }

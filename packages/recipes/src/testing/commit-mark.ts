@@ -3,7 +3,6 @@ import { type CommittedTree, committedTree, readLogs, type VirtualEnsemble } fro
 /** How far an ensemble has committed, as a spectator knows it who sees all servers at once. */
 export class CommitMark {
   readonly #ensemble: VirtualEnsemble;
-  #zxid = 0;
 
   constructor(ensemble: VirtualEnsemble) {
     this.#ensemble = ensemble;
@@ -11,8 +10,7 @@ export class CommitMark {
 
   /** What is committed at this moment for certain: whoever asks from now on sees that much, and nobody has seen more. */
   get zxid(): number {
-    for (const { committedZxid } of this.#ensemble.servers) this.#zxid = Math.max(this.#zxid, committedZxid);
-    return this.#zxid;
+    return Math.max(...this.#ensemble.servers.map(({ committedEverZxid }) => committedEverZxid));
   }
 }
 

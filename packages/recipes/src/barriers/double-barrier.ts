@@ -126,6 +126,8 @@ export class DoubleBarrier {
     });
     if (joined === null) {
       await wait.recover();
+      // The removal of the znode that came to nothing would take the next one away, which has its name.
+      await waitFor(this.#client, this.#removed, wait.next(), about);
       return null;
     }
     let round: bigint | null = null;
@@ -137,6 +139,10 @@ export class DoubleBarrier {
     }
     await waitFor(this.#client, this.#removed, wait.next(), about);
     return null;
+  }
+
+  #remove(path: string, sessionId: bigint): void {
+    this.#removed = Promise.all([this.#removed, removeZnode(this.#client, path, sessionId)]);
   }
 
   #giveUp(path: string, joining: Promise<Joined | null>): void {
@@ -200,14 +206,17 @@ export class DoubleBarrier {
           await client.delete(path).catch(ignoreMissing);
           continue;
         }
-        return { member: new Holding(client, { path, stat }, lost), ready: look.ready, othersMax: created.othersMax };
+        // A member that has counted as lost is made anew by its name: the removal of the old one must not take that.
+        const remove = (call: CallOptions): Promise<void> => client.delete(path, call);
+        const member = new Holding(client, { path, stat }, lost, { isNameShared: true, remove });
+        return { member, ready: look.ready, othersMax: created.othersMax };
       }
     } catch (error) {
-      void removeZnode(client, path, sessionId);
+      this.#remove(path, sessionId);
       if (!isPassing(error)) throw error;
       return null;
     }
-    void removeZnode(client, path, sessionId);
+    this.#remove(path, sessionId);
     return null;
   }
 

@@ -147,7 +147,14 @@ export class DoubleBarrier {
 
   #giveUp(path: string, joining: Promise<Joined | null>): void {
     this.#leftovers.add(path);
-    const removal = joining.then((joined) => joined?.member.release()).catch(() => {});
+    const remove = async (): Promise<void> => {
+      const member = (await joining)?.member;
+      if (member === undefined) return;
+      await member.release();
+      // One that counted as lost ends at once, and is removed behind its back; its session may come back, and would find it.
+      await removeZnode(this.#client, path, member.sessionId);
+    };
+    const removal = remove().catch(() => {});
     this.#removed = Promise.all([this.#removed, removal]);
   }
 

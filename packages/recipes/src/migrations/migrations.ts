@@ -16,6 +16,7 @@ import { limit, untilDone } from '../groups/persistence.ts';
 import { makeUuidHex } from '../layout.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { Semaphore } from '../locks/semaphore.ts';
+import { isSame } from '../same-bytes.ts';
 import { compareBySequence } from '../sequence.ts';
 import { digestOf, type Migration } from './migration-digest.ts';
 
@@ -245,7 +246,3 @@ const MARKS_MAX = 100;
 
 /** As Curator names them. */
 const NOTE = 'meta-';
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
-}

@@ -18,8 +18,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { asDoubtful, asHarmless } from '../doubt.ts';
+import { isSame } from '../same-bytes.ts';
 import { isPassing, Wait } from '../wait.ts';
-import { isSame } from './same-bytes.ts';
 import { type Doubt, Witness } from './witness.ts';
 
 /** What a contended value asks for its turn: a `Mutex`, or whatever else is acquired and given back. */

@@ -12,9 +12,9 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { asDoubtful, asHarmless } from '../doubt.ts';
+import { isSame } from '../same-bytes.ts';
 import { Wait } from '../wait.ts';
 import { int32 } from './numbers.ts';
-import { isSame } from './same-bytes.ts';
 
 /** A value, and which one it was. */
 export interface VersionedValue<T> {

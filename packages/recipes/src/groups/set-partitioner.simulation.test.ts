@@ -91,7 +91,6 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     serving.push(serve(part));
     return part;
   };
-  const littered = new Set<bigint>();
   const leave = async (part: Part): Promise<void> => {
     const { client } = part;
     const sessionId = client.session?.id;
@@ -105,9 +104,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     await world.world.sleep(1000);
     states[Symbol.dispose]();
     if (sessionId === undefined) return;
-    // What could not be removed at once may still be there when a later one of the same session leaves.
-    if (!wasConnected) littered.add(sessionId);
-    if (!littered.has(sessionId)) notes.leaves.push({ sessionId, zxid: world.mark.zxid });
+    if (wasConnected) notes.leaves.push({ sessionId, zxid: world.mark.zxid });
   };
   const looking = (async () => {
     while (!isClosed) {

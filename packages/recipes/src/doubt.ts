@@ -21,6 +21,26 @@ export function asHarmless(error: unknown, about: About): unknown {
   return withOutcome(error, 'not-applied', about);
 }
 
+/** Whether one of the attempts that a call makes may have been carried out although its answer was lost. */
+export class Uncertainty {
+  #exists = false;
+
+  get exists(): boolean {
+    return this.#exists;
+  }
+
+  /** Remembers what ended an attempt. @returns it, to be thrown on */
+  noted(error: unknown): unknown {
+    this.#exists ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+    return error;
+  }
+
+  /** What the caller is told, who knows of all attempts only what this says. */
+  told(error: unknown, about: About): unknown {
+    return this.#exists ? asDoubtful(error, about) : error;
+  }
+}
+
 function withOutcome(error: unknown, outcome: Outcome, about: About): unknown {
   if (!(error instanceof ZooKeeperError) || error.outcome === outcome) return error;
   const type = ENDS.find((each) => error instanceof each);

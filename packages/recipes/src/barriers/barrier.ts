@@ -1,5 +1,5 @@
-import { type CallOptions, type Client, NodeExistsError, ZooKeeperError } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
+import { type CallOptions, type Client, NodeExistsError } from '@meerkat/client';
+import { Uncertainty } from '../doubt.ts';
 import { Wait } from '../wait.ts';
 import { ignoreMissing } from './ready.ts';
 
@@ -52,18 +52,17 @@ export class Barrier {
   /** Attempts it until it is answered. An error that ends it says whether one of the attempts may have been applied. */
   async #change(method: string, options: CallOptions, attempt: (call: CallOptions) => Promise<void>): Promise<void> {
     const about = { operation: `Barrier.${method}`, path: this.path };
-    let isDoubtful = false;
+    const uncertainty = new Uncertainty();
     try {
       await new Wait(this.#client, options, about).through(async (call) => {
         try {
           await attempt(call);
         } catch (error) {
-          isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-          throw error;
+          throw uncertainty.noted(error);
         }
       });
     } catch (error) {
-      throw isDoubtful ? asDoubtful(error, about) : error;
+      throw uncertainty.told(error, about);
     }
   }
 

@@ -9,8 +9,8 @@ import {
   OPEN,
   withoutProtection,
   type Znode,
-  ZooKeeperError,
 } from '@meerkat/client';
+import { Uncertainty } from '../doubt.ts';
 import { makeUuid } from '../layout.ts';
 import { compareBySequence, withoutSequence } from '../sequence.ts';
 import { neverAborted, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
@@ -150,18 +150,17 @@ export class Messenger {
     const mark = `_c_${id}-`;
     const path = joinPath(box, `${mark}${encodeURIComponent(this.member)}-`);
     const about = { operation: 'Messenger.send', path: box };
-    let isDoubtful = false;
+    const uncertainty = new Uncertainty();
     await untilDoneWithin(client, options, about, async (signal) => {
       await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, turn);
-      if (isDoubtful) {
+      if (uncertainty.exists) {
         const { children } = await client.children(box, { read: 'linearizable', signal });
         if (children.some((name) => name.startsWith(mark))) return;
       }
       try {
         await client.create(path, data, { sequential: true, acl: this.#acl, signal });
       } catch (error) {
-        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-        throw error;
+        throw uncertainty.noted(error);
       }
     });
     return id;

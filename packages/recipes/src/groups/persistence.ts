@@ -7,7 +7,7 @@ import {
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
+import { Uncertainty } from '../doubt.ts';
 import { makeDeferred } from './latest.ts';
 
 /** How long to wait after a failure that passes by itself, milliseconds. */
@@ -105,21 +105,20 @@ export async function untilDoneWithin<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal, stop } = limit(client, options);
-  let isDoubtful = false;
+  const uncertainty = new Uncertainty();
   try {
     return await untilDone(client, signal, async () => {
       try {
         return await attempt(signal);
       } catch (error) {
-        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-        throw error;
+        throw uncertainty.noted(error);
       }
     });
   } catch (error) {
-    const details = { ...about, outcome: isDoubtful ? 'unknown' : 'not-applied' } as const;
+    const details = { ...about, outcome: uncertainty.exists ? 'unknown' : 'not-applied' } as const;
     if (signal.reason instanceof TimeoutError) throw new TimeoutError(details);
     if (signal.aborted) throw new AbortedError({ ...details, cause: options.signal?.reason });
-    throw isDoubtful ? asDoubtful(error, about) : error;
+    throw uncertainty.told(error, about);
   } finally {
     stop();
   }

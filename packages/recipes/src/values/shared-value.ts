@@ -9,9 +9,8 @@ import {
   type Observation,
   type ObserveOptions,
   type ReadOptions,
-  ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from '../doubt.ts';
+import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
 import { isSame } from '../same-bytes.ts';
 import { Wait } from '../wait.ts';
 import { int32 } from './numbers.ts';
@@ -147,13 +146,12 @@ export class SharedValue<T> {
   ): Promise<R> {
     const about = { operation: `SharedValue.${method}`, path: this.path };
     const wait = new Wait(this.#client, options, about);
-    let isDoubtful = false;
+    const uncertainty = new Uncertainty();
     const write = async <W>(writing: Promise<W>): Promise<W> => {
       try {
         return await writing;
       } catch (error) {
-        isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-        throw error;
+        throw uncertainty.noted(error);
       }
     };
     try {
@@ -161,11 +159,11 @@ export class SharedValue<T> {
         attempt(
           () => wait.next(),
           write,
-          () => isDoubtful,
+          () => uncertainty.exists,
         ),
       );
     } catch (error) {
-      throw isDoubtful ? asDoubtful(error, about) : asHarmless(error, about);
+      throw uncertainty.exists ? asDoubtful(error, about) : asHarmless(error, about);
     }
   }
 }

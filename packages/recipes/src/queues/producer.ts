@@ -129,16 +129,18 @@ export class Producer {
   async #awaitChange(cversion: number): Promise<void> {
     const { signal } = this.#withdrawal;
     const about = { operation: 'put', path: this.#paths.items };
-    if (this.#place?.lost.aborted === true) this.#place = null;
+    // The same session may come back with the znode, behind which everybody would wait, we among them.
+    if (this.#place?.lost.aborted === true) this.#leaveLine();
     if (this.#place === null) {
       this.#place = await contend(this.#client, this.#line, { signal }, about);
       return;
     }
+    const { lost } = this.#place;
     const wait = this.#wait('put');
     const { stat, changed } = await wait.through((call) =>
       this.#client.children(this.#paths.items, { ...call, watch: true }),
     );
-    if (stat.cversion === cversion) await wait.any([changed]);
+    if (stat.cversion === cversion) await wait.any([changed], { lost });
   }
 
   /** @param linesVersion what the znode of the lines must still have; null where the queue has no limit */

@@ -234,6 +234,42 @@ describe('a queue', () => {
     }),
   );
 
+  test(
+    'does not let a producer wait behind its own place when the same session comes back after it was lost',
+    inWorld(async (fleet, client) => {
+      const options = { codec: text, itemsMax: 3 };
+      const consuming = await fleet.connect();
+      const queue = new Queue(consuming, '/jobs', options);
+      await queue.putAll(['a', 'b', 'c']);
+      const put = new Queue(client, '/jobs', options).putAll(['d', 'e'], { timeoutMs: 60_000 });
+      const whenPut = put.then(() => 'put').catch((error: Error) => error.message);
+      await fleet.world.sleep(1000);
+      const sessionId = client.session?.id;
+      const { lostSignal } = client;
+      // A service that is away for longer than the session timeout keeps its sessions.
+      const [server] = fleet.ensemble.servers;
+      server!.crash();
+      await fleet.world.sleep(6000);
+      expect(lostSignal.aborted).toBe(true);
+      server!.start();
+      await Promise.all([client.whenConnected(), consuming.whenConnected()]);
+      expect(client.session?.id).toBe(sessionId);
+      await fleet.world.sleep(1000);
+      const producers = async (): Promise<number> =>
+        (await consuming.children('/jobs-lines/producers', { read: 'linearizable' })).children.length;
+      expect(await producers()).toBe(1);
+      // Room for one makes it look, and wait again for room for two.
+      await (await queue.take()).done();
+      await fleet.world.sleep(1000);
+      expect(await producers()).toBe(1);
+      await (await queue.take()).done();
+      expect(await whenPut).toBe('put');
+      expect(await drain(queue)).toEqual(['c', 'd', 'e']);
+      await fleet.world.sleep(1000);
+      expect(await producers()).toBe(0);
+    }),
+  );
+
   test('makes no herd: of 50 consumers that wait, one reads the list for each item', async () => {
     const fleet = new Fleet(1, 1);
     await fleet.run(async () => {

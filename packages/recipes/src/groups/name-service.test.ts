@@ -1,4 +1,4 @@
-import { BadVersionError, NodeExistsError } from '@meerkat/client';
+import { BadVersionError, type Client, ConnectionLossError, NodeExistsError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { NameService } from './name-service.ts';
 import { inWorld } from './testing/world.ts';
@@ -75,6 +75,115 @@ describe('a name service', () => {
         await world.world.sleep(1000);
         expect(await services[0]?.list('ids')).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+});
+
+/** What has become of a write when its connection breaks. */
+type Fate = 'applied' | 'lost';
+
+/** A client whose first `set` or `delete` ends with its connection, while somebody else does something. */
+function unlucky(client: Client, fate: Fate, meanwhile: () => Promise<unknown>): Client {
+  let isFirst = true;
+  return new Proxy(client, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      if (!isFirst || (key !== 'set' && key !== 'delete')) return member.bind(target);
+      return async (...args: unknown[]): Promise<never> => {
+        isFirst = false;
+        if (fate === 'applied') await Reflect.apply(member, target, args);
+        await meanwhile();
+        throw new ConnectionLossError({ operation: key, path: String(args[0]) });
+      };
+    },
+  });
+}
+
+describe('a name service whose connection breaks', () => {
+  const nothing = async (): Promise<void> => {};
+  const UNKNOWN = { code: 'CONNECTIONLOSS', outcome: 'unknown' };
+
+  /** With 'db' bound to 'a:1', and two clients; the first is unlucky with what it writes next. */
+  const withTwo = (
+    program: (one: (fate: Fate, meanwhile: () => Promise<unknown>) => NameService, two: NameService) => Promise<void>,
+  ) =>
+    inWorld(
+      4,
+      async (world) => {
+        const client = await world.connect('one');
+        const other = await world.connect('two');
+        await new NameService(client, '/names').bind('db', 'a:1');
+        await program(
+          (fate, meanwhile) => new NameService(unlucky(client, fate, meanwhile), '/names'),
+          new NameService(other, '/names'),
+        );
+        await client.close();
+        await other.close();
+      },
+      SOLO,
+    );
+
+  test('frees a name after all when the request was lost', () =>
+    withTwo(async (one, two) => {
+      await one('lost', nothing).unbind('db', { version: 0 });
+      expect(await two.resolve('db')).toBeNull();
+    }));
+
+  test('leaves a name alone that somebody has bound anew, with the same version', () =>
+    withTwo(async (one, two) => {
+      const bindAnew = (): Promise<unknown> => two.bind('db', 'b:1');
+      await expect(one('applied', bindAnew).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
+      expect(await two.lookUp('db')).toMatchObject({ address: 'b:1', stat: { version: 0 } });
+      const takeOver = async (): Promise<void> => {
+        await two.unbind('db', { version: 0 });
+        await two.bind('db', 'c:1');
+      };
+      await expect(one('lost', takeOver).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
+      expect(await two.resolve('db')).toBe('c:1');
+      const bindAgain = async (): Promise<void> => {
+        await two.unbind('db', { version: 0 });
+        await two.bind('db', 'd:1');
+      };
+      await expect(one('lost', bindAgain).rebind('db', 'a:2', { version: 0 })).rejects.toMatchObject(UNKNOWN);
+      expect(await two.resolve('db')).toBe('d:1');
+    }));
+
+  test('does not say that it has freed a name that is gone: somebody else may have', () =>
+    withTwo(async (one, two) => {
+      const free = (): Promise<void> => two.unbind('db', { version: 0 });
+      await expect(one('lost', free).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
+      await two.bind('db', 'b:1');
+      await expect(one('applied', nothing).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
+    }));
+
+  test('finds its own change of a name, and makes it when the request was lost', () =>
+    withTwo(async (one, two) => {
+      expect(await one('applied', nothing).rebind('db', 'a:2', { version: 0 })).toMatchObject({ version: 1 });
+      expect(await one('lost', nothing).rebind('db', 'a:3', { version: 1 })).toMatchObject({ version: 2 });
+      expect(await two.lookUp('db')).toMatchObject({ address: 'a:3', stat: { version: 2 } });
+    }));
+
+  test('leaves no claim behind that failed with a session that comes back', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('app');
+        const names = new NameService(client, '/names');
+        await client.ensurePath('/names');
+        const sessionId = client.session?.id;
+        world.world.network.block('zk1', 'app');
+        const claim = names.claim('worker-', '', { timeoutMs: 4500 }).catch((error: unknown) => error);
+        expect(await world.world.until(() => client.lostSignal.aborted, 60_000)).toBe(true);
+        world.world.network.heal();
+        expect(await claim).toMatchObject({ outcome: 'unknown' });
+        await client.whenConnected();
+        expect(client.session?.id).toBe(sessionId);
+        await world.world.sleep(2000);
+        expect(await names.list()).toEqual([]);
+        expect((await names.claim('worker-')).id).toBe(1);
+        await client.close();
       },
       SOLO,
     ));

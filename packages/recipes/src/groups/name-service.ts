@@ -86,12 +86,11 @@ export class NameService {
   }
 
   /** Frees a name. @throws BadVersionError, NoNodeError, NotEmptyError when there are names below it */
-  async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
-    const free = async (path: string, call: CallOptions): Promise<true> => {
-      await this.#client.delete(path, { ...call, version: options.version });
-      return true;
-    };
-    await this.#change(this.#about('unbind', name), options, free, (found) => (found === null ? true : null));
+  unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
+    const free = (path: string, call: CallOptions): Promise<void> =>
+      this.#client.delete(path, { ...call, version: options.version });
+    // A name that is gone does not tell who freed it: somebody else may have before we came, behind a server that lags.
+    return this.#change(this.#about('unbind', name), options, free, () => null);
   }
 
   /** The address; null when nobody has bound the name. As fresh as the connected server is. */
@@ -183,7 +182,7 @@ export class NameService {
    * Writes upon a version, through lost connections. Versions begin anew with each life of a name: so that a repetition does
    * not fall upon what somebody else has bound since, the czxid is asked for together with the write.
    *
-   * @param explain what was written by an attempt whose reply was lost, from what is found then; null if it was not
+   * @param explain what an attempt whose reply was lost has come to, from what is found then; null if that does not show it
    */
   async #change<T>(
     about: About & { readonly path: string },

@@ -1,6 +1,7 @@
 /**
- * Four processes apply the same migrations, each of which is visible when it is applied twice or out of order, while
- * servers and links fail, processes die, and callers lose patience. In every seed, by what was committed:
+ * Four processes apply the same sets of migrations, each of which is visible when it is applied twice or out of order, while
+ * servers and links fail, processes die, callers lose patience, and somebody deletes the znodes of whoever holds a lock. In
+ * every seed, by what was committed:
  *
  * 1. each migration is applied exactly once, in order, in one txn with its note, and none of them in part;
  * 2. a call that is reported has found all of its set applied, and says how many of them it has applied itself; one that
@@ -17,8 +18,11 @@ import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, type MigrationReport, Migrations } from './migrations.ts';
 
 const HOSTS = ['one', 'two', 'three', 'four'];
+/** A new one is begun so often that there is something to apply as long as there are faults. */
+const SETS = Array.from({ length: 10 }, (_, i) => `set-${i}`);
+const SET_MS = 1500;
+/** Of each set. */
 const COUNT = 8;
-const META = '/migrations/meta/m';
 const SEEDS = seeds(4);
 
 test('each migration is applied once', { timeout: patienceMs(SEEDS.length) }, () =>
@@ -26,13 +30,18 @@ test('each migration is applied once', { timeout: patienceMs(SEEDS.length) }, ()
 );
 
 /** Two znodes each, of which the number says in which order they came to be. */
-const MIGRATIONS: readonly Migration[] = Array.from({ length: COUNT }, (_, i) => [
-  { kind: 'create', path: `/log/${i}-`, sequential: true },
-  { kind: 'create', path: `/log/${i}b-`, sequential: true },
-]);
+function migrationsOf(set: string): readonly Migration[] {
+  return Array.from({ length: COUNT }, (_, i) => [
+    { kind: 'create', path: `/${set}/${i}-`, sequential: true },
+    { kind: 'create', path: `/${set}/${i}b-`, sequential: true },
+  ]);
+}
+
+const metaOf = (set: string): string => `/migrations/meta/${set}`;
 
 /** A call of `apply` by a client of its own, from one zxid to another. */
 interface Call {
+  readonly set: string;
   readonly sessions: Set<bigint>;
   readonly size: number;
   readonly from: number;
@@ -40,17 +49,18 @@ interface Call {
   readonly result: MigrationReport | 'refused' | 'not-applied' | 'unknown';
 }
 
-function judge(tree: CommittedTree, calls: readonly Call[]): void {
-  const notes = tree.changes.filter(({ type, path }) => type === 'created' && path.startsWith(`${META}/`));
+function judge(tree: CommittedTree, set: string, calls: readonly Call[]): void {
+  const meta = metaOf(set);
+  const notes = tree.changes.filter(({ type, path }) => type === 'created' && path.startsWith(`${meta}/`));
   expect(notes).toHaveLength(COUNT);
   for (const { zxid } of notes) {
-    const made = tree.changesOf('/log').filter((change) => change.zxid === zxid);
+    const made = tree.changesOf(`/${set}`).filter((change) => change.zxid === zxid);
     expect(made, 'znodes in the txn of a note').toHaveLength(2);
   }
-  const countAt = (zxid: number): number => tree.childrenAt(META, zxid).length;
+  const countAt = (zxid: number): number => tree.childrenAt(meta, zxid).length;
   for (const { sessions, size, from, until, result } of calls) {
     const own = notes.filter(({ zxid }) => sessions.has(tree.entryAt(zxid)!.header.sessionId));
-    const about = `a call for ${size}, from ${from} to ${until}, that has applied ${own.length}: ${JSON.stringify(result)}`;
+    const about = `a call for ${size} of ${set}, from ${from} to ${until}, that has applied ${own.length}: ${JSON.stringify(result)}`;
     if (result === 'not-applied') expect(own, about).toEqual([]);
     if (result === 'refused') expect(countAt(until), about).toBeGreaterThan(size);
     if (typeof result === 'string') continue;
@@ -60,7 +70,13 @@ function judge(tree: CommittedTree, calls: readonly Call[]): void {
   }
 }
 
-async function applyOnce(world: GroupWorld, client: Client, size: number, signal: AbortSignal): Promise<Call> {
+async function applyOnce(
+  world: GroupWorld,
+  client: Client,
+  set: string,
+  size: number,
+  signal: AbortSignal,
+): Promise<Call> {
   const { random } = world.world;
   const sessions = new Set<bigint>();
   const note = (): void => {
@@ -70,30 +86,52 @@ async function applyOnce(world: GroupWorld, client: Client, size: number, signal
   client.onState(note);
   const from = world.mark.zxid;
   const timeoutMs = random.chance(0.3) ? random.between(0, 3000) : undefined;
-  const applying = new Migrations(client).apply('m', MIGRATIONS.slice(0, size), { signal, timeoutMs });
+  const applying = new Migrations(client).apply(set, migrationsOf(set).slice(0, size), { signal, timeoutMs });
   const result = await applying.catch((error: unknown) => {
     if (error instanceof MigrationMismatchError) return 'refused' as const;
     if (!isZooKeeperError(error)) throw error;
     expect(error.code, 'what ends a call').toMatch(/^(ABORTED|TIMEOUT|CLOSED)$/);
     return error.outcome;
   });
-  return { sessions, size, from, until: world.mark.zxid, result };
+  return { set, sessions, size, from, until: world.mark.zxid, result };
+}
+
+/** Deletes what a holder holds by, as somebody does who takes it for stale. */
+async function interfere(world: GroupWorld, observer: Client, set: string): Promise<void> {
+  const leases = `/migrations/locks/${set}/leases`;
+  try {
+    const { children } = await observer.children(leases, { timeoutMs: 500 });
+    if (children.length > 0)
+      await observer.delete(`${leases}/${world.world.random.pick(children)}`, { timeoutMs: 500 });
+  } catch (error) {
+    if (!isZooKeeperError(error)) throw error;
+  }
 }
 
 async function liveThrough(world: GroupWorld): Promise<void> {
   const random = world.world.random.fork('program');
   const observer = await world.connect('observer');
-  await observer.create('/log');
+  for (const set of SETS) await observer.create(`/${set}`);
   let isOver = false;
+  let begun = 1;
   const calls: Call[] = [];
-  const counts: { readonly applied: number; readonly from: number; readonly until: number }[] = [];
+  const counts: { readonly set: string; readonly applied: number; readonly from: number; readonly until: number }[] =
+    [];
+  const beginning = (async () => {
+    for (; begun < SETS.length; begun++) {
+      for (let i = 0; i < 10; i++) {
+        await world.world.sleep(SET_MS / 10);
+        await interfere(world, observer, SETS[begun - 1]!);
+      }
+    }
+  })();
   const living = HOSTS.map(async (host) => {
-    await world.world.sleep(random.between(0, 2000));
-    for (;;) {
+    await world.world.sleep(random.between(0, 500));
+    while (!isOver) {
       const client = await world.connect(host);
       let isDead = false;
       const life = new AbortController();
-      if (!isOver && random.chance(0.8)) {
+      if (random.chance(0.6)) {
         const lifeMs = random.between(5, 3000);
         void world.world.sleep(lifeMs).then(() => {
           isDead = true;
@@ -101,36 +139,42 @@ async function liveThrough(world: GroupWorld): Promise<void> {
           return world.kill(client);
         });
       }
+      const set = random.chance(0.2) ? random.pick(SETS.slice(0, begun)) : SETS[begun - 1]!;
       // A part at a time, as releases of a program do.
       const from = world.mark.zxid;
-      const applied = await new Migrations(client).appliedCount('m').catch(() => null);
-      if (applied !== null) counts.push({ applied, from, until: world.mark.zxid });
-      const known = isOver ? COUNT : Math.max(random.between(1, COUNT), random.chance(0.8) ? (applied ?? 0) : 0);
-      calls.push(await applyOnce(world, client, known, life.signal));
+      const applied = await new Migrations(client).appliedCount(set).catch(() => null);
+      if (applied !== null) counts.push({ set, applied, from, until: world.mark.zxid });
+      const known = Math.max(random.between(1, COUNT), random.chance(0.8) ? (applied ?? 0) : 0);
+      calls.push(await applyOnce(world, client, set, known, life.signal));
       if (!isDead) await client.close();
-      if (isOver) return;
-      await world.world.sleep(random.between(0, 1500));
+      await world.world.sleep(random.between(0, 300));
     }
   });
-  await world.storm(HOSTS, 15_000);
+  await Promise.all([world.storm(HOSTS, 15_000), beginning]);
   await world.heal();
   isOver = true;
   await Promise.all(living);
   const last = await world.connect('last');
-  expect(await new Migrations(last).apply('m', MIGRATIONS)).toMatchObject({ total: COUNT });
-  const read = (): Promise<Children> => observer.children('/log', { read: 'linearizable' });
-  const { children } = await untilDone(observer, neverAborted(), read);
-  const expected = MIGRATIONS.flatMap((_, i) => [`${i}-`, `${i}b-`]).map(
-    (name, i) => `${name}${String(i).padStart(10, '0')}`,
-  );
-  expect(children.toSorted()).toEqual(expected.toSorted());
-  expect(await new Migrations(last).appliedCount('m')).toBe(COUNT);
+  for (const set of SETS) {
+    expect(await new Migrations(last).apply(set, migrationsOf(set))).toMatchObject({ total: COUNT });
+    const read = (): Promise<Children> => observer.children(`/${set}`, { read: 'linearizable' });
+    const { children } = await untilDone(observer, neverAborted(), read);
+    const names = migrationsOf(set).flatMap((_, i) => [`${i}-`, `${i}b-`]);
+    expect(children.toSorted()).toEqual(names.map((name, i) => `${name}${String(i).padStart(10, '0')}`).toSorted());
+    expect(await new Migrations(last).appliedCount(set)).toBe(COUNT);
+  }
   await Promise.all([observer, last].map((client) => client.close()));
   const tree = await world.committed();
   if (tree === null) return;
-  judge(tree, calls);
-  for (const { applied, from, until } of counts) {
-    expect(applied).toBeGreaterThanOrEqual(tree.childrenAt(META, from).length);
-    expect(applied).toBeLessThanOrEqual(tree.childrenAt(META, until).length);
+  for (const set of SETS) {
+    judge(
+      tree,
+      set,
+      calls.filter((call) => call.set === set),
+    );
+  }
+  for (const { set, applied, from, until } of counts) {
+    expect(applied).toBeGreaterThanOrEqual(tree.childrenAt(metaOf(set), from).length);
+    expect(applied).toBeLessThanOrEqual(tree.childrenAt(metaOf(set), until).length);
   }
 }

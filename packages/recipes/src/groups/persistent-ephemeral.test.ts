@@ -1,5 +1,5 @@
 import { NodeExistsError, TimeoutError, text } from '@meerkat/client';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { inWorld } from './testing/world.ts';
 
@@ -80,6 +80,33 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await client.close();
         await other.close();
+      },
+      SOLO,
+    ));
+
+  test("does not write to somebody else's znode that has just come in the place of its own", () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        await presence.whenPresent();
+        await presence.set('two');
+        const set = vi.spyOn(client, 'set');
+        set.mockImplementationOnce(async (...write) => {
+          // Between its look and its write.
+          await other.transaction().delete('/a').create('/a', 'theirs', { mode: 'ephemeral' }).commit();
+          return client.set(...write);
+        });
+        presence.set('three').catch(() => {});
+        await world.world.until(() => !presence.isPresent && set.mock.calls.length > 0, 5000);
+        expect(presence.presence).toMatchObject({ reason: 'taken' });
+        const { data, stat } = await other.get('/a', { codec: text });
+        expect([data, stat.version]).toEqual(['theirs', 0]);
+        set.mockRestore();
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
       },
       SOLO,
     ));

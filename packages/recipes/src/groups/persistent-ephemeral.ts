@@ -275,12 +275,14 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
     const revision = this.#revision;
     try {
-      const changed = await this.#client.set(this.path, this.#data, { signal: this.#closing.signal });
+      const { version } = stat;
+      // Should somebody else's have come in its place meanwhile, the version keeps us from writing to it, if it can.
+      const changed = await this.#client.set(this.path, this.#data, { version, signal: this.#closing.signal });
       if (changed.czxid !== stat.czxid) return this.#pulse.raise();
       this.#present(changed, lost, revision);
       if (this.#revision !== revision) this.#pulse.raise();
     } catch (error) {
-      if (!(error instanceof NoNodeError)) throw error;
+      if (!PASSES.some((kind) => error instanceof kind)) throw error;
       this.#pulse.raise();
     }
   }

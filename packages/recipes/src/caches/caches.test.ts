@@ -33,6 +33,9 @@ function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
 const text = (data: Uint8Array | null | undefined): string | null =>
   data === null || data === undefined ? null : new TextDecoder().decode(data);
 
+/** The length of the frame, the header, type, state, the length of the path. */
+const NOTIFICATION_BYTES = 4 + 16 + 4 + 4 + 4;
+
 test('a cache of a znode shows it, its absence, and each change', () =>
   onStage(async ({ writer, reader }) => {
     await using cache = new NodeCache(reader, '/config');
@@ -141,6 +144,41 @@ test('without a connection a cache is stale and keeps its image; afterwards it r
     const { data, stats, lists } = cache.reads;
     expect({ data: data - 1001, lists: lists - 11 }).toEqual({ data: 3, lists: 2 });
     expect(stats).toBeLessThanOrEqual(1010);
+  }));
+
+test('a transaction of which only the beginning was told before the connection broke shows as a whole', () =>
+  onStage(async ({ world, writer, reader }) => {
+    await writer.create('/t', 'root');
+    await writer.create('/t/a', 'old');
+    await using cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    const hearing = reader.watch('/t', { recursive: true });
+    await hearing.ready;
+
+    // The deletion comes through, what follows it is lost.
+    const { network } = world;
+    const stream = network.openEnds.find(({ host }) => host === 'reader')!;
+    let bytesLeft = NOTIFICATION_BYTES + '/t/a'.length;
+    const admit = (connection: number, from: string, bytes: number): number => {
+      if (connection !== stream.connection || from === 'reader') return bytes;
+      const admitted = Math.min(bytes, bytesLeft);
+      bytesLeft -= admitted;
+      return admitted;
+    };
+    network.valve = { admit };
+    const multi = writer.transaction().delete('/t/a').create('/t/a', 'new').create('/t/b', 'too');
+    const [, created] = await multi.commit();
+    const zxid = created.stat!.czxid;
+    for await (const event of hearing) {
+      expect(event).toEqual({ type: 'deleted', path: '/t/a', zxid });
+      break;
+    }
+    stream.breakStream();
+    network.valve = null;
+
+    await cache.waitFor(zxid, { timeoutMs: 60_000 });
+    const znodes = [...cache.znodes()].map(({ path, data }) => `${path} ${text(data)}`);
+    expect(znodes.sort()).toEqual(['/t root', '/t/a new', '/t/b too']);
   }));
 
 test('changes that nobody takes become one, and what came and went is not told', () =>

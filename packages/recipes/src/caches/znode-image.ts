@@ -254,6 +254,8 @@ export class ZnodeImage {
     this.#gaps++;
     const from = this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
     this.#timeline.onBlind(from);
+    // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
+    for (const [path, zxid] of this.#childrenAsOf) if (zxid >= from) this.#childrenAsOf.delete(path);
     this.#inquiries.dropLists();
     this.#unseen.clear();
     for (const path of this.#timeline.paths().add(this.path)) {

@@ -181,6 +181,30 @@ test('a transaction of which only the beginning was told before the connection b
     expect(znodes.sort()).toEqual(['/t root', '/t/a new', '/t/b too']);
   }));
 
+test('a znode that went without a connection is gone, also when the next one ends before it is looked at', () =>
+  onStage(async ({ world, writer, reader, cut }) => {
+    await writer.create('/t');
+    await writer.create('/t/a');
+    await using cache = new TreeCache(reader, '/t', { requestsMax: 1, refreshSpreadMs: 0 });
+    await cache.ready;
+
+    const heal = cut();
+    for (const end of world.network.openEnds) if (end.host === 'reader') end.breakStream();
+    await world.until(() => reader.state !== 'connected', 60_000);
+    const { stats } = cache.reads;
+    await writer.delete('/t/a');
+    heal();
+    // It asks for the root first, and once that is answered there is another connection before it asks for the child.
+    await world.until(() => cache.reads.stats > stats, 60_000, 0.05);
+    await reader.moveTo(null);
+    await world.until(() => !cache.stale, 60_000);
+    expect(cache.get('/t/a')).toBeNull();
+
+    const { mzxid } = await writer.set('/t', 'later');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(cache.get('/t/a')).toBeNull();
+  }));
+
 test('changes that nobody takes become one, and what came and went is not told', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/t', '0');

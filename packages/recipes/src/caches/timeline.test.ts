@@ -85,3 +85,17 @@ test('a deletion and a creation in one txn are one change', () => {
   timeline.onFound('/a', v('new', 5), 5n);
   expect(timeline.publish(5n)).toEqual([{ path: '/a', before: v('a1', 1), after: v('new', 5) }]);
 });
+
+test('a path that is missing after two gaps with nothing in between is known to be, and to stay so', () => {
+  const timeline = withAB();
+  timeline.onBlind(4n);
+  timeline.onSight(9n);
+  timeline.onBlind(10n);
+  timeline.onSight(9n);
+  timeline.onFound('/a', v('a1', 1), 9n);
+  timeline.onMissing('/b', 9n);
+  timeline.publish(9n);
+  expect(shown(timeline)).toBe('9: /a=a1');
+  timeline.publish(12n);
+  expect(shown(timeline)).toBe('12: /a=a1');
+});

@@ -121,7 +121,12 @@ export class Timeline<T> {
 
   /** Nothing was found at a path. When it went is not known unless a deletion was told. */
   onMissing(path: string, now: bigint | null): void {
-    if (now !== null && this.newest(path) !== null) this.#put(path, now, null);
+    if (now === null || this.newest(path) === null) return;
+    this.#put(path, now, null);
+    // Nothing is there until something is told, also where a mark stands already for what comes behind `now`.
+    for (const version of this.#later.get(path) ?? []) {
+      if (version.value === undefined && version.zxid > now) version.value = null;
+    }
   }
 
   /**

@@ -2,16 +2,26 @@
  * The one way in which a client can be sure for longer than it should: the server that answers it is cut off from the
  * leader, does not know it yet, and cannot tell the leader that the session lives.
  */
+import { type Client, text } from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { Queue } from '../queues/queue.ts';
 import { openStation } from '../testing/line-world.ts';
 import { Mutex } from './mutex.ts';
 
 const TICK_MS = 100;
 const SYNC_LIMIT = 20;
 
-/** Whether a holder is sure at the moment when another one gets the lock. */
-async function isSureBesideAnother(marginMs: number): Promise<boolean> {
+/** Waits for what one can have at a time. */
+type Take = (client: Client, marginMs: number) => Promise<{ readonly isHeld: boolean }>;
+
+const TAKES: Record<string, Take> = {
+  'a lock': (client, marginMs) => new Mutex(client, '/lock', { marginMs }).acquire(),
+  'an item of a queue': (client, marginMs) => new Queue(client, '/jobs', { codec: text, marginMs }).take(),
+};
+
+/** Whether a holder is sure at the moment when another one gets what it has. */
+async function isSureBesideAnother(take: Take, marginMs: number): Promise<boolean> {
   const world = new VirtualWorld({ seed: 1 });
   const ensemble = world.startEnsemble({ servers: 3, tickTimeMs: TICK_MS, ensemble: { syncLimit: SYNC_LIMIT } });
   return world.run(async () => {
@@ -19,8 +29,9 @@ async function isSureBesideAnother(marginMs: number): Promise<boolean> {
     const follower = ensemble.servers.find((server) => server !== ensemble.leader)!;
     const one = await openStation(world, ensemble, 'one', { servers: `${follower.host}:2181` });
     const two = await openStation(world, ensemble, 'two', { servers: `${ensemble.leader!.host}:2181` });
-    const lock = await new Mutex(one.client, '/lock', { marginMs }).acquire();
-    const next = new Mutex(two.client, '/lock').acquire();
+    await new Queue(two.client, '/jobs', { codec: text }).put('a job');
+    const held = await take(one.client, marginMs);
+    const next = take(two.client, 0);
     for (const { host } of ensemble.servers) {
       world.network.block(follower.host, host);
       world.network.block(host, follower.host);
@@ -29,11 +40,14 @@ async function isSureBesideAnother(marginMs: number): Promise<boolean> {
     await world.sleep(SYNC_LIMIT * TICK_MS - TICK_MS);
     one.pause();
     await next;
-    return lock.isHeld;
+    return held.isHeld;
   });
 }
 
-test('a follower that is cut off may leave two sure of a lock, unless its time is taken off as a margin', async () => {
-  expect(await isSureBesideAnother(0)).toBe(true);
-  expect(await isSureBesideAnother(SYNC_LIMIT * TICK_MS)).toBe(false);
-});
+test.each(Object.keys(TAKES))(
+  'a follower that is cut off may leave two sure of %s, unless its time is taken off as a margin',
+  async (what) => {
+    expect(await isSureBesideAnother(TAKES[what]!, 0)).toBe(true);
+    expect(await isSureBesideAnother(TAKES[what]!, SYNC_LIMIT * TICK_MS)).toBe(false);
+  },
+);

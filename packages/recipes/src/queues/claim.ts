@@ -60,10 +60,12 @@ export class LeaseClaimer implements Claimer {
   readonly leavesPlace = true;
   readonly #client: Client;
   readonly #paths: QueuePaths;
+  readonly #marginMs: number;
 
-  constructor(client: Client, paths: QueuePaths) {
+  constructor(client: Client, paths: QueuePaths, marginMs: number) {
     this.#client = client;
     this.#paths = paths;
+    this.#marginMs = marginMs;
   }
 
   async claim(name: string, placePath: string | null): Promise<Claim | null> {
@@ -73,7 +75,8 @@ export class LeaseClaimer implements Claimer {
     const sessionId = client.session?.id;
     const leasePath = joinPath(this.#paths.leases, name);
     if (sessionId === undefined) return null;
-    const lease = { name, path: joinPath(this.#paths.items, name), leasePath, uuid, sessionId, lost };
+    const path = joinPath(this.#paths.items, name);
+    const lease = { name, path, leasePath, uuid, sessionId, lost, marginMs: this.#marginMs };
     const claim = await this.#create(lease, placePath);
     // The same session may come back with a lease that is given up here.
     if (claim === null && lost.aborted) void this.#forget(lease);
@@ -177,6 +180,7 @@ interface LeaseOrder {
   readonly sessionId: bigint;
   /** The client's signal of the loss of that session. */
   readonly lost: AbortSignal;
+  readonly marginMs: number;
 }
 
 function isOf(data: Uint8Array | null, uuid: string): boolean {
@@ -192,13 +196,19 @@ class LeasedClaim implements Claim {
   readonly #holding: Holding;
   #isDone = false;
 
-  constructor(client: Client, { name, path, leasePath, lost }: LeaseOrder, stat: Stat, data: Uint8Array | null) {
+  constructor(
+    client: Client,
+    { name, path, leasePath, lost, marginMs }: LeaseOrder,
+    stat: Stat,
+    data: Uint8Array | null,
+  ) {
     this.name = name;
     this.path = path;
     this.data = data;
     this.#client = client;
     this.#leasePath = leasePath;
     this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
+      marginMs,
       // The next one who leases the item makes a znode of the same name.
       isNameShared: true,
       remove: async () => {

@@ -20,6 +20,10 @@ export interface QueueOptions<T> {
   readonly leases?: boolean | undefined;
   /** Where leases are: Curator's lock path. Default `<path>-leases`, in kazoo's layout `<path>/taken`. */
   readonly leasesPath?: string | undefined;
+  /**
+   * How long before the client's deadline a lease ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   */
+  readonly marginMs?: number | undefined;
   /** Producers wait while there are so many items, those that somebody has taken included. Default: no limit. */
   readonly itemsMax?: number | undefined;
 }
@@ -34,7 +38,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   readonly #codec: Codec<T>;
 
   protected constructor(client: Client, path: string, naming: ItemNaming, options: QueueOptions<T>) {
-    const { layout = 'curator', leases = true, itemsMax = Number.POSITIVE_INFINITY } = options;
+    const { layout = 'curator', leases = true, marginMs = 0, itemsMax = Number.POSITIVE_INFINITY } = options;
     if (!(itemsMax >= 1)) throw new RangeError(`itemsMax is at least 1, not ${itemsMax}`);
     const paths = makePaths(path, layout, options.leasesPath);
     this.path = path;
@@ -42,7 +46,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
     // Without a codec T is Uint8Array.
     this.#codec = options.codec ?? (bytes as unknown as Codec<T>);
     this.tally = new Tally(client, paths.tallies);
-    const claimer = leases ? new LeaseClaimer(client, paths) : new RemovalClaimer(client, paths, this.tally);
+    const claimer = leases ? new LeaseClaimer(client, paths, marginMs) : new RemovalClaimer(client, paths, this.tally);
     this.consumer = new Consumer(client, { paths, naming, claimer, tally: this.tally, hasLeases: leases });
     this.producer = new Producer(client, paths, this.tally, itemsMax);
   }

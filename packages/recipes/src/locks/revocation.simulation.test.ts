@@ -2,7 +2,7 @@
  * Locks that are asked back under faults. A failure names its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/revocation.simulation.test.ts`.
  */
-import { ZooKeeperError } from '@meerkat/client';
+import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { EPOCH_MS } from '../testing/commit-mark.ts';
@@ -10,16 +10,44 @@ import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import type { Contending } from './line.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
+import { HELD } from './priority-line.ts';
+import { PriorityLock } from './priority-lock.ts';
+import { ReadWriteLock } from './read-write-lock.ts';
 import { isRevocation } from './revocation.ts';
 
 const HOLDERS = ['one', 'two', 'three'];
 
+/** What is asked back. */
+interface Revocable {
+  acquire(options: CallOptions): Promise<Lock>;
+  revoke(): Promise<boolean>;
+  contenders(): Promise<readonly Contending[]>;
+}
+
+/** One after the other, by the seed. */
+const KINDS: readonly ((client: Client) => Revocable)[] = [
+  (client) => new Mutex(client, '/lock', { layout: 'kazoo', marginMs: MARGIN_MS }),
+  (client) => new Mutex(client, '/lock', { marginMs: MARGIN_MS }),
+  (client) => {
+    const lock = new ReadWriteLock(client, '/lock', { marginMs: MARGIN_MS });
+    return {
+      acquire: (options) => lock.acquireWrite(options),
+      revoke: () => lock.revoke(),
+      contenders: () => lock.contenders(),
+    };
+  },
+  (client) => new PriorityLock(client, '/lock', { marginMs: MARGIN_MS }),
+];
+const PRIORITY = 3;
+
 /** Somebody had the lock. */
 interface Tenure {
   readonly path: string;
+  readonly token: bigint;
   /** When its holder was asked for it, virtual milliseconds; null: never. */
   heardMs: number | null;
   /** When it had ended for its holder. */
@@ -36,7 +64,7 @@ interface Request {
 test.each(seeds(4))(
   'a holder hears that its lock is asked for, and keeps it until it gives it back (seed %i)',
   async (seed) => {
-    const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
+    const open = KINDS[seed % KINDS.length]!;
     const store = new FencedStore('/entries');
     const tenures: Tenure[] = [];
     const requests: Request[] = [];
@@ -44,10 +72,9 @@ test.each(seeds(4))(
 
     const hold = async ({ station, client, random, world }: Worker): Promise<void> => {
       await client.ensurePath('/entries');
-      const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
-      const lock = await mutex.acquire(drawPatience(random));
-      const { path } = lock;
-      const tenure: Tenure = { path, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
+      const lock = await open(client).acquire(drawPatience(random));
+      const { path, token } = lock;
+      const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
       tenures.push(tenure);
       lock.revocation.addEventListener('abort', () => {
         tenure.heardMs = world.nowMs;
@@ -70,12 +97,12 @@ test.each(seeds(4))(
     };
     const ask = async ({ client, mark, random, station }: Worker): Promise<void> => {
       await station.sleep(random.chance(0.5) ? random.between(1, 20) : random.between(1, 1500));
-      const mutex = new Mutex(client, '/lock', { layout });
+      const lock = open(client);
       // Once has to be enough.
-      const [first] = await mutex.contenders();
+      const [first] = await lock.contenders();
       if (first !== undefined && isRevocation(first.data)) return;
       const { zxid: sinceZxid } = mark;
-      const wasSent = await mutex.revoke();
+      const wasSent = await lock.revoke();
       requests.push({ sinceZxid, untilZxid: mark.zxid, wasSent });
     };
     const work = async (worker: Worker): Promise<void> => {
@@ -101,7 +128,9 @@ test.each(seeds(4))(
         const tree = await committed();
         if (tree === null) return;
         for (const tenure of tenures) judgeTenure(tenure, tree);
-        for (const request of requests) judgeRequest(request, tree, new LineHistory(tree, '/lock'));
+        const stands = (path: string): boolean => seed % KINDS.length !== PRIORITY || path === `/lock/${HELD}`;
+        const line = new LineHistory(tree, '/lock', stands);
+        for (const request of requests) judgeRequest(request, tree, line);
       },
     );
     expect(tenures.some(({ heardMs }) => heardMs !== null)).toBe(true);
@@ -119,10 +148,10 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
 }
 
 /** Whoever is asked hears it, as long as it has the lock; and whoever hears it was asked. */
-function judgeTenure({ path, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
-  const [zxid] = askedAt(path, tree);
+function judgeTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
+  const [zxid] = askedAt(path, token, tree);
   if (zxid === undefined) {
-    expect(heardMs, `${path} was not asked for`).toBe(null);
+    expect(heardMs, `${path} of ${token} was not asked for`).toBe(null);
     return;
   }
   const askedMs = tree.entryAt(zxid)!.header.time - EPOCH_MS;
@@ -139,19 +168,21 @@ function judgeRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: Committe
     expect(during.length > 1 || during[0]!.path === null, `somebody had the lock ${when}`).toBe(true);
     return;
   }
-  const asked = during.flatMap(({ path }) => (path === null ? [] : askedAt(path, tree)));
+  const asked = during.flatMap(({ path, token }) => (path === null ? [] : askedAt(path, token!, tree)));
   expect(
     asked.some((zxid) => zxid > sinceZxid && zxid <= untilZxid),
     `somebody was asked ${when}`,
   ).toBe(true);
 }
 
-/** Zxids at which somebody asked for the lock whose znode this is. */
-function askedAt(path: string, tree: CommittedTree): number[] {
-  return tree
-    .changesOf(path)
-    .filter(({ type, zxid }) => type === 'changed' && isRevocation(tree.stateAt(path, zxid)?.data ?? new Uint8Array()))
-    .map(({ zxid }) => zxid);
+/** Zxids at which somebody asked for the lock whose znode this is, since that zxid. */
+function askedAt(path: string, token: bigint, tree: CommittedTree): number[] {
+  const asked = tree.changesOf(path).filter(({ type, zxid }) => {
+    if (type !== 'changed') return false;
+    const { czxid, data } = tree.stateAt(path, zxid)!;
+    return BigInt(czxid) === token && isRevocation(data ?? new Uint8Array());
+  });
+  return asked.map(({ zxid }) => zxid);
 }
 
 /** As long as a process stands still, and until a holder that hears nothing gives up. */

@@ -9,13 +9,16 @@ export interface First {
   readonly token: bigint | null;
 }
 
-/** Who stood first in a line at what time, by what the servers have committed and nobody's word: the oldest always does. */
+/**
+ * Who stood first in a line at what time, by what the servers have committed and nobody's word: the oldest always does, of
+ * those znodes that stand in it.
+ */
 export class LineHistory {
   readonly firsts: readonly First[];
 
-  constructor(tree: CommittedTree, line: string) {
+  constructor(tree: CommittedTree, line: string, stands: (path: string) => boolean = () => true) {
     const changes = [...tree.paths()]
-      .filter((path) => path.startsWith(`${line}/`))
+      .filter((path) => path.startsWith(`${line}/`) && stands(path))
       .flatMap((path) => tree.changesOf(path))
       .filter(({ type }) => type === 'created' || type === 'deleted')
       .sort((a, b) => a.position - b.position);

@@ -442,7 +442,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Deletes a known version, and goes through lost connections: a repetition that finds the znode gone counts as done.
+   * Deletes a known version, and goes through lost connections: a repetition that finds the znode gone counts as done,
+   * whoever was faster.
    *
    * @throws BadVersionError, NoNodeError, NotEmptyError
    * @example

@@ -54,8 +54,8 @@ export async function setIdempotent(
  * Deletes a known version and goes through lost connections: when a repetition finds the znode gone, that was the
  * earlier attempt.
  *
- * Limit: a znode that somebody creates anew after our own attempt has version 0, and a repetition that expects
- * version 0 deletes it.
+ * Two limits. Somebody else who deletes it meanwhile cannot be told from ourselves: it is gone, and not surely by us. And a
+ * znode that somebody creates anew after our own attempt has version 0, and a repetition that expects version 0 deletes it.
  *
  * @example
  * await client.deleteIdempotent('/task-7', { version: stat.version });

@@ -16,13 +16,14 @@ import {
   withoutProtection,
   ZooKeeperError,
 } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
 import { removeMarked } from '../locks/removal.ts';
 import { sequenceOf } from '../sequence.ts';
 import { isLoss, isPassing } from '../wait.ts';
-import { neverAborted, untilDone } from './persistence.ts';
-import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
+import { neverAborted, orDisconnected, untilDone } from './persistence.ts';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export interface NameServiceOptions {
   /** Who may do what with names that are made here. Default: everybody everything. */
@@ -262,7 +263,7 @@ export class ClaimedName implements AsyncDisposable {
   }
 
   get isHeld(): boolean {
-    return !this.signal.aborted && this.#client.lostAtMs > this.#client.surroundings.clock.monotonicMs();
+    return !this.signal.aborted && new Deadline(this.#client).leftMs > 0;
   }
 
   /** Nobody has the name any more; it is not given out again. */

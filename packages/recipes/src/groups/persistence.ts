@@ -150,3 +150,17 @@ export function limit(
 export function neverAborted(): AbortSignal {
   return new AbortController().signal;
 }
+
+/** Resolves with what is waited for, or as soon as there is no connection to wait with. */
+export async function orDisconnected(client: Client, waited: Promise<void>): Promise<void> {
+  if (client.state !== 'connected') return;
+  let leave = (): void => {};
+  const disconnected = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const states = client.onState(({ state }) => {
+    if (state !== 'connected') leave();
+  });
+  await Promise.race([waited, disconnected]);
+  states[Symbol.dispose]();
+}

@@ -13,9 +13,10 @@ import {
   type Stat,
   TransactionError,
 } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import { Latest, Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
-import { neverAborted, untilDone, withLimits } from './persistence.ts';
+import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
 
 export interface PersistentEphemeralOptions {
   /** What the znode holds. Default: empty. */
@@ -86,7 +87,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
-  readonly #marginMs: number;
+  readonly #deadline: Deadline;
   readonly #presence: Latest<Presence> = new Latest();
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
@@ -121,7 +122,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#whenStale = whenStale;
     this.#whenTaken = whenTaken;
     this.#parentMode = parentMode;
-    this.#marginMs = marginMs;
+    this.#deadline = new Deadline(client, marginMs);
     this.#presence.publish({ isPresent: false, reason: 'starting' });
     this.#finished = this.#run();
   }
@@ -133,7 +134,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** The znode is there and ours, as far as anybody can know. */
   get isPresent(): boolean {
     const { presence } = this;
-    return presence.isPresent && !presence.signal.aborted && this.#leftMs > 0;
+    return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
   }
 
   /** The token of the znode that is there; null while there is none. */
@@ -368,7 +369,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#writtenRevision.publish(revision);
     const { presence } = this;
     if (lost.aborted) return;
-    if (this.#leftMs <= 0) {
+    if (this.#deadline.leftMs <= 0) {
       // The answer was slow. The next one may be quick enough.
       this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, () => this.#pulse.raise());
       return;
@@ -378,30 +379,12 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const gone = new AbortController();
     this.#held = { lost, gone };
     this.#presence.publish({ isPresent: true, token: stat.czxid, signal: AbortSignal.any([lost, gone.signal]) });
-    // Without a margin the client's own timer is enough.
-    if (this.#marginMs > 0) this.#watchClock(gone.signal);
-  }
-
-  /** Milliseconds until nobody can be sure any more. */
-  get #leftMs(): number {
-    const { surroundings, lostAtMs } = this.#client;
-    return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
-  }
-
-  /** Ends the presence at its deadline, which each answer of a server moves. */
-  #watchClock(gone: AbortSignal): void {
-    if (this.#leftMs <= 0) {
+    const stop = this.#deadline.watch(() => {
       this.#absent('session-lost');
       // The next answer may tell that it is there as before.
       this.#pulse.raise();
-      return;
-    }
-    const delayMs = Math.max(1, Math.ceil(this.#leftMs));
-    const cancel = this.#client.surroundings.clock.schedule(delayMs, () => {
-      gone.removeEventListener('abort', cancel);
-      this.#watchClock(gone);
     });
-    gone.addEventListener('abort', cancel, { once: true });
+    gone.signal.addEventListener('abort', stop, { once: true });
   }
 
   #absent(reason: 'session-lost' | 'deleted' | 'stale' | 'taken'): void {
@@ -426,18 +409,4 @@ const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;
 
 function isPresence(presence: Presence): presence is Presence & { isPresent: true } {
   return presence.isPresent;
-}
-
-/** Resolves with what is waited for, or as soon as there is no connection to wait with. */
-export async function orDisconnected(client: Client, waited: Promise<void>): Promise<void> {
-  if (client.state !== 'connected') return;
-  let leave = (): void => {};
-  const disconnected = new Promise<void>((resolve) => {
-    leave = resolve;
-  });
-  const states = client.onState(({ state }) => {
-    if (state !== 'connected') leave();
-  });
-  await Promise.race([waited, disconnected]);
-  states[Symbol.dispose]();
 }

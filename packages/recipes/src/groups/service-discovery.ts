@@ -9,8 +9,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { makeUuid } from '../layout.ts';
-import { neverAborted, untilDone, withLimits } from './persistence.ts';
-import { orDisconnected, PersistentEphemeral } from './persistent-ephemeral.ts';
+import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
 import { DownInstances, type DownPolicy, roundRobin, type ServiceStrategy } from './service-strategies.ts';

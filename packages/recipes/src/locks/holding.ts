@@ -1,4 +1,5 @@
 import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
 import { removeIfOurs, removeZnode } from './removal.ts';
@@ -50,9 +51,7 @@ export interface HoldingOptions {
  * What is held, bound to one ephemeral znode: to the session that made it and to the zxid of its creation.
  *
  * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by somebody
- * else; whatever comes first, it never begins again. The certainty ends at `client.lostAtMs`, one session timeout after the
- * sending of the last request that was answered, less a margin; docs/recipes/README.md tells what follows from that. `isHeld`
- * reads the clock, so it tells the truth also in a process that stood still and in which no timer has rung yet.
+ * else; whatever comes first, it never begins again.
  */
 export class Holding implements Held {
   readonly path: string;
@@ -65,8 +64,8 @@ export class Holding implements Held {
   readonly #options: HoldingOptions;
   readonly #end = new AbortController();
   readonly #stopListening: () => void;
-  readonly #marginMs: number;
-  #cancelTimer: () => void = () => {};
+  readonly #deadline: Deadline;
+  #stopClock: () => void = () => {};
   /** The clock has said once that it is over. */
   #hasLapsed = false;
   #released: Promise<void> | null = null;
@@ -82,7 +81,7 @@ export class Holding implements Held {
     this.guarded = new Guarded(client, [this]);
     this.#client = client;
     this.#options = options;
-    this.#marginMs = options.marginMs ?? 0;
+    this.#deadline = new Deadline(client, options.marginMs);
     const onLost = (): void => this.#lose('the session may be over', lost.reason);
     lost.addEventListener('abort', onLost, { once: true });
     this.#stopListening = () => lost.removeEventListener('abort', onLost);
@@ -90,14 +89,13 @@ export class Holding implements Held {
       onLost();
       return;
     }
-    // Without a margin the client's own timer is enough.
-    if (this.#marginMs > 0) this.#watchClock();
+    this.#stopClock = this.#deadline.watch(() => this.#lose('no answer of the service came for too long'));
     void this.#watch();
   }
 
   get isHeld(): boolean {
     if (this.#end.signal.aborted || this.#hasLapsed) return false;
-    this.#hasLapsed = this.#leftMs <= 0;
+    this.#hasLapsed = this.#deadline.leftMs <= 0;
     return !this.#hasLapsed;
   }
 
@@ -134,21 +132,6 @@ export class Holding implements Held {
     return this.release();
   }
 
-  /** How long it is certain from now on, milliseconds. */
-  get #leftMs(): number {
-    const { surroundings, lostAtMs } = this.#client;
-    return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
-  }
-
-  /** Ends it at its deadline, which each answer of a server moves. */
-  #watchClock(): void {
-    if (!this.isHeld) this.#lose('no answer of the service came for too long');
-    else {
-      const delayMs = Math.max(1, Math.ceil(this.#leftMs));
-      this.#cancelTimer = this.#client.surroundings.clock.schedule(delayMs, () => this.#watchClock());
-    }
-  }
-
   /** It is over without having been given back. */
   #lose(why: string, cause?: unknown): void {
     if (this.#end.signal.aborted) return;
@@ -160,7 +143,7 @@ export class Holding implements Held {
 
   #finish(why: string, cause?: unknown): void {
     this.#stopListening();
-    this.#cancelTimer();
+    this.#stopClock();
     if (this.#end.signal.aborted) return;
     this.#end.abort(new NotHeldError(this.path, this.token, why, cause === undefined ? undefined : { cause }));
   }

@@ -395,6 +395,24 @@ test('giving an item back again, after a lost reply, does not take it from the n
   }
 });
 
+test(
+  'leaves no tallies behind when callers give up while the clock of the service is asked for',
+  inWorld(async (fleet, client) => {
+    const queue = new DelayQueue(client, '/later', { codec: text });
+    await queue.put('first', { delayMs: 1 });
+    fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+    // The first has a tally already, and each of the others makes one of its own before its time is over.
+    for (const timeoutMs of [500, 1200, 1200, 1200]) {
+      // What the clock showed last is too old by then.
+      await fleet.world.sleep(15_000);
+      await expect(queue.put('slow', { delayMs: 1, timeoutMs })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    }
+    await queue.put('last', { delayMs: 1 });
+    await fleet.world.sleep(3000);
+    expect((await client.children('/later-lines/tallies')).children).toHaveLength(1);
+  }),
+);
+
 describe('a priority queue', () => {
   test(
     'gives the smallest priority first, in both layouts',

@@ -10,6 +10,7 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { removeZnode } from '../locks/removal.ts';
 import { standOwn } from '../own-ephemeral.ts';
 import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
 
@@ -95,7 +96,7 @@ export class Tally {
         return;
       } catch (error) {
         // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
-        this.#own = null;
+        this.#giveUp();
         if (!(error instanceof NoNodeError)) throw error;
       }
     }
@@ -134,7 +135,7 @@ export class Tally {
             own.version = nextVersion(own.version);
             return null;
           }
-          this.#own = null;
+          this.#giveUp();
           if (isDoubtful) throw this.#unknown(error);
           if (error.cause instanceof NoNodeError || error.cause instanceof BadVersionError) continue;
           throw error;
@@ -144,11 +145,11 @@ export class Tally {
         isDoubtful ||= isUnknown;
         if (!isPassing(error)) {
           // The caller has given up, or the client ended.
-          if (isDoubtful) this.#own = null;
+          if (isDoubtful) this.#giveUp();
           throw error;
         }
         if (isSessionEnd(error) && isDoubtful) {
-          this.#own = null;
+          this.#giveUp();
           throw this.#unknown(error);
         }
         if (isLoss(error) || isSessionEnd(error)) await this.#recover(wait, isDoubtful);
@@ -168,6 +169,12 @@ export class Tally {
     const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait);
     this.#own = { path, version, sessionId };
     return this.#own;
+  }
+
+  /** Its version is not known any more, or may change behind our back: the next one is another one. */
+  #giveUp(): void {
+    if (this.#own !== null) void removeZnode(this.#client, this.#own.path, this.#own.sessionId);
+    this.#own = null;
   }
 
   #unknown(cause: ZooKeeperError): SessionLostError {

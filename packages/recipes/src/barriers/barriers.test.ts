@@ -25,6 +25,29 @@ function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve };
 }
 
+/** The client, but for its first deletions: they or their replies are lost, which is told after a while. */
+function withUnluckyDeletes(
+  client: Client,
+  count: number,
+  lost: 'request' | 'reply',
+  wait: () => Promise<void>,
+): Client {
+  let left = count;
+  return new Proxy(client, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      if (key !== 'delete' || left === 0) return member.bind(target);
+      return async (path: string): Promise<never> => {
+        left--;
+        if (lost === 'reply') await target.delete(path);
+        await wait();
+        throw new ConnectionLossError({ operation: key, path });
+      };
+    },
+  });
+}
+
 /** Tells whether a promise has settled by now. */
 function watched(promise: Promise<unknown>): { isSettled: boolean } {
   const state = { isSettled: false };
@@ -139,6 +162,33 @@ describe('a double barrier', () => {
       await third.leave();
       await leaving;
     }, 4),
+  );
+
+  test.each(['request', 'reply'] as const)(
+    'keeps a member whose session counted as lost and came back, when the %s of the first removal is lost',
+    (lost) =>
+      inWorld(async (fleet, [a, b]) => {
+        const client = withUnluckyDeletes(a!, 2, lost, () => fleet.world.sleep(1500));
+        const waiting = new DoubleBarrier(client, '/barrier', 2).enter();
+        await fleet.world.sleep(1000);
+        const sessionId = a!.session?.id;
+        const { lostSignal } = a!;
+        // A service that is away for longer than the session timeout keeps its sessions.
+        const [server] = fleet.ensemble.servers;
+        server!.crash();
+        await fleet.world.sleep(6000);
+        expect(lostSignal.aborted).toBe(true);
+        server!.start();
+        await Promise.all([a!.whenConnected(), b!.whenConnected()]);
+        expect(a!.session?.id).toBe(sessionId);
+        const other = await new DoubleBarrier(b!, '/barrier', 2).enter();
+        const inside = await waiting;
+        await fleet.world.sleep(10_000);
+        expect([inside.isHeld, other.isHeld]).toEqual([true, true]);
+        expect((await b!.children('/barrier', { read: 'linearizable' })).children).toHaveLength(3);
+        await Promise.all([inside.leave(), other.leave()]);
+        expect((await b!.children('/barrier', { read: 'linearizable' })).children).toEqual([]);
+      })(),
   );
 
   test(

@@ -8,8 +8,10 @@ import {
   type ExpectedVersionOptions,
   joinPath,
   NoNodeError,
+  nameOf,
   type Observation,
   OPEN,
+  parentOf,
   type ReadOptions,
   type Stat,
   text,
@@ -19,7 +21,8 @@ import {
 import { Deadline } from '../deadline.ts';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
-import { removeMarked } from '../locks/removal.ts';
+import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../locks/overflow.ts';
+import { removeMarked, removeZnode } from '../locks/removal.ts';
 import { sequenceOf } from '../sequence.ts';
 import { isLoss, isPassing } from '../wait.ts';
 import { neverAborted, orDisconnected, untilDone } from './persistence.ts';
@@ -135,6 +138,7 @@ export class NameService {
    * it stands for is up to the data.
    *
    * @param prefix may have slashes: `workers/w-` counts below `workers`
+   * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async claim(prefix: string, address = '', options: CallOptions = {}): Promise<ClaimedName> {
     const lost = this.#client.lostSignal;
@@ -144,9 +148,10 @@ export class NameService {
 
   /**
    * A number that nobody gets besides: 0, 1, 2 and so on, with gaps where a connection was lost. It goes on up to
-   * 2,147,483,647, on our servers twice as far.
+   * 2,147,483,646, on our servers to 4,294,967,295, where it begins at 0 again.
    *
    * @param sequence which of several independent sequences. Default 'ids'
+   * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async nextId(sequence = 'ids', options: CallOptions = {}): Promise<number> {
     const { path } = await this.#count('nextId', `${sequence}/`, '', options);
@@ -155,12 +160,31 @@ export class NameService {
     return sequenceOf(path) ?? 0;
   }
 
+  /**
+   * Makes a znode whose number is nobody else's. Having reached 2147483647, an Apache server gives it again and again, or a
+   * negative one while others are under way; who got it first cannot be told, so nobody gets it.
+   */
   async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<Created> {
     const client = this.#client;
-    const path = `${this.path}/${prefix}`;
-    const parent = path.slice(0, path.lastIndexOf('/'));
-    const budget = new Budget(options, client.surroundings, { operation: `NameService.${operation}`, path });
-    const mark = makeMark('curator', client.surroundings.random);
+    const path = `${this.#base}/${prefix}`;
+    const about = { operation: `NameService.${operation}`, path };
+    const budget = new Budget(options, client.surroundings, about);
+    const parent = parentOf(path);
+    for (let isRepetition = false; ; isRepetition = true) {
+      const mark = makeMark('curator', client.surroundings.random);
+      const created = await this.#create(path, mark, data, budget);
+      const number = Number(nameOf(created.path).slice(mark.length + nameOf(path).length));
+      warnIfHigh(parent, number, Remedy.elsewhere);
+      if (number >= 0 && number !== SEQUENCE_MAX) return created;
+      void removeZnode(client, created.path, created.stat.ephemeralOwner);
+      // Our servers go on behind it.
+      if (isRepetition) throw new SequenceExhaustedError(parent, NO_NEW_NUMBER);
+    }
+  }
+
+  async #create(path: string, mark: string, data: string, budget: Budget): Promise<Created> {
+    const client = this.#client;
+    const parent = parentOf(path);
     const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
     for (let isRepetition = false; ; isRepetition = true) {
       const before = client.session?.id;
@@ -220,17 +244,25 @@ export class NameService {
     return { operation: `NameService.${method}`, path: this.#pathOf(name) };
   }
 
+  /** What stands before the slash of a name. */
+  get #base(): string {
+    return this.path === '/' ? '' : this.path;
+  }
+
   #pathOf(name: string): string {
     return joinPath(this.path, name);
   }
 
   /** Without the mark by which the creation was found again. */
   #nameOf(path: string): string {
-    const name = path.slice(this.path.length + 1);
+    const name = path.slice(this.#base.length + 1);
     const last = name.slice(name.lastIndexOf('/') + 1);
     return name.slice(0, name.length - last.length) + withoutProtection(last);
   }
 }
+
+const NO_NEW_NUMBER =
+  'so that it has no number that nobody had. Use another path: made anew, this znode would give the same numbers again';
 
 /** How often a write is tried whose connection is lost. */
 const ATTEMPTS_MAX = 10;

@@ -15,7 +15,7 @@ import { makeMark } from '../layout.ts';
 import { sequenceOf } from '../sequence.ts';
 import type { OwnZnode } from './holding.ts';
 import { blockerOf, canMove, contendersOf, type Line } from './line.ts';
-import { SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from './overflow.ts';
+import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from './overflow.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
@@ -100,7 +100,7 @@ export async function enter(client: Client, line: Line, budget: Budget): Promise
       const path = joinPath(line.path, line.marker);
       const own = await client.createProtected(path, line.data, { ...shape, ...budget.next() });
       const lost = client.lostSignal;
-      warnIfHigh(line.path, sequenceOf(nameOf(own.path)) ?? 0, canMove(line));
+      warnIfHigh(line.path, sequenceOf(nameOf(own.path)) ?? 0, canMove(line) ? Remedy.itself : Remedy.byHand);
       if (!lost.aborted && client.session?.id === own.stat.ephemeralOwner) return { ...own, lost };
       void removeZnode(client, own.path, own.stat.ephemeralOwner);
     } catch (error) {

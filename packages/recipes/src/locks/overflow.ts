@@ -13,35 +13,45 @@ export const SEQUENCE_MAX: number = 2 ** 31 - 1;
 /** From here on it is told, and the parent is made anew where that is possible: 80 % of the way. */
 export const SEQUENCE_HIGH: number = Math.floor(0.8 * SEQUENCE_MAX);
 
+/** What follows from it for those whom the numbers put in order, and what to do. */
+const NO_ORDER =
+  'so that the order of those who wait is lost. Delete the znode while nobody uses it, and it starts anew at 0; or use ' +
+  'another path';
+
 /**
- * The server has given our number before: it cannot tell any more who came first. Nothing is held, and nobody stands in
- * the line for us.
+ * The server has given a number before, and gives it again and again. Nothing is held, nobody stands in a line for us, and
+ * nothing was put.
  */
 export class SequenceExhaustedError extends Error {
   override readonly name = 'SequenceExhaustedError';
   /** The parent of the sequential znodes. */
   readonly path: string;
 
-  constructor(path: string) {
+  /** @param consequence why that is bad here, and what to do: "so that …" */
+  constructor(path: string, consequence: string = NO_ORDER) {
     super(
-      `${path}: the server has used up the sequence numbers of this znode (2147483647 was given twice), so that the order ` +
-        'of those who wait is lost. Delete the znode while nobody uses it, and it starts anew at 0; or use another path. ' +
+      `${path}: the server has used up the sequence numbers of this znode (2147483647 was given twice), ${consequence}. ` +
         'Meerkat servers go on counting.',
     );
     this.path = path;
   }
 }
 
+/** What becomes of a parent whose numbers run out. */
+export const Remedy = {
+  itself: 'The znode will be made anew as soon as nobody stands in line',
+  byHand: 'Make the znode anew while nobody uses it, or use another path',
+  elsewhere: 'Use another path before they end: made anew, the znode would give the same numbers again',
+} as const;
+export type Remedy = (typeof Remedy)[keyof typeof Remedy];
+
 /** Tells once a process for each path that its numbers are running out. */
-export function warnIfHigh(path: string, sequence: number, canMove: boolean): void {
+export function warnIfHigh(path: string, sequence: number, remedy: Remedy): void {
   if (sequence < SEQUENCE_HIGH || warned.has(path)) return;
   warned.add(path);
   const percent = Math.floor((100 * sequence) / SEQUENCE_MAX);
-  const what = canMove
-    ? 'The znode will be made anew as soon as nobody stands in line'
-    : 'Make the znode anew while nobody uses it, or use another path';
   process.emitWarning(
-    `${path} has given ${sequence} sequence numbers, ${percent} % of those that an Apache server has. ${what}.`,
+    `${path} has given ${sequence} sequence numbers, ${percent} % of those that an Apache server has. ${remedy}.`,
     { type: 'SequenceWarning', code: 'MEERKAT_SEQUENCE' },
   );
 }

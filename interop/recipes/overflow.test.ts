@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Client, connect } from '@meerkat/client';
-import { Mutex, type MutexOptions, SequenceExhaustedError, sequenceOf } from '@meerkat/recipes';
+import { type Client, connect, text } from '@meerkat/client';
+import { Mutex, type MutexOptions, NameService, Queue, SequenceExhaustedError, sequenceOf } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { OPEN_ACL, type RecordBuilder, record } from '../harness/record-builder.ts';
@@ -74,6 +74,70 @@ for (const kind of SERVER_KINDS) {
       }
     });
   });
+
+  describeWith(kind === 'apache' ? ['apache'] : [], `other numbers that run out (${kind})`, () => {
+    test('no name and no number is given out twice, and who gets none is told so in words', async () => {
+      await using place = await startAt(kind, '/ids', LAST - 2);
+      const names = new NameService(place.client, '/');
+      expect(await names.nextId('ids')).toBe(LAST - 2);
+      await using worker = await names.claim('ids/worker-');
+      expect(worker.name).toBe(`ids/worker-${LAST - 1}`);
+      if (kind === 'meerkat') {
+        expect(await names.nextId('ids')).toBe(LAST + 1);
+        await using next = await names.claim('ids/worker-');
+        expect(next.id).toBe(LAST + 2);
+        return;
+      }
+      // One after the other, and then so many at once that the server gives some of them a negative number.
+      const refused: unknown[] = [await names.nextId('ids').catch(ownError)];
+      const calls = Array.from({ length: 10 }, () => names.claim('ids/worker-').catch(ownError));
+      refused.push(...(await Promise.all(calls)));
+      for (const error of refused) {
+        expect(error).toBeInstanceOf(SequenceExhaustedError);
+        expect(String(error)).toContain('/ids: the server has used up the sequence numbers of this znode');
+      }
+      // Nothing of them stays behind.
+      let children: readonly string[] = [];
+      do ({ children } = await place.client.children('/ids', { read: 'linearizable' }));
+      while (children.length > 1);
+      expect(children[0]).toContain(`worker-${LAST - 1}`);
+    });
+
+    test('a queue goes on on our server, and says so in words where Apache does not', async () => {
+      const path = `/jobs-${kind}`;
+      await using place = await startAt(kind, path, LAST - 1);
+      const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+      const queue = new Queue<string>(place.client, path, { codec: text });
+      await queue.put('first');
+      expect(await warned).toMatchObject({
+        code: 'MEERKAT_SEQUENCE',
+        message: expect.stringMatching(/^\/jobs-\w+ has given 2147483646 sequence numbers, 99 % of those/),
+      });
+      await queue.put('last');
+      if (kind === 'apache') {
+        const error = await queue.put('one more').catch(ownError);
+        expect(error).toBeInstanceOf(SequenceExhaustedError);
+        expect(String(error)).toContain('the item that had it last is still there');
+      } else {
+        await queue.put('one more');
+      }
+      const items = ['first', 'last', ...(kind === 'apache' ? [] : ['one more'])];
+      for (const value of items) {
+        await using item = await queue.take();
+        expect(item.value).toBe(value);
+        await item.done();
+      }
+      if (kind === 'meerkat') return;
+      // What the error advises: the queue is empty.
+      await place.client.delete(path);
+      await queue.putAll(['one', 'two']);
+      expect((await place.client.children(path)).children.map(sequenceOf).sort()).toEqual([0, 1]);
+    });
+  });
+}
+
+function ownError(error: unknown): unknown {
+  return error;
 }
 
 interface Place extends AsyncDisposable {

@@ -4,7 +4,9 @@ import {
   type CallOptions,
   type Client,
   joinPath,
+  NodeExistsError,
   NoNodeError,
+  nameOf,
   TimeoutError,
   type Transaction,
   TransactionError,
@@ -12,8 +14,10 @@ import {
 } from '@meerkat/client';
 import { contend, type Place } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
+import { Remedy, SequenceExhaustedError, warnIfHigh } from '../locks/overflow.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
+import { sequenceOf } from '../sequence.ts';
 import { Wait, type Waiting } from '../wait.ts';
 import type { QueuePaths } from './layout.ts';
 import type { Tally } from './tally.ts';
@@ -150,7 +154,7 @@ export class Producer {
     for (const pending of batch) pending.isSent = true;
     const { lines, items: itemsPath } = this.#paths;
     try {
-      await this.#tally.commit((transaction) => {
+      const results = await this.#tally.commit((transaction) => {
         const growing: Transaction<TransactionResult[]> = transaction as Transaction<TransactionResult[]>;
         if (linesVersion !== null) growing.set(lines, '', { version: linesVersion });
         for (const { items } of batch) {
@@ -160,6 +164,10 @@ export class Producer {
       });
       for (const pending of batch) pending.resolve();
       this.#leaveLine();
+      const last = results?.at(-1) ?? null;
+      if (last !== null && 'path' in last) {
+        warnIfHigh(itemsPath, sequenceOf(nameOf(last.path)) ?? 0, Remedy.byHand);
+      }
     } catch (error) {
       await this.#onRefused(batch, linesVersion, error);
     }
@@ -178,7 +186,10 @@ export class Producer {
     else if (!(isBound && cause instanceof BadVersionError)) {
       const guilty = isBound ? batch[0] : pendingAt(batch, error.index - (linesVersion === null ? 0 : 1));
       again = batch.filter((pending) => pending !== guilty);
-      guilty?.reject(cause);
+      // Of a sequential znode only that can exist already which has the number that an Apache server gives again and again.
+      guilty?.reject(
+        cause instanceof NodeExistsError ? new SequenceExhaustedError(this.#paths.items, NO_NUMBER) : cause,
+      );
     }
     for (const pending of again) pending.isSent = false;
     this.#pending = [...again, ...this.#pending];
@@ -247,6 +258,9 @@ function pendingAt(batch: readonly Pending[], index: number): Pending | undefine
 }
 
 const MARKER = 'producer-';
+const NO_NUMBER =
+  'and the item that had it last is still there. Once the queue is empty, delete the znode and it starts anew at 0; or use ' +
+  'another path';
 const ITEMS_PER_BATCH = 100;
 /** Servers refuse requests of more than 1 MiB. */
 const BYTES_PER_BATCH = 512 * 1024;

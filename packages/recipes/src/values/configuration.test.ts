@@ -223,3 +223,12 @@ test('an update does not leave a configuration as it is by what a server shows t
     expect(isBehind).toBe(true);
     expect(found).toEqual({ value: 'there again', version: 1 });
   }));
+
+test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a znode is refused: "%s"', (name) =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    await flags.publish({ a: '1' });
+    await expect(flags.publish({ [name]: '2' }, { timeoutMs: 5000 })).rejects.toThrow(RangeError);
+    expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ a: '1' });
+  }),
+);

@@ -90,7 +90,8 @@ export class PublishedSet<T> {
    *
    * @param options `onlyAfter`: the name of the set that must be in force until then, null for none; default: any
    * @returns its name
-   * @throws BadVersionError when another set is in force than `onlyAfter`
+   * @throws BadVersionError when another set is in force than `onlyAfter`; RangeError for an entry that cannot be the name of
+   *   a znode
    */
   async publish(
     entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
@@ -170,6 +171,7 @@ export class PublishedSet<T> {
     const pairs: Iterable<[string, T]> = entries instanceof Map ? entries : Object.entries(entries);
     const encoded: Entry[] = [];
     for (const [name, value] of pairs) {
+      if (name === '' || name.includes('/')) throw new RangeError(`"${name}" cannot be the name of a znode`);
       const data = this.#codec.encode(value);
       // Nothing is published that a reader could not read.
       await this.#decode(name, data);

@@ -232,3 +232,24 @@ test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a zn
     expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ a: '1' });
   }),
 );
+
+test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 2 });
+    const transaction = client.transaction.bind(client);
+    let parts = 0;
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        // Between two parts somebody else is faster, and cleans up what can never be in force any more.
+        if (++parts === 2) await new PublishedSet(other, '/flags', text).publish({ x: 'faster' });
+        return commit(options);
+      };
+      return made;
+    };
+    const name = await flags.publish({ a: '1', b: '2', c: '3' });
+    const read = await flags.read();
+    expect(read?.name).toBe(name);
+    expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '1', b: '2', c: '3' });
+  }));

@@ -104,8 +104,8 @@ export class PublishedSet<T> {
       this.#checkInForce(ready, options.onlyAfter);
       const name = `set-${String(ready.version + 1).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
       const isWhole = znodes.length + 2 <= this.#znodesMax && sizeOf(znodes) <= this.#bytesMax;
-      if (!isWhole) await this.#write(name, znodes, wait);
-      const isInForce = await this.#putInForce(ready, name, isWhole ? znodes : null, wait);
+      const isWritten = isWhole || (await this.#write(name, znodes, wait));
+      const isInForce = isWritten && (await this.#putInForce(ready, name, isWhole ? znodes : null, wait));
       if (isInForce) {
         await untilTired(this.#client, this.#prune(), wait);
         return name;
@@ -180,8 +180,12 @@ export class PublishedSet<T> {
     return encoded;
   }
 
-  /** In as many transactions as it takes; one that was carried out before its reply was lost finds its znodes. */
-  async #write(name: string, entries: readonly Entry[], wait: Wait): Promise<void> {
+  /**
+   * In as many transactions as it takes; one that was carried out before its reply was lost finds its znodes.
+   *
+   * @returns false when another publisher has taken it for an orphan: it can never be in force
+   */
+  async #write(name: string, entries: readonly Entry[], wait: Wait): Promise<boolean> {
     const root = joinPath(this.path, name);
     await wait.through(async (call) => {
       try {
@@ -191,16 +195,21 @@ export class PublishedSet<T> {
       }
     });
     for (const part of this.#parts(entries)) {
-      await wait.through(async (call) => {
+      const isThere = await wait.through(async (call) => {
         const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
         for (const entry of part) transaction.create(joinPath(root, entry.name), entry.data);
         try {
           await transaction.commit(call);
         } catch (error) {
-          if (!(error instanceof TransactionError) || !(error.cause instanceof NodeExistsError)) throw error;
+          if (!(error instanceof TransactionError)) throw error;
+          if (error.cause instanceof NoNodeError) return false;
+          if (!(error.cause instanceof NodeExistsError)) throw error;
         }
+        return true;
       });
+      if (!isThere) return false;
     }
+    return true;
   }
 
   *#parts(entries: readonly Entry[]): Iterable<readonly Entry[]> {

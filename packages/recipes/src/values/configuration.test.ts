@@ -253,3 +253,13 @@ test('a publication in parts whose set another publisher takes for an orphan beg
     expect(read?.name).toBe(name);
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '1', b: '2', c: '3' });
   }));
+
+test('a set that somebody has deleted by hand is not gone back to', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    const second = await flags.publish({ a: '2' });
+    await other.deleteRecursive(`/flags/${first}`);
+    await expect(flags.rollback({ timeoutMs: 5000 })).rejects.toThrow(RangeError);
+    expect((await flags.read())?.name).toBe(second);
+  }));

@@ -144,17 +144,21 @@ export class PublishedSet<T> {
    * Puts a former set in force again.
    *
    * @param options `to`: its name; default: the one before the one in force
-   * @throws RangeError when it is not kept
+   * @throws RangeError when it is not kept, or somebody has deleted it
    */
   async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {
     const wait = this.#wait('rollback', options);
+    /** Version of *ready*. */
+    let refused = -1;
     for (let round = 1; ; round++) {
       const ready = await wait.through((call) => this.#readReady(call, 'linearizable'));
       const name = options.to ?? ready.names[1];
-      if (name === undefined || !ready.names.includes(name)) {
+      // If nobody was faster, it was the set itself that somebody has deleted.
+      if (name === undefined || !ready.names.includes(name) || ready.version === refused) {
         throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
       }
       if (await this.#putInForce(ready, name, null, wait)) return name;
+      refused = ready.version;
       await this.#pause(round, wait);
     }
   }

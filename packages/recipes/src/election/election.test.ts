@@ -55,6 +55,24 @@ describe.each(SHAPES)('an election with %o', (shape) => {
     }));
 });
 
+describe('an observer of the leader without a session', () => {
+  test.each(['its signal', 'the client'])('ends with %s, and does not fail', (end) =>
+    inWorld(1, async ([one], { sleep, cut }) => {
+      const { client } = one!;
+      const controller = new AbortController();
+      const leaders = new Election(client, '/leader').observe({ signal: controller.signal });
+      cut('host1');
+      const next = leaders.next();
+      next.catch(() => {});
+      while (client.state !== 'lost') await sleep(100);
+      await sleep(100);
+      if (end === 'the client') await client.close();
+      else controller.abort();
+      expect(await next).toEqual({ done: true, value: undefined });
+    }),
+  );
+});
+
 describe('a leader that runs', () => {
   test('leads until its work ends, and resigns', () =>
     inWorld(2, async ([one, two]) => {

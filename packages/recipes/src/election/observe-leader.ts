@@ -1,4 +1,4 @@
-import { Budget, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import { Budget, type CallOptions, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
 import { type Contending, contendersOf, type Line } from '../locks/line.ts';
 import { waitFor } from '../locks/wait-for.ts';
 
@@ -18,8 +18,12 @@ export async function* observeLeader<T>(
   const budget = new Budget({ signal }, client.surroundings, about);
   /** Token of the leader that was told last; null for nobody, undefined before the first. */
   let told: bigint | null | undefined;
+  let pause: ((call: CallOptions) => Promise<void>) | null = null;
   while (signal?.aborted !== true) {
     try {
+      // Here, where the end of the signal or of the client ends this and is no failure.
+      await pause?.({ signal });
+      pause = null;
       const { first, changed } = await look(client, line, budget);
       if (signal?.aborted) return;
       const token = first?.token ?? null;
@@ -32,8 +36,8 @@ export async function* observeLeader<T>(
       if (signal?.aborted) return;
       if (!(error instanceof ZooKeeperError)) throw error;
       if (error.code === 'CLOSED' || error.code === 'AUTHFAILED') return;
-      if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED') await client.whenConnected({ signal });
-      else if (error.isRetryable) await budget.pause(PAUSE_MS);
+      if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED') pause = (call) => client.whenConnected(call);
+      else if (error.isRetryable) pause = () => budget.pause(PAUSE_MS);
       else throw error;
     }
   }

@@ -92,10 +92,13 @@ async function stand(
 
 /** Makes the znode, and the one above it where it is missing. */
 export async function enter(client: Client, line: Line, budget: Budget): Promise<Place> {
+  let hasNoParent = false;
   for (;;) {
     const mark = makeMark(line.layout, client.surroundings.random);
     const sessionId = client.session?.id;
     try {
+      if (hasNoParent) await ensureParent(client, line, budget);
+      hasNoParent = false;
       const shape = { mode: 'ephemeral', sequential: true, acl: line.acl, mark } as const;
       const path = joinPath(line.path, line.marker);
       const own = await client.createProtected(path, line.data, { ...shape, ...budget.next() });
@@ -106,7 +109,7 @@ export async function enter(client: Client, line: Line, budget: Budget): Promise
     } catch (error) {
       if (!(error instanceof ZooKeeperError)) throw error;
       if (error.outcome === 'unknown') forget(client, line, mark, sessionId);
-      if (error instanceof NoNodeError) await ensureParent(client, line, budget);
+      if (error instanceof NoNodeError) hasNoParent = true;
       else if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED')
         await client.whenConnected(budget.next());
       else if (canRepeat(error)) await budget.pause(PAUSE_MS);

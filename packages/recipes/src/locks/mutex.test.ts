@@ -84,6 +84,22 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       }
     }));
 
+  test('is had after a session that was lost at any moment of making the parent', () =>
+    inWorld(1, async ([one], { sleep, cut, heal }) => {
+      const { client } = one!;
+      for (let step = 0; step < 12; step++) {
+        const acquired = new Mutex(client, `/shop/locks/${step}`, options).acquire();
+        acquired.catch(() => {});
+        await sleep(step / 2);
+        cut('host1');
+        await sleep(10_000);
+        heal();
+        const lock = await acquired;
+        await lock.release();
+        await client.whenConnected();
+      }
+    }));
+
   test('tells who holds it, who waits, since when, and what they wrote', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const mutex = new Mutex(one!.client, '/lock', { layout, data: 'one' });

@@ -37,6 +37,61 @@ describe('a multi-lock', () => {
       ]);
     }));
 
+  test('that loses one of its locks while it waits for another gives back what it has, and takes all of them anew', () =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const other = await new Mutex(two!.client, '/locks/b').acquire();
+      const acquired = new MultiLock(one!.client, ['/locks/a', '/locks/b', '/locks/c']).acquire();
+      while ((await names(two!, '/locks/b')).length < 2) await sleep(10);
+      const [first] = await names(two!, '/locks/a');
+      const next = new Mutex(three!.client, '/locks/a').acquire();
+      await two!.client.delete(`/locks/a/${first}`);
+      // Others get it, and nobody stands in their way at the second.
+      await (await next).release();
+      while ((await names(two!, '/locks/a')).length !== 1) await sleep(10);
+      await other.release();
+      const lock = await acquired;
+      expect(lock.isHeld).toBe(true);
+      expect(lock.signal.aborted).toBe(false);
+      await lock.guarded.create('/x', 'with all of them');
+      await lock.release();
+      for (const path of ['/locks/a', '/locks/b', '/locks/c']) expect(await names(two!, path)).toEqual([]);
+    }));
+
+  test('is held again after a session that was lost between two of its locks', () =>
+    inWorld(2, async ([one, two], { sleep, cut, heal }) => {
+      const other = await new Mutex(two!.client, '/locks/b').acquire();
+      const acquired = new MultiLock(one!.client, ['/locks/a', '/locks/b']).acquire();
+      while ((await names(two!, '/locks/b')).length < 2) await sleep(10);
+      cut('host1');
+      await sleep(10_000);
+      heal();
+      await sleep(5000);
+      await other.release();
+      expect((await acquired).isHeld).toBe(true);
+    }));
+
+  test('gives up at its signal, which is not that of a lock that was lost', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      await new Mutex(two!.client, '/locks/b').acquire();
+      const controller = new AbortController();
+      const both = new MultiLock(one!.client, ['/locks/a', '/locks/b']);
+      const acquired = both.acquire({ signal: controller.signal });
+      acquired.catch(() => {});
+      while ((await names(two!, '/locks/b')).length < 2) await sleep(10);
+      controller.abort('enough');
+      await expect(acquired).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', cause: 'enough' });
+      await sleep(100);
+      expect(await names(two!, '/locks/a')).toEqual([]);
+      expect(await names(two!, '/locks/b')).toHaveLength(1);
+    }));
+
+  test('takes a lock once that is named twice', () =>
+    inWorld(1, async ([one]) => {
+      const lock = await new MultiLock(one!.client, ['/locks/a', '/locks/a']).acquire({ timeoutMs: 10_000 });
+      expect(lock.isHeld).toBe(true);
+      expect(await names(one!, '/locks/a')).toHaveLength(1);
+    }));
+
   test('ends with the first of its locks that ends, and writes only while it has all', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new MultiLock(one!.client, ['/locks/a', '/locks/b']).acquire();

@@ -1,4 +1,5 @@
-import { Budget, type CallOptions, type Client } from '@meerkat/client';
+import { AbortedError, Budget, type CallOptions, type Client } from '@meerkat/client';
+import { PAUSE_MS } from './contender.ts';
 import { type Guard, Guarded } from './guarded.ts';
 import type { Held } from './holding.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
@@ -23,25 +24,37 @@ export class MultiLock {
   readonly #client: Client;
   readonly #locks: readonly Lockable[];
 
-  /** @param locks paths of mutexes, or locks of this client */
+  /** @param locks paths of mutexes, or locks of this client; one that is given twice is taken once */
   constructor(client: Client, locks: readonly (string | Lockable)[], options: MutexOptions = {}) {
     this.#client = client;
-    this.#locks = locks
+    this.#locks = [...new Set(locks)]
       .map((lock) => (typeof lock === 'string' ? new Mutex(client, lock, options) : lock))
       .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   }
 
-  /** @throws AbortedError, TimeoutError: none of them is held */
+  /**
+   * Waits for all of them. When one is lost while another is waited for, those that were taken are given back, and it begins
+   * anew with the first: to take the lost one alone would be out of order.
+   *
+   * @throws AbortedError, TimeoutError: none of them is held
+   */
   async acquire(options: CallOptions = {}): Promise<Held> {
     const about = { operation: 'MultiLock.acquire', path: this.#locks[0]?.path ?? null };
     const budget = new Budget(options, this.#client.surroundings, about);
-    const held: (Held & Guard)[] = [];
-    try {
-      for (const lock of this.#locks) held.push(await lock.acquire(budget.next()));
-      return new HeldTogether(this.#client, held);
-    } catch (error) {
-      for (const lock of held.reverse()) void lock.release();
-      throw error;
+    for (;;) {
+      const held: (Held & Guard)[] = [];
+      try {
+        for (const lock of this.#locks) held.push(await lock.acquire(whileHeld(held, budget.next())));
+        if (held.every(({ isHeld }) => isHeld)) return new HeldTogether(this.#client, held);
+      } catch (error) {
+        const isLost = error instanceof AbortedError && held.some(({ signal }) => signal.aborted);
+        if (!isLost || options.signal?.aborted === true) {
+          giveBack(held);
+          throw error;
+        }
+      }
+      giveBack(held);
+      await budget.pause(PAUSE_MS);
     }
   }
 
@@ -60,9 +73,21 @@ export class MultiLock {
       isComplete = true;
       return new HeldTogether(this.#client, held);
     } finally {
-      if (!isComplete) for (const lock of held.reverse()) void lock.release();
+      if (!isComplete) giveBack(held);
     }
   }
+}
+
+/** The patience of the caller, and no longer than all that is held by now is. */
+function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
+  const signals = held.map(({ signal }) => signal);
+  if (signals.length === 0) return call;
+  return { ...call, signal: AbortSignal.any(call.signal === undefined ? signals : [call.signal, ...signals]) };
+}
+
+/** The last one first, as it was taken. */
+function giveBack(held: readonly Held[]): void {
+  for (const lock of [...held].reverse()) void lock.release();
 }
 
 /** It ends as soon as one of them does. */

@@ -24,7 +24,7 @@ import { removeZnode } from './removal.ts';
  *     _c_0d1e…-__WRIT__0000000008         _c_0d1e…-__WRIT__0000000008    waits on
  */
 
-/** @throws NotHeldError */
+/** @throws NotHeldError; whatever it throws, nothing is held any more */
 export async function downgrade(
   client: Client,
   readers: Line,
@@ -38,15 +38,16 @@ export async function downgrade(
   const path = joinPath(readers.path, makeMark(readers.layout, client.surroundings.random) + readers.marker + number);
   const lost = client.lostSignal;
   if (!lock.isHeld || lost.aborted) throw over(lock);
+  // From now on, and not from the answer on: others read before that comes, or write if we give up without it.
+  lock.leave('it becomes a lock for reading');
   try {
     await move(client, readers, lock, path, budget);
     const stat = await client.exists(path, budget.next());
     if (stat === null || lost.aborted) throw over(lock);
-    lock.leave('it became a lock for reading');
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
     return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
   } catch (error) {
-    void removeZnode(client, path, lock.sessionId);
+    for (const each of [path, lock.path]) void removeZnode(client, each, lock.sessionId);
     throw error;
   }
 }

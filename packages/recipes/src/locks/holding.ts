@@ -122,7 +122,7 @@ export class Holding implements Held {
     return waitFor(this.#client, this.#released, options, { operation: 'release', path: this.path });
   }
 
-  /** @internal It is over, and the znode is gone already. */
+  /** @internal It is over; the caller deletes the znode, or has done it. */
   leave(why: string): void {
     this.#released ??= Promise.resolve();
     this.#finish(why);

@@ -79,7 +79,7 @@ export class Lock implements Held {
     if (this.#handles.size === 0) await this.#holding.release(options);
   }
 
-  /** @internal Ends all handles without deleting the znode, which somebody has done. */
+  /** @internal Ends all handles without deleting the znode, which the caller does. */
   leave(why: string): void {
     this.#holding.leave(why);
   }

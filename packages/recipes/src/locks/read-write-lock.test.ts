@@ -89,4 +89,27 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
         await reading.release();
       }
     }));
+
+  test('is not one for writing any more from the downgrade on, and is nothing any more when that fails', () =>
+    inWorld(2, async ([one, two], { sleep, cut, heal }) => {
+      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      for (let step = 0; step < 12; step++) {
+        const controller = new AbortController();
+        const writing = await lock.acquireWrite();
+        const inner = writing.reenter();
+        if (step === 0) cut('host1');
+        const downgraded = lock.downgrade(writing, { signal: controller.signal });
+        downgraded.catch(() => {});
+        // A reader may get in before the answer comes.
+        expect([writing.isHeld, inner.isHeld, inner.signal.aborted]).toEqual([false, false, true]);
+        await sleep(step / 4);
+        controller.abort();
+        const reading = await downgraded.catch(() => null);
+        heal();
+        await sleep(2000);
+        expect(one!.client.session?.id).toBe(writing.sessionId);
+        expect(await names(two!, '/rw')).toHaveLength(reading === null ? 0 : 1);
+        await reading?.release();
+      }
+    }));
 });

@@ -99,9 +99,9 @@ export class ReadWriteLock {
 
   /**
    * Makes a lock for reading of one for writing, in one step: no other writer has it in between, and readers that wait
-   * get in. The handle given, and all others of the lock for writing, are over.
+   * get in. The handle given, and all others of the lock for writing, are over from the call on.
    *
-   * @throws NotHeldError
+   * @throws NotHeldError; AbortedError, TimeoutError: nothing is held any more, neither for reading nor for writing
    * @example
    * const writing = await lock.acquireWrite();
    * await using reading = await lock.downgrade(writing);

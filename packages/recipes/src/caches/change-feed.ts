@@ -27,7 +27,12 @@ export class ChangeFeed implements AsyncIterableIterator<CacheChange, undefined>
   }
 
   push(differences: Iterable<Difference<CachedZnode>>): void {
-    for (const { path, before } of differences) if (!this.#before.has(path)) this.#before.set(path, before);
+    for (const { path, before, after } of differences) {
+      const known = this.#before.get(path);
+      if (known === undefined) this.#before.set(path, before);
+      // Made and gone again: kept, it would be one more for each name that ever was.
+      else if (known === null && after === null) this.#before.delete(path);
+    }
     this.#wake();
   }
 

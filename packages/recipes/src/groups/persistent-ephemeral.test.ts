@@ -1,4 +1,4 @@
-import { NodeExistsError, TimeoutError, text } from '@meerkat/client';
+import { ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { inWorld } from './testing/world.ts';
@@ -105,6 +105,66 @@ describe('a persistent ephemeral', () => {
         const { data, stat } = await other.get('/a', { codec: text });
         expect([data, stat.version]).toEqual(['theirs', 0]);
         set.mockRestore();
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('is not sure of itself from the moment when it hears of its deletion, even if nobody answers then', () =>
+    inWorld(
+      10,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a');
+        await presence.whenPresent();
+        await world.world.sleep(100);
+        const { signal } = presence.presence as { signal: AbortSignal };
+        let breakOff = (): void => {};
+        const exists = vi.spyOn(client, 'exists').mockImplementation(
+          () =>
+            new Promise((_, reject) => {
+              breakOff = () => reject(new ConnectionLossError({ operation: 'exists', path: '/a' }));
+            }),
+        );
+        await other.delete('/a');
+        await world.world.until(() => exists.mock.calls.length > 0, 5000);
+        expect(presence.isPresent).toBe(false);
+        expect(presence.presence).toMatchObject({ reason: 'deleted' });
+        expect(signal.aborted).toBe(true);
+        exists.mockRestore();
+        breakOff();
+        await presence.whenPresent();
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test("is not sure of itself while it replaces somebody else's znode that it has found in its place", () =>
+    inWorld(
+      11,
+      async (world) => {
+        const client = await world.connect('app', { sessionTimeoutMs: 30_000 });
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
+        const token = await presence.whenPresent();
+        // It hears of nothing, and looks again after the next connection.
+        world.world.network.partition(['app'], ['zk1']);
+        for (const end of world.world.network.openEnds) end.breakStream();
+        await world.world.until(() => client.state !== 'connected' && other.state !== 'connected', 5000);
+        await other.whenConnected();
+        await other.transaction().delete('/a').create('/a', 'theirs', { mode: 'ephemeral' }).commit();
+        const { transaction } = client;
+        let wasSure: boolean | null = null;
+        client.transaction = () => {
+          wasSure = presence.isPresent;
+          return transaction.call(client);
+        };
+        world.world.network.heal();
+        await world.world.until(() => presence.isPresent && presence.token !== token, 20_000);
+        expect(wasSure).toBe(false);
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },

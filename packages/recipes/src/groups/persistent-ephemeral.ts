@@ -12,6 +12,7 @@ import {
   OPEN,
   type Stat,
   TransactionError,
+  type WatchStreamEvent,
 } from '@meerkat/client';
 import { Deadline } from '../deadline.ts';
 import { Latest, Pulse } from './latest.ts';
@@ -217,9 +218,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   /** Something has happened to the znode, or may have. */
-  async #listen(watch: AsyncIterable<unknown>): Promise<void> {
+  async #listen(watch: AsyncIterable<WatchStreamEvent>): Promise<void> {
     try {
-      for await (const _ of watch) this.#pulse.raise();
+      for await (const event of watch) {
+        const { presence } = this;
+        // Behind its creation there is one deletion at most. The look that follows may take as long as a lost connection.
+        const isGone = event.type === 'deleted' && presence.isPresent && (event.zxid ?? 0n) > presence.token;
+        if (isGone) this.#absent('deleted');
+        this.#pulse.raise();
+      }
     } catch (error) {
       this.#end(error as Error);
       this.#closing.abort();
@@ -298,6 +305,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       ? 'another session has made it'
       : 'it is not ephemeral, and so nobody takes it away';
     const taken = (): Error => new NodeExistsError({ operation: 'PersistentEphemeral', path: this.path, detail });
+    // Ours is gone, whatever becomes of this one, and however long that takes.
+    if (this.presence.isPresent) this.#absent('deleted');
     if (!stat.isEphemeral) throw taken();
     const isStale = await this.#isStale(stat);
     if (isStale === null) return true;

@@ -40,6 +40,27 @@ describe('messages between members', () => {
       SOLO,
     ));
 
+  test('come from whoever has put them there, also from a program that does not escape its name', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const client = await world.connect('bob');
+        const bob = new Messenger(client, '/mail', 'bob');
+        await bob.open();
+        await client.createProtected('/mail/bob/100%-', 'x', { sequential: true });
+        await bob.send('bob', 'y');
+        const received: string[] = [];
+        for await (const message of bob.receive()) {
+          received.push(`${message.sender} ${textOf(message)}`);
+          await message.acknowledge();
+          if (received.length === 2) break;
+        }
+        expect(received).toEqual(['100% x', 'bob y']);
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('come again when they were not acknowledged, under the same id', () =>
     inWorld(
       2,

@@ -198,7 +198,16 @@ function parseName(name: string): { readonly id: string; readonly sender: string
   const plain = withoutProtection(name);
   const sender = withoutSequence(plain).replace(/-$/, '');
   if (plain === name) return { id: name, sender };
-  return { id: name.slice(3, 39), sender: decodeURIComponent(sender) };
+  return { id: name.slice(3, 39), sender: decoded(sender) };
+}
+
+/** What another program calls itself may be no URI component. */
+function decoded(sender: string): string {
+  try {
+    return decodeURIComponent(sender);
+  } catch {
+    return sender;
+  }
 }
 
 /** As long as the znode may still be there, and a good while longer for repetitions that are late. */

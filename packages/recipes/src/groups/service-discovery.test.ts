@@ -1,3 +1,4 @@
+import { RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { ServiceDiscovery } from './service-discovery.ts';
 import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
@@ -90,6 +91,24 @@ describe('service discovery', () => {
         expect(observation.current).toEqual([]);
         await observation.close();
         await Promise.all([server, client].map((each) => each.close()));
+      },
+      SOLO,
+    ));
+
+  test('takes the next update of a permanent instance after one that was refused', () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('server');
+        const discovery = new ServiceDiscovery(client, '/services');
+        const description = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' } as const;
+        const registration = discovery.register<string>(description);
+        await registration.whenRegistered();
+        await expect(registration.update({ payload: 'x'.repeat(2_000_000) })).rejects.toThrow(RequestTooLargeError);
+        await registration.update({ payload: 'small' });
+        expect(await discovery.instances('db')).toMatchObject([{ id: 'a', payload: 'small' }]);
+        await registration.close();
+        await client.close();
       },
       SOLO,
     ));

@@ -141,8 +141,10 @@ export class Registration<T = unknown> implements AsyncDisposable {
     changes: Partial<Omit<ServiceInstance<T>, 'name' | 'id' | 'serviceType'>>,
     options: CallOptions = {},
   ): Promise<void> {
-    this.#instance = { ...this.#instance, ...changes };
-    await this.#place.set(formatInstance(this.#instance), options);
+    const instance = { ...this.#instance, ...changes };
+    const data = formatInstance(instance);
+    this.#instance = instance;
+    await this.#place.set(data, options);
   }
 
   /** Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one. */
@@ -276,7 +278,8 @@ class LastingZnode {
 
   /** In the order of the calls. */
   async set(data: string, options: CallOptions): Promise<void> {
-    this.#written = this.#written.then(() => this.#write(data));
+    // What was refused before, because it was too large say, does not stand in the way of what comes now.
+    this.#written = this.#written.catch(() => {}).then(() => this.#write(data));
     this.#written.catch(() => {});
     await this.whenPresent(options);
   }

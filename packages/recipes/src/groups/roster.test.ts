@@ -1,3 +1,4 @@
+import { Perm } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Roster, type RosterEntries } from './roster.ts';
 import { inWorld } from './testing/world.ts';
@@ -67,6 +68,28 @@ describe('a roster', () => {
         await watching;
         expect(told).toEqual(['a=1 b=1 c=1', 'b=2 c=1 d=1']);
         await other.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('leaves out a child that may not be read, and goes on', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const client = await world.connect('app');
+        const acl = [{ scheme: 'digest', id: 'somebody:else', perms: Perm.all }];
+        await client.create('/r');
+        await client.create('/r/a', '1');
+        await client.create('/r/secret', 'x', { acl });
+        const roster = new Roster(client, '/r');
+        expect(say(await roster.ready())).toBe('a=1');
+        await client.create('/r/b', '2');
+        await client.create('/r/secret2', 'x', { acl });
+        await client.create('/r/c', '3');
+        await world.world.until(() => say(roster.entries.current) === 'a=1 b=2 c=3', 5000);
+        expect(say(roster.entries.current)).toBe('a=1 b=2 c=3');
+        roster.close();
         await client.close();
       },
       SOLO,

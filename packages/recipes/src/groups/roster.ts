@@ -4,6 +4,7 @@ import {
   type Client,
   ClosedError,
   joinPath,
+  NoAuthError,
   NoNodeError,
   type Stat,
 } from '@meerkat/client';
@@ -140,7 +141,10 @@ export class Roster {
     return isChanged ? entries : (this.entries.current ?? entries);
   }
 
-  /** null when it is gone; the entry that is known already when nothing has changed. */
+  /**
+   * null when it is gone, or may not be read: nobody would be told of its changes, its end included, and one such child
+   * keeps nobody from the others. The entry that is known already when nothing has changed.
+   */
   async #read(name: string): Promise<RosterEntry | null> {
     const known = this.entries.current?.get(name);
     if (!this.#withData) return known ?? { name, data: EMPTY, stat: null };
@@ -148,7 +152,7 @@ export class Roster {
       const { data, stat } = await this.#client.get(joinPath(this.path, name), { signal: this.#closing.signal });
       return known?.stat?.mzxid === stat.mzxid ? known : { name, data, stat };
     } catch (error) {
-      if (error instanceof NoNodeError) return null;
+      if (error instanceof NoNodeError || error instanceof NoAuthError) return null;
       throw error;
     }
   }

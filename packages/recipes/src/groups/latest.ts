@@ -61,6 +61,11 @@ export class Latest<T> {
     return this.#end !== undefined;
   }
 
+  /** What has ended it; null as long as it goes on, and after a good end. */
+  get failure(): Error | null {
+    return this.#end ?? null;
+  }
+
   publish(value: T): void {
     if (this.isOver) return;
     this.#value = { value };

@@ -1,4 +1,4 @@
-import { RequestTooLargeError } from '@meerkat/client';
+import { NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { ServiceDiscovery } from './service-discovery.ts';
 import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
@@ -109,6 +109,32 @@ describe('service discovery', () => {
         expect(await discovery.instances('db')).toMatchObject([{ id: 'a', payload: 'small' }]);
         await registration.close();
         await client.close();
+      },
+      SOLO,
+    ));
+
+  test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>
+    inWorld(
+      10,
+      async (world) => {
+        const server = await world.connect('server');
+        const client = await world.connect('client');
+        const discovery = new ServiceDiscovery(server, '/services');
+        const registration = discovery.register({ name: 'search', id: 'a', address: 'h' });
+        await registration.whenRegistered();
+        const provider = new ServiceDiscovery(client, '/services').provider('search');
+        expect(await provider.choose()).toMatchObject({ id: 'a' });
+        // Whoever administers the service keeps others out, which shows when all instances are listed again.
+        await server.addAuth('digest', 'admin:x');
+        await server.setAcl('/services/search', [{ scheme: 'auth', id: '', perms: Perm.all }]);
+        for (const end of world.world.network.openEnds) end.breakStream();
+        await world.world.until(() => client.state !== 'connected', 5000);
+        await client.whenConnected();
+        await world.world.sleep(1000);
+        await expect(provider.choose()).rejects.toThrow(NoAuthError);
+        await provider.close();
+        await registration.close();
+        await Promise.all([server, client].map((each) => each.close()));
       },
       SOLO,
     ));

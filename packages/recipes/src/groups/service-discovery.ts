@@ -173,6 +173,11 @@ export class ServiceObservation<T = unknown> implements AsyncIterable<readonly S
     return entries === null ? null : this.#parse(entries);
   }
 
+  /** What has ended it, and `current` is not kept up to date for; null as long as it goes on, and once it is closed. */
+  get failure(): Error | null {
+    return this.#roster.entries.failure;
+  }
+
   /** Resolves with the instances once they are known. */
   async ready(options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
     return this.#parse(await this.#roster.ready(options));
@@ -222,8 +227,14 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
     this.#down = new DownInstances(client.surroundings.clock, down);
   }
 
-  /** Those that may be chosen now, ordered by id: enabled, not down, accepted by every filter. */
+  /**
+   * Those that may be chosen now, ordered by id: enabled, not down, accepted by every filter.
+   *
+   * @throws what has ended the following of the service, a NoAuthError say; TimeoutError, AbortedError
+   */
   async candidates(options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
+    const { failure } = this.#observation;
+    if (failure !== null) throw failure;
     const instances = this.#observation.current ?? (await this.#observation.ready(options));
     return instances.filter(
       (instance) =>
@@ -231,7 +242,7 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
     );
   }
 
-  /** The one for the next call; null when there is none. Ask again for each call. */
+  /** The one for the next call; null when there is none. Ask again for each call. @throws as `candidates` does */
   async choose(options: CallOptions = {}): Promise<ServiceInstance<T> | null> {
     const candidates = await this.candidates(options);
     return candidates.length === 0 ? null : this.#strategy(candidates, this.#client.surroundings.random);

@@ -1,4 +1,4 @@
-import { NoNodeError, TimeoutError } from '@meerkat/client';
+import { NoAuthError, NoNodeError, Perm, TimeoutError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { type Message, Messenger } from './messenger.ts';
 import { inWorld } from './testing/world.ts';
@@ -57,6 +57,31 @@ describe('messages between members', () => {
         }
         expect(received).toEqual(['100% x', 'bob y']);
         await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are told to be out of reach when the mailbox may not be listed any more, also in the midst of many', () =>
+    inWorld(
+      9,
+      async (world) => {
+        const [client, admin] = [await world.connect('bob'), await world.connect('admin')];
+        const bob = new Messenger(client, '/mail', 'bob');
+        await bob.open();
+        for (const text of ['1', '2']) await bob.send('bob', text);
+        const received: string[] = [];
+        const receiving = (async () => {
+          for await (const message of bob.receive()) {
+            received.push(textOf(message));
+            await admin.addAuth('digest', 'admin:x');
+            await admin.setAcl('/mail/bob', [{ scheme: 'auth', id: '', perms: Perm.all }]);
+            for (const end of world.world.network.openEnds) end.breakStream();
+            await world.world.sleep(2000);
+          }
+        })();
+        await expect(receiving).rejects.toThrow(NoAuthError);
+        expect(received).toEqual(['1']);
+        await Promise.all([client.close(), admin.close()]);
       },
       SOLO,
     ));

@@ -126,7 +126,9 @@ export class Messenger {
           const { data, stat } = found;
           const acknowledge = (call: CallOptions = {}): Promise<void> => this.#remove(joinPath(box, name), call);
           yield { id, sender, data, zxid: stat.czxid, acknowledge };
-          if (roster.entries.isOver) return;
+          const { isOver, failure } = roster.entries;
+          if (failure !== null) throw failure;
+          if (isOver) return;
         }
       }
     } catch (error) {

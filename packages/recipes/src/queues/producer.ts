@@ -87,7 +87,7 @@ export class Producer {
     this.#isRunning = true;
     while (this.#pending.length > 0) {
       try {
-        if (this.#itemsMax === Number.POSITIVE_INFINITY) await this.#send(this.#nextBatch(ITEMS_PER_BATCH), null);
+        if (this.#itemsMax === Number.POSITIVE_INFINITY) await this.#send(this.#nextBatch(this.#itemsMax), null);
         else await this.#sendBounded();
       } catch (error) {
         // Nothing of what waits now was sent: it is refused for the same reason that the next attempt would have.
@@ -99,7 +99,11 @@ export class Producer {
     this.#isRunning = false;
   }
 
-  /** As many as fit, from the first on. */
+  /**
+   * As many as fit, from the first on.
+   *
+   * @param itemsMax for how many there is room; the first may be larger than what else goes together
+   */
   #nextBatch(itemsMax: number): Pending[] {
     const batch: Pending[] = [];
     let count = 0;

@@ -303,6 +303,18 @@ describe('a queue', () => {
   });
 });
 
+describe('a producer', () => {
+  test(
+    'puts more items at once than go together with others',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      const values = Array.from({ length: 250 }, (_unused, i) => `${i}`);
+      await Promise.all([queue.put('before'), queue.putAll(values, { timeoutMs: 10_000 }), queue.put('behind')]);
+      expect(await drain(queue)).toEqual(['before', ...values, 'behind']);
+    }),
+  );
+});
+
 describe('a reply that is lost', () => {
   /** A connection that breaks when the next request has been sent: whether it is applied, chance decides. */
   async function breakSoon(fleet: Fleet, afterMs: number): Promise<void> {

@@ -184,19 +184,26 @@ export class Producer {
     }
     // Nothing of it has happened.
     const { cause } = error;
-    let again = batch;
     const isBound = linesVersion !== null && error.index === 0;
-    if (cause instanceof NoNodeError) await this.#ensurePaths();
-    else if (!(isBound && cause instanceof BadVersionError)) {
+    if (cause instanceof NoNodeError) {
+      // Back first: they share in whatever ends the making of the paths.
+      this.#putBack(batch);
+      await this.#ensurePaths();
+    } else if (isBound && cause instanceof BadVersionError) this.#putBack(batch);
+    else {
       const guilty = isBound ? batch[0] : pendingAt(batch, error.index - (linesVersion === null ? 0 : 1));
-      again = batch.filter((pending) => pending !== guilty);
       // Of a sequential znode only that can exist already which has the number that an Apache server gives again and again.
       guilty?.reject(
         cause instanceof NodeExistsError ? new SequenceExhaustedError(this.#paths.items, NO_NUMBER) : cause,
       );
+      this.#putBack(batch.filter((pending) => pending !== guilty));
     }
-    for (const pending of again) pending.isSent = false;
-    this.#pending = [...again, ...this.#pending];
+  }
+
+  /** They wait for their turn again. */
+  #putBack(batch: readonly Pending[]): void {
+    for (const pending of batch) pending.isSent = false;
+    this.#pending = [...batch, ...this.#pending];
   }
 
   async #ensurePaths(): Promise<void> {

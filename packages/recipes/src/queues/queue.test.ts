@@ -1,4 +1,4 @@
-import { type Client, json, ThrottledError, text } from '@meerkat/client';
+import { type Client, json, NoAuthError, ThrottledError, text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
@@ -311,6 +311,34 @@ describe('a producer', () => {
       const values = Array.from({ length: 250 }, (_unused, i) => `${i}`);
       await Promise.all([queue.put('before'), queue.putAll(values, { timeoutMs: 10_000 }), queue.put('behind')]);
       expect(await drain(queue)).toEqual(['before', ...values, 'behind']);
+    }),
+  );
+
+  test(
+    'goes on with a put for which the queue has to be made while another one is given up',
+    inWorld(async (fleet, client) => {
+      const ensurePath = client.ensurePath.bind(client);
+      client.ensurePath = async (path, options) => {
+        if (path === '/jobs') await fleet.world.sleep(1000);
+        return ensurePath(path, options);
+      };
+      const queue = new Queue(client, '/jobs', { codec: text });
+      const putting = queue.put('a', { timeoutMs: 30_000 });
+      await fleet.world.sleep(500);
+      await expect(queue.put('b', { timeoutMs: 100 })).rejects.toMatchObject({ outcome: 'not-applied' });
+      await putting;
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
+
+  test(
+    'tells of a queue that cannot be made',
+    inWorld(async (_, client) => {
+      const refused = new NoAuthError({ operation: 'ensurePath', path: '/jobs' });
+      const ensurePath = client.ensurePath.bind(client);
+      client.ensurePath = (path, options) => (path === '/jobs' ? Promise.reject(refused) : ensurePath(path, options));
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await expect(queue.put('a', { timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'NOAUTH' });
     }),
   );
 });

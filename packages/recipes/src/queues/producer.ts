@@ -78,6 +78,7 @@ export class Producer {
   }
 
   #withdraw(pending: Pending): void {
+    pending.isGivenUp = true;
     if (pending.isSent) return;
     this.#pending = this.#pending.filter((other) => other !== pending);
     if (this.#pending.length === 0) this.#withdrawal.abort();
@@ -200,10 +201,10 @@ export class Producer {
     }
   }
 
-  /** They wait for their turn again. */
+  /** They wait for their turn again, but for those that were given up meanwhile: these could come very late. */
   #putBack(batch: readonly Pending[]): void {
     for (const pending of batch) pending.isSent = false;
-    this.#pending = [...batch, ...this.#pending];
+    this.#pending = [...batch.filter(({ isGivenUp }) => !isGivenUp), ...this.#pending];
   }
 
   async #ensurePaths(): Promise<void> {
@@ -237,6 +238,8 @@ class Pending {
   readonly settled: Promise<void>;
   /** It is part of a transaction that was sent. */
   isSent = false;
+  /** Nobody waits for it any more. */
+  isGivenUp = false;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 

@@ -304,6 +304,28 @@ describe('a queue', () => {
 });
 
 describe('a producer', () => {
+  /** Lets transactions go only when the gate is opened. */
+  function holdTransactions(client: Client): () => void {
+    const begin = client.transaction.bind(client);
+    let open = (): void => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    client.transaction = () => {
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        await opened;
+        return commit(options);
+      };
+      return made;
+    };
+    return () => {
+      client.transaction = begin;
+      open();
+    };
+  }
+
   test(
     'puts more items at once than go together with others',
     inWorld(async (_, client) => {
@@ -339,6 +361,25 @@ describe('a producer', () => {
       client.ensurePath = (path, options) => (path === '/jobs' ? Promise.reject(refused) : ensurePath(path, options));
       const queue = new Queue(client, '/jobs', { codec: text });
       await expect(queue.put('a', { timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'NOAUTH' });
+    }),
+  );
+
+  test(
+    'puts nothing later that was given up before it was refused',
+    inWorld(async (fleet, client) => {
+      const options = { codec: text, itemsMax: 1 };
+      const other = new Queue(await fleet.connect(), '/jobs', options);
+      const queue = new Queue(client, '/jobs', options);
+      await queue.put('first');
+      await (await other.take()).done();
+      const open = holdTransactions(client);
+      await expect(queue.put('late', { timeoutMs: 500 })).rejects.toMatchObject({ outcome: 'unknown' });
+      await other.put('x');
+      open();
+      await fleet.world.sleep(1000);
+      expect(await drain(other)).toEqual(['x']);
+      await fleet.world.sleep(1000);
+      expect(await drain(other)).toEqual([]);
     }),
   );
 });

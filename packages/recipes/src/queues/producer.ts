@@ -43,7 +43,7 @@ export class Producer {
   readonly #line: Line;
   #pending: Pending[] = [];
   #isRunning = false;
-  /** Aborted when nobody waits for room any more. */
+  /** Aborted when that is given up for which room is waited for. */
   #withdrawal = new AbortController();
   /** At the head of the producers that wait for room. */
   #place: Place | null = null;
@@ -80,8 +80,10 @@ export class Producer {
   #withdraw(pending: Pending): void {
     pending.isGivenUp = true;
     if (pending.isSent) return;
+    const isFirst = this.#pending[0] === pending;
     this.#pending = this.#pending.filter((other) => other !== pending);
-    if (this.#pending.length === 0) this.#withdrawal.abort();
+    // It is for the first that room is waited for; the next one may need less.
+    if (isFirst) this.#withdrawal.abort();
   }
 
   async #run(): Promise<void> {

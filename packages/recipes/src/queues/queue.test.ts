@@ -382,6 +382,19 @@ describe('a producer', () => {
       expect(await drain(other)).toEqual([]);
     }),
   );
+
+  test(
+    'puts what has room as soon as what had none is given up',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 3 });
+      await queue.putAll(['a', 'b']);
+      const large = queue.putAll(['c', 'd'], { timeoutMs: 500 });
+      const small = queue.put('e', { timeoutMs: 10_000 });
+      await expect(large).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      await small;
+      expect(await drain(queue)).toEqual(['a', 'b', 'e']);
+    }),
+  );
 });
 
 describe('a reply that is lost', () => {

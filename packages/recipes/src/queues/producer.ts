@@ -1,5 +1,6 @@
 import {
   AbortedError,
+  BadArgumentsError,
   BadVersionError,
   type CallOptions,
   type Client,
@@ -7,6 +8,7 @@ import {
   NodeExistsError,
   NoNodeError,
   nameOf,
+  RequestTooLargeError,
   TimeoutError,
   type Transaction,
   TransactionError,
@@ -114,9 +116,10 @@ export class Producer {
     for (const pending of this.#pending) {
       count += pending.items.length;
       for (const { data } of pending.items) length += data?.length ?? 0;
-      const isFirst = batch.length === 0;
-      if (count > itemsMax || (!isFirst && (count > ITEMS_PER_BATCH || length > BYTES_PER_BATCH))) break;
+      const isFull = count > ITEMS_PER_BATCH || length > BYTES_PER_BATCH || pending.isAlone;
+      if (count > itemsMax || (batch.length > 0 && isFull)) break;
       batch.push(pending);
+      if (pending.isAlone) break;
     }
     return batch;
   }
@@ -182,7 +185,14 @@ export class Producer {
 
   async #onRefused(batch: readonly Pending[], linesVersion: number | null, error: unknown): Promise<void> {
     if (!(error instanceof TransactionError)) {
-      for (const pending of batch) pending.reject(error);
+      const isUnsent = error instanceof BadArgumentsError || error instanceof RequestTooLargeError;
+      if (!isUnsent || batch.length === 1) {
+        for (const pending of batch) pending.reject(error);
+        return;
+      }
+      // It does not tell whose item it is that cannot be sent.
+      for (const pending of batch) pending.isAlone = true;
+      this.#putBack(batch);
       return;
     }
     // Nothing of it has happened.
@@ -242,6 +252,8 @@ class Pending {
   isSent = false;
   /** Nobody waits for it any more. */
   isGivenUp = false;
+  /** It goes out without others, so that it is known whose fault it is when it cannot. */
+  isAlone = false;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 

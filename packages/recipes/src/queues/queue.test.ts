@@ -395,6 +395,17 @@ describe('a producer', () => {
       expect(await drain(queue)).toEqual(['a', 'b', 'e']);
     }),
   );
+
+  test(
+    'is not refused for what another one has put that cannot be sent',
+    inWorld(async (_, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      const puts = [queue.put('6', 'a'), queue.put('\u0000', 'b'), queue.put('8', 'c')];
+      const results = await Promise.allSettled(puts);
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect(await drain(queue)).toEqual(['a', 'c']);
+    }),
+  );
 });
 
 describe('a reply that is lost', () => {

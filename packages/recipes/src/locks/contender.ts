@@ -94,11 +94,13 @@ async function stand(
 export async function enter(client: Client, line: Line, budget: Budget): Promise<Place> {
   let hasNoParent = false;
   for (;;) {
-    const mark = makeMark(line.layout, client.surroundings.random);
-    const sessionId = client.session?.id;
+    let mark: string | null = null;
+    let sessionId: bigint | undefined;
     try {
       if (hasNoParent) await ensureParent(client, line, budget);
       hasNoParent = false;
+      mark = makeMark(line.layout, client.surroundings.random);
+      sessionId = client.session?.id;
       const shape = { mode: 'ephemeral', sequential: true, acl: line.acl, mark } as const;
       const path = joinPath(line.path, line.marker);
       const own = await client.createProtected(path, line.data, { ...shape, ...budget.next() });
@@ -108,8 +110,8 @@ export async function enter(client: Client, line: Line, budget: Budget): Promise
       void removeZnode(client, own.path, own.stat.ephemeralOwner);
     } catch (error) {
       if (!(error instanceof ZooKeeperError)) throw error;
-      if (error.outcome === 'unknown') forget(client, line, mark, sessionId);
-      if (error instanceof NoNodeError) hasNoParent = true;
+      if (mark !== null && error.outcome === 'unknown') forget(client, line, mark, sessionId);
+      if (mark !== null && error instanceof NoNodeError) hasNoParent = true;
       else if (error.code === 'SESSIONLOST' || error.code === 'SESSIONEXPIRED')
         await client.whenConnected(budget.next());
       else if (canRepeat(error)) await budget.pause(PAUSE_MS);

@@ -11,6 +11,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { type Layout, makeMark } from '../layout.ts';
+import { isPassing } from '../wait.ts';
+import { PAUSE_MS } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 
@@ -92,7 +94,7 @@ async function create(client: Client, parent: string, options: LeaseOptions, bud
   }
 }
 
-/** The number of leases stands in the znode; who comes first writes it. */
+/** The number of leases stands in the znode; who comes first writes it. Goes through lost connections and sessions. */
 async function prepareKazoo(client: Client, path: string, options: LeaseOptions, budget: Budget): Promise<void> {
   const { leasesMax, acl } = options;
   for (;;) {
@@ -103,6 +105,10 @@ async function prepareKazoo(client: Client, path: string, options: LeaseOptions,
       const detail = `the znode says that there are ${stored} leases, not ${leasesMax}`;
       throw new BadArgumentsError({ operation: 'Semaphore', path, detail });
     } catch (error) {
+      if (isPassing(error)) {
+        await recover(client, budget);
+        continue;
+      }
       if (!(error instanceof NoNodeError)) throw error;
     }
     try {
@@ -110,10 +116,15 @@ async function prepareKazoo(client: Client, path: string, options: LeaseOptions,
       return;
     } catch (error) {
       // Somebody was quicker, or the answer was lost: the znode tells.
-      const isLoss = error instanceof ZooKeeperError && error.code === 'CONNECTIONLOSS';
-      if (!(error instanceof NodeExistsError) && !isLoss) throw error;
+      if (isPassing(error)) await recover(client, budget);
+      else if (!(error instanceof NodeExistsError)) throw error;
     }
   }
+}
+
+async function recover(client: Client, budget: Budget): Promise<void> {
+  await budget.pause(PAUSE_MS);
+  await client.whenConnected(budget.next());
 }
 
 /** How much of a lease's name is not the mark: a name cannot be empty. */

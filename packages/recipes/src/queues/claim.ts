@@ -90,6 +90,7 @@ export class LeaseClaimer implements Claimer {
     let place = placePath;
     let isDoubtful = false;
     let isThere = false;
+    let isParentMissing = false;
     let made: Stat | null = null;
     for (;;) {
       // A request of this claim in a later session would make a lease that nobody here knows of.
@@ -98,6 +99,11 @@ export class LeaseClaimer implements Claimer {
       transaction.check(lease.path).create(lease.leasePath, lease.uuid, { mode: 'ephemeral' });
       if (place !== null) transaction.delete(place);
       try {
+        if (isParentMissing) {
+          await client.ensurePath(this.#paths.leases);
+          isParentMissing = false;
+          continue;
+        }
         if (!isThere) {
           const [, created] = await transaction.commit();
           made = (created as CreatedInTransaction).stat;
@@ -112,7 +118,7 @@ export class LeaseClaimer implements Claimer {
             // Made by an earlier attempt of ours, or by somebody else.
             isThere = true;
           } else if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
-          else if (index === 1) await client.ensurePath(this.#paths.leases);
+          else if (index === 1) isParentMissing = true;
           else place = null;
         } else if (isSessionEnd(error)) return null;
         else if (!isPassing(error)) throw error;

@@ -2,7 +2,7 @@ import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError }
 import { Deadline } from '../deadline.ts';
 import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
-import { removeIfOurs, removeZnode } from './removal.ts';
+import { persist, removeIfOurs, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
 /** Something that is held: a lock, a lease, a leadership, several locks at once. */
@@ -37,6 +37,8 @@ export interface HoldingOptions {
   readonly token?: bigint | undefined;
   /** Deletes the znode in a way of its own, before everything else is tried. */
   readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
+  /** It touches nothing of others also when an earlier attempt was carried out: it is repeated after lost connections. */
+  readonly isRemoveSafe?: boolean | undefined;
   /** Others make znodes of the same name: it is only deleted after a look whether it is ours. Default false. */
   readonly isNameShared?: boolean | undefined;
   /** Then its guarded writes check this, too. */
@@ -149,22 +151,26 @@ export class Holding implements Held {
   }
 
   async #remove(options: CallOptions): Promise<void> {
-    const { remove } = this.#options;
-    if (remove !== undefined) {
-      try {
-        await remove(options);
-        return;
-      } catch (error) {
-        if (!(error instanceof ZooKeeperError)) throw error;
-        // What is left is done below.
-      }
-    }
+    const { remove, isRemoveSafe = false } = this.#options;
     const lost = this.#client.lostSignal;
-    const removed = this.#removeZnode();
+    const removed =
+      remove === undefined
+        ? this.#removeZnode()
+        : this.#removeBy(() => remove(isRemoveSafe ? {} : options), isRemoveSafe);
     if (lost.aborted) return;
     const { aborted, stop } = whenAborted(lost);
-    await Promise.race([removed, aborted]);
-    stop();
+    await Promise.race([removed, aborted]).finally(stop);
+  }
+
+  async #removeBy(remove: () => Promise<void>, isSafe: boolean): Promise<void> {
+    let isDone = false;
+    const attempt = async (): Promise<void> => {
+      await remove();
+      isDone = true;
+    };
+    if (isSafe) await persist(this.#client, this.sessionId, attempt);
+    else await attempt().catch(passClientErrors);
+    if (!isDone) await this.#removeZnode();
   }
 
   #removeZnode(): Promise<void> {
@@ -194,7 +200,7 @@ export class Holding implements Held {
   }
 }
 
-/** What comes after the release is not the releaser's trouble. */
+/** What the service says of it is not the releaser's trouble. */
 function passClientErrors(error: unknown): void {
   if (!(error instanceof ZooKeeperError)) throw error;
 }

@@ -1,5 +1,6 @@
-import { type Budget, type Client, text } from '@meerkat/client';
-import type { Place } from './contender.ts';
+import { type Budget, type Client, NoNodeError, TransactionError, text, ZooKeeperError } from '@meerkat/client';
+import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
+import { persist, removeZnode } from './removal.ts';
 
 /*
  * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
@@ -25,20 +26,46 @@ export async function takeAfterDelay(
   budget: Budget,
   isTry: boolean,
 ): Promise<boolean> {
-  const { data } = await client.get(parent, { ...budget.next(), codec: text });
-  if (data.startsWith(HELD)) {
-    if (isTry) return false;
-    await budget.pause(delayMs);
+  const mark = markOf(place);
+  let hasWaited = false;
+  for (;;) {
+    try {
+      const { data } = await client.get(parent, { ...budget.next(), codec: text });
+      // Our own mark: the answer to an earlier attempt was lost.
+      if (data.startsWith(HELD) && data !== mark && !hasWaited) {
+        if (isTry) return false;
+        await budget.pause(delayMs);
+        hasWaited = true;
+      }
+      if (place.lost.aborted) return false;
+      await client.transaction().check(place.path).set(parent, mark).commit(budget.next());
+      return true;
+    } catch (error) {
+      if (error instanceof TransactionError && error.cause instanceof NoNodeError) return false;
+      if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
+      await budget.pause(PAUSE_MS);
+    }
   }
-  if (place.lost.aborted) return false;
-  const mark = `${HELD}0x${place.stat.czxid.toString(16)}`;
-  await client.transaction().check(place.path).set(parent, mark).commit(budget.next());
-  return true;
 }
 
 /** Deletes the znode and says that nobody died. */
 export async function releaseInOrder(client: Client, parent: string, path: string): Promise<void> {
   await client.transaction().delete(path).set(parent, FREE).commit();
+}
+
+/** Leaves without having had the lock; if it stands there already that we hold it, says that nobody died. Never rejects. */
+export async function leaveInOrder(client: Client, parent: string, place: Place): Promise<void> {
+  const { path, stat } = place;
+  await persist(client, stat.ephemeralOwner, async () => {
+    const { data, stat: marked } = await client.get(parent, { read: 'linearizable', codec: text });
+    if (data !== markOf(place)) return;
+    await client.transaction().delete(path).set(parent, FREE, { version: marked.version }).commit();
+  });
+  await removeZnode(client, path, stat.ephemeralOwner);
+}
+
+function markOf({ stat }: Place): string {
+  return `${HELD}0x${stat.czxid.toString(16)}`;
 }
 
 const HELD = 'held ';

@@ -1,6 +1,7 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
+import type { Station } from '../testing/line-world.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
 
@@ -315,4 +316,68 @@ describe('a mutex with a delay', () => {
       await third.release();
       expect(await names(two!)).toEqual([]);
     }));
+
+  test('is had and given back through lost connections, without a delay for those who come next', () =>
+    inWorld(2, async ([one, two], { sleep, breakConnections }) => {
+      await two!.client.ensurePath('/lock');
+      const mutex = new Mutex(one!.client, '/lock', { lockDelayMs: 30_000 });
+      const { clock } = one!.client.surroundings;
+      for (let step = 0; step < 32; step++) {
+        const startMs = clock.monotonicMs();
+        const acquired = mutex.acquire();
+        acquired.catch(() => {});
+        await sleep(step / 4);
+        breakConnections();
+        const lock = await acquired;
+        expect(lock.isHeld).toBe(true);
+        expect(await sayings(two!)).toMatch(/^held 0x/);
+        const released = lock.release();
+        await sleep(step / 4);
+        breakConnections();
+        await released;
+        expect(await sayings(two!), `after ${step} steps`).toBe('free');
+        expect(clock.monotonicMs() - startMs).toBeLessThan(10_000);
+      }
+    }));
+
+  test('is free at once after somebody gave up who had not got it yet', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      await two!.client.createParents('/lock', 'free');
+      const mutex = new Mutex(one!.client, '/lock', { lockDelayMs: 30_000 });
+      const codes: string[] = [];
+      for (let step = 1; step < 32; step++) {
+        const controller = new AbortController();
+        const acquired = mutex.acquire({ signal: controller.signal });
+        const ended = acquired.then(
+          (lock) => lock.release(),
+          (error: unknown) => {
+            const told = { code: 'ABORTED', outcome: 'not-applied', operation: 'Mutex.acquire', path: '/lock' };
+            expect(error).toMatchObject(told);
+            codes.push('ABORTED');
+          },
+        );
+        await sleep(step / 4);
+        controller.abort();
+        await ended;
+        while ((await names(two!)).length > 0) await sleep(10);
+        expect(await sayings(two!), `after ${step} steps`).toBe('free');
+      }
+      expect(codes.length).toBeGreaterThan(5);
+    }));
+
+  test('leaves nothing behind when it is tried during the delay', () =>
+    inWorld(2, async ([one, two]) => {
+      const options: MutexOptions = { lockDelayMs: 30_000 };
+      await new Mutex(one!.client, '/lock', options).acquire();
+      await one!.client.close();
+      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).toBeNull();
+      expect(await names(two!)).toEqual([]);
+      expect(await sayings(two!)).toMatch(/^held 0x/);
+    }));
 });
+
+/** What the parent says of the lock. */
+async function sayings({ client }: Station): Promise<string> {
+  const { data } = await client.get('/lock', { codec: text, read: 'linearizable' });
+  return data;
+}

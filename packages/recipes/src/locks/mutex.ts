@@ -1,21 +1,11 @@
-import {
-  type About,
-  type Acl,
-  Budget,
-  type CallOptions,
-  type Client,
-  type Data,
-  joinPath,
-  NoNodeError,
-  TransactionError,
-} from '@meerkat/client';
+import { type About, type Acl, Budget, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
 import type { Layout } from '../layout.ts';
-import { contend, type Place, tryContend } from './contender.ts';
+import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './contender.ts';
 import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
-import { releaseInOrder, takeAfterDelay } from './lock-delay.ts';
-import { removeZnode } from './removal.ts';
+import { leaveInOrder, releaseInOrder, takeAfterDelay } from './lock-delay.ts';
 import { requestRevocation } from './revocation.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface MutexOptions {
   /** With whom the lock is shared: Curator's InterProcessMutex (the default) or kazoo's Lock. */
@@ -72,7 +62,7 @@ export class Mutex {
     const budget = new Budget(options, this.#client.surroundings, about);
     for (;;) {
       const place = await contend(this.#client, this.#line, budget.next(), about);
-      const lock = await this.#take(place, budget, false);
+      const lock = await this.#take(place, budget, about, false);
       if (lock !== null) return lock;
     }
   }
@@ -82,7 +72,7 @@ export class Mutex {
     const about = this.#about('tryAcquire');
     const budget = new Budget(options, this.#client.surroundings, about);
     const place = await tryContend(this.#client, this.#line, budget.next(), about);
-    return place === null ? null : this.#take(place, budget, true);
+    return place === null ? null : this.#take(place, budget, about, true);
   }
 
   /** Who has the lock and who waits for it, in this order. */
@@ -100,28 +90,35 @@ export class Mutex {
     return requestRevocation(this.#client, this.#line, options);
   }
 
-  async #take(place: Place, budget: Budget, isTry: boolean): Promise<Lock | null> {
+  async #take(place: Place, budget: Budget, about: About, isTry: boolean): Promise<Lock | null> {
     const marginMs = this.#marginMs;
     if (this.#lockDelayMs === 0) return takePlace(this.#client, this.#line, place, { marginMs });
-    if (!(await this.#waitForDelay(place, budget, isTry))) return null;
+    if (!(await this.#waitForDelay(place, budget, about, isTry))) return null;
     return takePlace(this.#client, this.#line, place, {
       marginMs,
       remove: () => releaseInOrder(this.#client, this.path, place.path),
+      isRemoveSafe: true,
     });
   }
 
-  /** @returns false when our place is lost meanwhile */
-  async #waitForDelay(place: Place, budget: Budget, isTry: boolean): Promise<boolean> {
+  /** @returns false when our place is lost meanwhile, or given up because it would have to wait */
+  async #waitForDelay(place: Place, budget: Budget, about: About, isTry: boolean): Promise<boolean> {
+    const client = this.#client;
     let isTaken = false;
+    let left = Promise.resolve();
     try {
-      isTaken = await takeAfterDelay(this.#client, this.path, place, this.#lockDelayMs, budget, isTry);
+      try {
+        isTaken = await takeAfterDelay(client, this.path, place, this.#lockDelayMs, budget, isTry);
+      } catch (error) {
+        if (!isSessionOver(error, place)) throw error;
+      } finally {
+        if (!isTaken) left = leaveInOrder(client, this.path, place);
+      }
+      if (isTry && !isTaken) await waitFor(client, left, budget.next(), about);
+      return isTaken;
     } catch (error) {
-      const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
-      if (!place.lost.aborted && !isGone) throw error;
-    } finally {
-      if (!isTaken) void removeZnode(this.#client, place.path, place.stat.ephemeralOwner);
+      throw asGivenUp(error, about);
     }
-    return isTaken;
   }
 
   #about(method: string): About {

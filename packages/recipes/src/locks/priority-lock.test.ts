@@ -283,6 +283,21 @@ describe('the holder of a lock with priorities', () => {
       await third.release();
       expect(await names(two!)).toEqual([]);
     }));
+
+  test('is followed at once after a release whose answer was lost', () =>
+    inWorld(2, async ([one, two], { sleep, breakConnections }) => {
+      const lock = new PriorityLock(one!.client, '/lock', { lockDelayMs: 30_000 });
+      for (let step = 0; step < 16; step++) {
+        const held = await lock.acquire();
+        const released = held.release();
+        await sleep(step / 4);
+        breakConnections();
+        await released;
+        const { data } = await two!.client.get('/lock', { codec: text, read: 'linearizable' });
+        expect(data, `after ${step} steps`).toBe('free');
+        expect(await names(two!)).toEqual([]);
+      }
+    }));
 });
 
 describe('a waiter by priority', () => {

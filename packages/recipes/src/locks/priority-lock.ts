@@ -133,6 +133,7 @@ export class PriorityLock {
       isNameShared: true,
       generation: { path, version: taken.version },
       remove: () => giveBack(this.#client, path, taken),
+      isRemoveSafe: true,
       onData: (data) => {
         if (isRevocation(data)) revocation.abort(new Error('somebody asked for the lock'));
       },

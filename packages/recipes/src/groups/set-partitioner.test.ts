@@ -1,3 +1,4 @@
+import { NoAuthError, Perm } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { SetPartitioner, type Share } from './set-partitioner.ts';
 import { inWorld } from './testing/world.ts';
@@ -87,6 +88,20 @@ describe('a partitioned set', () => {
           }
           await serving;
         }
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('tells whoever may not take part why, and does not let them wait', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const client = await world.connect('w');
+        await client.create('/p');
+        await client.create('/p/party', '', { acl: [{ scheme: 'world', id: 'anyone', perms: Perm.read }] });
+        const partitioner = new SetPartitioner(client, '/p', ITEMS, { identifier: 'w', quietMs: 10 });
+        await expect(serve(partitioner)).rejects.toThrow(NoAuthError);
         await client.close();
       },
       SOLO,

@@ -61,6 +61,8 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #roster: Roster;
   readonly #membership: Membership;
+  /** What keeps us from taking part. */
+  #failure: unknown = null;
   #share: Share | null = null;
   #hasConsumer = false;
 
@@ -80,6 +82,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
       owner: identifier,
     });
     this.#roster = new Roster(client, party, { withData: false });
+    void this.#attend();
   }
 
   /** What is ours now; null between shares. */
@@ -87,7 +90,11 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     return this.#share;
   }
 
-  /** One share after the other, once. Asking for the next one, or leaving the loop, gives back the one before. */
+  /**
+   * One share after the other, once. Asking for the next one, or leaving the loop, gives back the one before.
+   *
+   * @throws what keeps us from taking part, a NoAuthError say
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Share, undefined> {
     if (this.#hasConsumer) throw new TypeError(`the shares of ${this.path} are being taken already`);
     this.#hasConsumer = true;
@@ -121,6 +128,16 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     return this.close();
   }
 
+  /** Who cannot be a member gets no share, and is not left waiting for one. */
+  async #attend(): Promise<void> {
+    try {
+      for await (const _ of this.#membership.presence);
+    } catch (error) {
+      this.#failure = error;
+      this.#roster.close();
+    }
+  }
+
   /** The members, once we are one of them and they have been the same for long enough; null at the end. */
   async #whenQuiet(): Promise<RosterEntries | null> {
     const { entries } = this.#roster;
@@ -138,6 +155,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
         patience.abort();
         if (isQuiet && entries.current === present) return present;
       } catch (error) {
+        if (this.#failure !== null) throw this.#failure;
         if (error instanceof AbortedError || error instanceof ClosedError) return null;
         throw error;
       }

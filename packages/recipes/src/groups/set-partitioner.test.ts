@@ -107,6 +107,24 @@ describe('a partitioned set', () => {
       SOLO,
     ));
 
+  test('tells by its signal when a share was given back, also one without items', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('w');
+        const partitioner = new SetPartitioner(client, '/p', [], { identifier: 'w', quietMs: 10 });
+        const taken: Share[] = [];
+        for await (const share of partitioner) {
+          taken.push(share);
+          expect(share.signal.aborted).toBe(false);
+          break;
+        }
+        expect(taken.map(({ items, signal }) => [items.length, signal.aborted])).toEqual([[0, true]]);
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('has the znodes of kazoo', () =>
     inWorld(
       2,

@@ -204,11 +204,13 @@ export class Share implements AsyncDisposable {
   readonly recall: AbortSignal;
   /** Aborts when an item is not ours for certain any more, and when the share is given back. */
   readonly signal: AbortSignal;
+  readonly #released = new AbortController();
 
   /** Made by SetPartitioner. */
   constructor(locks: ReadonlyMap<string, Lock>, recall: AbortController) {
     this.locks = locks;
-    this.signal = AbortSignal.any([...locks.values()].map((lock) => lock.signal));
+    // A share may have no items, where there are more members than items.
+    this.signal = AbortSignal.any([this.#released.signal, ...[...locks.values()].map((lock) => lock.signal)]);
     this.recall = AbortSignal.any([recall.signal, this.signal]);
   }
 
@@ -223,6 +225,7 @@ export class Share implements AsyncDisposable {
 
   /** Gives all of it back. */
   async release(): Promise<void> {
+    this.#released.abort();
     await Promise.all([...this.locks.values()].map((lock) => lock.release()));
   }
 

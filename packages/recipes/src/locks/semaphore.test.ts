@@ -52,6 +52,52 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
       expect(await other.tryAcquire()).not.toBeNull();
     }));
 
+  test.each(['acquire', 'tryAcquire'] as const)(
+    'says that nothing is held, whenever the caller of %s gives up',
+    (method) =>
+      inWorld(1, async ([one], { sleep }) => {
+        const semaphore = new Semaphore(one!.client, '/limit', { layout, leasesMax: 1 });
+        let gaveUp = 0;
+        for (let step = 1; step < 48; step++) {
+          const controller = new AbortController();
+          const ended = semaphore[method]({ signal: controller.signal }).then(
+            (lease) => lease?.release(),
+            (error: unknown) => {
+              const operation = `Semaphore.${method}`;
+              expect(error).toMatchObject({ code: 'ABORTED', outcome: 'not-applied', operation, path: '/limit' });
+              gaveUp++;
+            },
+          );
+          await sleep(step / 4);
+          controller.abort();
+          await ended;
+          await sleep(100);
+        }
+        expect(gaveUp).toBeGreaterThan(5);
+      }),
+  );
+
+  test('is waited for through a lost session, by the one that has the lock and from the start', () =>
+    inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
+      const options = { layout, leasesMax: 1 };
+      const lease = await new Semaphore(one!.client, '/limit', options).acquire();
+      const second = new Semaphore(two!.client, '/limit', options).acquire();
+      second.catch(() => {});
+      while ((await names(one!, locks).catch(() => [])).length === 0) await sleep(10);
+      cut('host2');
+      cut('host3');
+      while (two!.client.state !== 'lost' || three!.client.state !== 'lost') await sleep(100);
+      const third = new Semaphore(three!.client, '/limit', options).acquire();
+      third.catch(() => {});
+      await sleep(1000);
+      heal();
+      await sleep(5000);
+      await lease.release();
+      await (await Promise.race([second, third])).release();
+      await (await second).release();
+      await (await third).release();
+    }));
+
   test('takes back the lease of whoever loses its session', () =>
     inWorld(2, async ([one, two], { cut }) => {
       const lease = await new Semaphore(one!.client, '/limit', { layout, leasesMax: 1 }).acquire();

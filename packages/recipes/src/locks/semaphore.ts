@@ -12,6 +12,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import type { Layout } from '../layout.ts';
+import { asGivenUp } from './contender.ts';
 import { Holding } from './holding.ts';
 import { type Leases, makeLeases, type OwnLease } from './leases.ts';
 import type { Lock } from './lock.ts';
@@ -86,7 +87,41 @@ export class Semaphore {
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
   async acquire(options: CallOptions = {}): Promise<Holding> {
     const about = this.#about('acquire');
-    const budget = new Budget(options, this.#client.surroundings, about);
+    try {
+      return await this.#acquire(new Budget(options, this.#client.surroundings, about), about);
+    } catch (error) {
+      throw asGivenUp(error, about);
+    }
+  }
+
+  /**
+   * A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one.
+   *
+   * @throws AbortedError, TimeoutError: nothing is held
+   */
+  async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
+    const about = this.#about('tryAcquire');
+    try {
+      return await this.#tryAcquire(new Budget(options, this.#client.surroundings, about), about);
+    } catch (error) {
+      throw asGivenUp(error, about);
+    }
+  }
+
+  /** Who has a lease; with Curator's layout also the one that waits for the next. In no order. */
+  async holders(options: CallOptions = {}): Promise<readonly LeaseHolder[]> {
+    const { path } = this.#leases;
+    try {
+      const { children } = await this.#client.children(path, { ...options, read: 'linearizable' });
+      const found = await Promise.all(children.map((name) => this.#holder(joinPath(path, name), options)));
+      return found.filter((holder) => holder !== null);
+    } catch (error) {
+      if (error instanceof NoNodeError) return [];
+      throw error;
+    }
+  }
+
+  async #acquire(budget: Budget, about: About): Promise<Holding> {
     for (;;) {
       await this.#leases.prepare(budget);
       const lock = await this.#mutex.acquire(budget.next());
@@ -101,14 +136,7 @@ export class Semaphore {
     }
   }
 
-  /**
-   * A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one.
-   *
-   * @throws AbortedError, TimeoutError: nothing is held
-   */
-  async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
-    const about = this.#about('tryAcquire');
-    const budget = new Budget(options, this.#client.surroundings, about);
+  async #tryAcquire(budget: Budget, about: About): Promise<Holding | null> {
     await this.#leases.prepare(budget);
     if (this.#leases.countsOwn) return this.#tryBesideLock(budget, about);
     const lock = await this.#mutex.tryAcquire(budget.next());
@@ -128,19 +156,6 @@ export class Semaphore {
     } catch (error) {
       // Nobody gets it.
       void lease?.release();
-      throw error;
-    }
-  }
-
-  /** Who has a lease; with Curator's layout also the one that waits for the next. In no order. */
-  async holders(options: CallOptions = {}): Promise<readonly LeaseHolder[]> {
-    const { path } = this.#leases;
-    try {
-      const { children } = await this.#client.children(path, { ...options, read: 'linearizable' });
-      const found = await Promise.all(children.map((name) => this.#holder(joinPath(path, name), options)));
-      return found.filter((holder) => holder !== null);
-    } catch (error) {
-      if (error instanceof NoNodeError) return [];
       throw error;
     }
   }

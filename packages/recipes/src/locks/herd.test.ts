@@ -3,12 +3,17 @@
  * docs/recipes/mutex.md.
  */
 import { env } from 'node:process';
+import type { Client } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { FrameCounter } from '../testing/frame-counter.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import { patienceMs } from '../testing/seeds.ts';
+import type { Holding } from './holding.ts';
+import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
+import { ReadWriteLock } from './read-write-lock.ts';
+import { Semaphore } from './semaphore.ts';
 
 const { CONTENDERS = '50' } = env;
 const COUNT = Number(CONTENDERS);
@@ -46,6 +51,73 @@ test(
       expect(events).toBeLessThanOrEqual(2);
       expect(lists).toBe(1);
       expect(reads).toBe(1);
+      await Promise.all(clients.map((client) => client.close()));
+    });
+  },
+  patienceMs(10),
+);
+
+interface Line {
+  readonly title: string;
+  /** Waits for its turn; `i` counts those who wait. */
+  readonly acquire: (client: Client, i: number) => Promise<Lock | Holding>;
+  /** How many stand in the line, the holder included. */
+  readonly count: (client: Client) => Promise<number>;
+  /** For each turn. */
+  readonly eventsMax: number;
+  readonly listsMax: number;
+}
+
+const LINES: readonly Line[] = [
+  {
+    title: 'read/write lock, of which every fifth waiter writes,',
+    acquire: (client, i) => {
+      const lock = new ReadWriteLock(client, '/lock');
+      return i % 5 === 0 ? lock.acquireWrite() : lock.acquireRead();
+    },
+    count: async (client) => (await new ReadWriteLock(client, '/lock').contenders()).length,
+    // That the one before it is gone, and its own znode. A writer may find that a reader before that one is still there.
+    eventsMax: 2.3,
+    listsMax: 1.3,
+  },
+  ...(['curator', 'kazoo'] as const).map((layout) => ({
+    title: `semaphore with the layout of ${layout}`,
+    acquire: (client: Client) => new Semaphore(client, '/lock', { layout, leasesMax: 1 }).acquire(),
+    count: async (client: Client) => {
+      const lockPath = layout === 'curator' ? '/lock/locks' : '/lock-__lock__';
+      return 1 + ((await client.exists(lockPath, { read: 'linearizable' }))?.numChildren ?? 0);
+    },
+    // The turn with the lock of the semaphore, the lease before it, and both of its own znodes.
+    eventsMax: 4,
+    listsMax: 2,
+  })),
+];
+
+test.each(LINES)(
+  `a release of a $title wakes few of ${COUNT} that wait`,
+  async ({ title, acquire, count, eventsMax, listsMax }) => {
+    const { world, ensemble } = makeWorld();
+    await world.run(async () => {
+      const counter = new FrameCounter();
+      const clients = await counter.connectAll(world, ensemble, COUNT + 1);
+      const first = await acquire(clients[0]!, 0);
+      let released = 0;
+      const waiting = clients.slice(1).map(async (client, i) => {
+        const held = await acquire(client, i);
+        await held.release();
+        released++;
+      });
+      while ((await count(clients[0]!)) <= COUNT) await world.sleep(50);
+      await world.sleep(2000);
+      counter.clear();
+      await first.release();
+      await Promise.all(waiting);
+      expect(released).toBe(COUNT);
+      const events = counter.events / (COUNT + 1);
+      const lists = (counter.sent.get(GET_CHILDREN_2) ?? 0) / COUNT;
+      if (COUNT !== 50) console.log({ title, contenders: COUNT, eventsPerRelease: events, lists });
+      expect(events).toBeLessThanOrEqual(eventsMax);
+      expect(lists).toBeLessThanOrEqual(listsMax);
       await Promise.all(clients.map((client) => client.close()));
     });
   },

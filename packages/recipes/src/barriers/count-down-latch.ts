@@ -48,7 +48,8 @@ export class CountDownLatch {
    * Counts down by one, exactly once; nothing happens at 0.
    *
    * @returns what is left
-   * @throws SessionLostError of outcome 'unknown' when the session ended before the answer
+   * @throws SessionLostError of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError and
+   *   ClosedError likewise, of outcome 'not-applied' when nothing was under way
    */
   async countDown(options: CallOptions = {}): Promise<number> {
     const wait = this.#wait(options, 'countDown');

@@ -1,6 +1,7 @@
 import { type Client, json, NoAuthError, ThrottledError, text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
+import { CountDownLatch } from '../barriers/count-down-latch.ts';
 import { Fleet } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { IdQueue } from './id-queue.ts';
@@ -437,6 +438,74 @@ describe('a reply that is lost', () => {
       });
     }
   });
+});
+
+describe('what is in doubt', () => {
+  /** The next transaction leaves, and before its answer the connection breaks for so long. */
+  function loseNextReply({ world }: Fleet, client: Client, durationMs: number): void {
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = (options) => {
+        made.commit = commit;
+        const committed = commit(options);
+        world.timeline.plan(1, () => {
+          world.network.block('client1', 'zk1');
+          world.network.block('zk1', 'client1');
+          for (const end of world.network.openEnds) if (end.host === 'client1') end.breakStream();
+        });
+        world.timeline.plan(durationMs, () => world.network.heal());
+        return committed;
+      };
+      return made;
+    };
+  }
+
+  test(
+    'stays so when the client is closed',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      loseNextReply(fleet, client, 60_000);
+      const putting = queue.put('b');
+      const whenPut = expect(putting).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      await client.close({ timeoutMs: 100 });
+      await whenPut;
+    }),
+  );
+
+  test(
+    'does not keep those who wait for longer than they like',
+    inWorld(async (fleet, client) => {
+      const latch = new CountDownLatch(client, '/latch', 5);
+      await latch.countDown();
+      const startedMs = fleet.world.nowMs;
+      loseNextReply(fleet, client, 60_000);
+      const counting = latch.countDown({ timeoutMs: 2000 });
+      await expect(counting).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+      expect(fleet.world.nowMs - startedMs).toBeLessThan(10_000);
+    }),
+  );
+
+  test(
+    'does not keep those who come behind it for longer than they like',
+    inWorld(async (fleet, client) => {
+      const queue = new DelayQueue(client, '/later', { codec: text });
+      await queue.put('a');
+      // What the clock of the service showed is too old by then.
+      await fleet.world.sleep(15_000);
+      const startedMs = fleet.world.nowMs;
+      loseNextReply(fleet, client, 60_000);
+      const stuck = queue.put('stuck', { at: 1 });
+      stuck.catch(() => {});
+      const put = queue.put('b', { delayMs: 1, timeoutMs: 500 });
+      await expect(put).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      expect(fleet.world.nowMs - startedMs).toBeLessThan(10_000);
+    }),
+  );
 });
 
 describe('a session that ends while an item is claimed', () => {

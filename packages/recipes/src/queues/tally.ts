@@ -10,7 +10,9 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asDoubtful, asHarmless } from '../doubt.ts';
 import { removeZnode } from '../locks/removal.ts';
+import { waitFor } from '../locks/wait-for.ts';
 import { standOwn } from '../own-ephemeral.ts';
 import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
 
@@ -54,15 +56,20 @@ export class Tally {
    *
    * @returns null when it was applied and the results were lost
    * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
-   *   of outcome 'unknown' when the session ended before the answer
+   *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
+   *   'not-applied' while nothing was sent
    */
   commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
     options: CallOptions = {},
   ): Promise<Results | null> {
-    const committed = this.#previous.then(() => this.#commit(build, options));
+    const about = { operation: 'commit', path: this.#parent };
+    const attempt: Attempt = { wait: new Wait(this.#client, options, about), mayBeApplied: false };
+    const committed = this.#previous.then(() => this.#commit(build, attempt));
     this.#previous = committed.catch(() => {});
-    return committed;
+    return waitFor(this.#client, committed, options, about).catch((error: unknown) => {
+      throw attempt.mayBeApplied ? asDoubtful(error, about) : asHarmless(error, about);
+    });
   }
 
   /**
@@ -71,9 +78,13 @@ export class Tally {
   async serverTime(options: CallOptions = {}): Promise<ServerTime> {
     const heardMs = this.#heard?.heardMs;
     if (heardMs === undefined || this.#monotonicMs() - heardMs > SERVER_TIME_AGE_MS_MAX) {
-      const stamped = this.#previous.then(() => this.#stamp(options));
+      const about = { operation: 'serverTime', path: this.#parent };
+      const wait = new Wait(this.#client, options, about);
+      const stamped = this.#previous.then(() => this.#stamp(wait));
       this.#previous = stamped.catch(() => {});
-      await stamped;
+      await waitFor(this.#client, stamped, options, about).catch((error: unknown) => {
+        throw asHarmless(error, about);
+      });
     }
     const nowMs = this.#monotonicMs();
     const { serverMs, askedMs, heardMs: lastMs } = this.#heard!;
@@ -81,8 +92,7 @@ export class Tally {
     return { earliestMs: Math.floor(serverMs + nowMs - lastMs), latestMs: Math.ceil(serverMs + 1 + nowMs - askedMs) };
   }
 
-  async #stamp(options: CallOptions): Promise<void> {
-    const wait = new Wait(this.#client, options, { operation: 'serverTimeMs', path: this.#parent });
+  async #stamp(wait: Wait): Promise<void> {
     for (;;) {
       const own = await this.#open(wait);
       try {
@@ -113,9 +123,9 @@ export class Tally {
 
   async #commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
-    options: CallOptions,
+    attempt: Attempt,
   ): Promise<Results | null> {
-    const wait = new Wait(this.#client, options, { operation: 'commit', path: this.#parent });
+    const { wait } = attempt;
     let isDoubtful = false;
     for (;;) {
       const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(wait);
@@ -123,7 +133,9 @@ export class Tally {
       const askedMs = this.#monotonicMs();
       try {
         const built = build(transaction as unknown as Transaction<[]>);
-        const results: readonly TransactionResult[] = await built.commit(isDoubtful ? {} : wait.next());
+        const limits = isDoubtful ? {} : wait.next();
+        attempt.mayBeApplied = true;
+        const results: readonly TransactionResult[] = await built.commit(limits);
         const stat = results[0] as Stat;
         own.version = stat.version;
         this.#hear(stat.mtime, askedMs);
@@ -143,6 +155,7 @@ export class Tally {
         if (!(error instanceof ZooKeeperError)) throw error;
         const isUnknown = error.outcome === 'unknown';
         isDoubtful ||= isUnknown;
+        attempt.mayBeApplied = isDoubtful;
         if (!isPassing(error)) {
           // The caller has given up, or the client ended.
           if (isDoubtful) this.#giveUp();
@@ -157,7 +170,7 @@ export class Tally {
     }
   }
 
-  /** In doubt the caller's patience does not count: what was begun is brought to its end. */
+  /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
   async #recover(wait: Wait, isDoubtful: boolean): Promise<void> {
     if (isDoubtful) await this.#client.whenConnected();
     else await wait.recover();
@@ -189,6 +202,13 @@ export interface ServerTime {
   readonly earliestMs: number;
   /** For whoever says when something is to be. */
   readonly latestMs: number;
+}
+
+/** One call of `commit`. */
+interface Attempt {
+  readonly wait: Wait;
+  /** It is under way, or was without an answer. */
+  mayBeApplied: boolean;
 }
 
 interface OwnTally {

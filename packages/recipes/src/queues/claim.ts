@@ -12,6 +12,7 @@ import {
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import type { Guarded } from '../locks/guarded.ts';
 import { Holding } from '../locks/holding.ts';
@@ -201,6 +202,8 @@ class LeasedClaim implements Claim {
   readonly #leasePath: string;
   readonly #holding: Holding;
   #isDone = false;
+  /** `done` is under way; a second call would find what the first one has deleted. */
+  #finishing: Promise<void> | null = null;
 
   constructor(
     client: Client,
@@ -244,7 +247,10 @@ class LeasedClaim implements Claim {
     if (this.#isDone) return;
     const about = { operation: 'QueueItem.done', path: this.path };
     // Once begun it goes on in the background, so that it is known at some time what has become of the item.
-    await waitFor(this.#client, this.#finish(), options, about);
+    this.#finishing ??= this.#finish().finally(() => {
+      this.#finishing = null;
+    });
+    await waitFor(this.#client, this.#finishing, options, about);
   }
 
   async #finish(): Promise<void> {
@@ -256,7 +262,9 @@ class LeasedClaim implements Claim {
       } catch (error) {
         isDoubtful ||= isPassing(error) && error.outcome === 'unknown';
         if (isPassing(error) && this.#isOwnSession()) {
-          await this.#client.whenConnected();
+          await this.#client.whenConnected().catch((end: unknown) => {
+            throw isDoubtful ? asDoubtful(end, { operation: 'done', path: this.path }) : end;
+          });
           continue;
         }
         if (!isDoubtful) throw this.#told(error);

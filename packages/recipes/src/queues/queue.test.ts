@@ -138,6 +138,17 @@ describe('a queue', () => {
   );
 
   test(
+    'has an item done once for all who say so at the same time',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      await Promise.all([item.done(), item.done()]);
+      expect(await queue.size()).toBe(0);
+    }),
+  );
+
+  test(
     'is a loop, which gives back what is not done',
     inWorld(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -487,6 +498,20 @@ describe('what is in doubt', () => {
       const counting = latch.countDown({ timeoutMs: 2000 });
       await expect(counting).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
       expect(fleet.world.nowMs - startedMs).toBeLessThan(10_000);
+    }),
+  );
+
+  test(
+    'stays so when the client is closed, for an item that is done, too',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      loseNextReply(fleet, client, 60_000);
+      const whenDone = expect(item.done()).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      await client.close({ timeoutMs: 100 });
+      await whenDone;
     }),
   );
 

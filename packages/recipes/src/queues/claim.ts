@@ -326,7 +326,7 @@ export class RemovalClaimer implements Claimer {
       const { data, stat } = await this.#client.get(path, { codec: nullableBytes });
       // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
       await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
-      return new RemovedClaim({ name, path, data, token: stat.czxid }, this.#tally);
+      return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
     } catch (error) {
       if (error instanceof NoNodeError) return null;
       if (error instanceof TransactionError) return refused(error);
@@ -348,10 +348,13 @@ class RemovedClaim implements Claim {
   readonly data: Uint8Array | null;
   readonly token: bigint;
   readonly guarded: null = null;
+  readonly #client: Client;
   readonly #tally: Tally;
   readonly #end = new AbortController();
+  #returning: Promise<unknown> = Promise.resolve();
 
-  constructor({ name, path, data, token }: Removed, tally: Tally) {
+  constructor(client: Client, { name, path, data, token }: Removed, tally: Tally) {
+    this.#client = client;
     this.name = name;
     this.path = path;
     this.data = data;
@@ -373,10 +376,13 @@ class RemovedClaim implements Claim {
   }
 
   async giveBack(options: CallOptions): Promise<void> {
-    if (!this.isHeld) return;
-    this.#finish('it was given back');
-    const stem = withoutSequence(this.path);
-    await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }), options);
+    if (this.isHeld) {
+      this.#finish('it was given back');
+      const stem = withoutSequence(this.path);
+      // It is nowhere until then, so it goes on when the caller has no patience left.
+      this.#returning = this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
+    }
+    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
   }
 
   #finish(why: string): void {

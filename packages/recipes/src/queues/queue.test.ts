@@ -533,6 +533,25 @@ describe('what is in doubt', () => {
   );
 });
 
+describe('a queue without leases', () => {
+  test(
+    'has an item again that was given back while there was no connection, however long that took',
+    inWorld(async (fleet, client) => {
+      const { network } = fleet.world;
+      const queue = new Queue(client, '/jobs', { codec: text, leases: false });
+      await queue.put('a');
+      const item = await queue.take();
+      network.block('client1', 'zk1');
+      network.block('zk1', 'client1');
+      for (const end of network.openEnds) end.breakStream();
+      await expect(item.giveBack({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      network.heal();
+      await item.giveBack();
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
+});
+
 describe('a session that ends while an item is claimed', () => {
   /** Cuts a client off as soon as it claims something, for longer than its session lives. */
   function cutAtClaim({ world }: Fleet, client: Client): void {

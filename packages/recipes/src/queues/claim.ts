@@ -322,8 +322,9 @@ export class RemovalClaimer implements Claimer {
 
   async claim(name: string): Promise<Claim | null> {
     const path = joinPath(this.#paths.items, name);
+    const wait = new Wait(this.#client, {}, { operation: 'claim', path });
     try {
-      const { data, stat } = await this.#client.get(path, { codec: nullableBytes });
+      const { data, stat } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
       // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
       await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
       return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);

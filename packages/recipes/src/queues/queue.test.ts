@@ -1,4 +1,4 @@
-import { type Client, json, NoAuthError, ThrottledError, text } from '@meerkat/client';
+import { type Client, json, NoAuthError, SessionLostError, ThrottledError, text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
 import { CountDownLatch } from '../barriers/count-down-latch.ts';
@@ -551,6 +551,26 @@ describe('a queue without leases', () => {
     }),
   );
 });
+
+test.each([true, false])('a wait goes on when the session is lost while an item is claimed (leases: %s)', (leases) =>
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text, leases });
+    await queue.put('a');
+    // The lease claims by a znode whose parent is missing at first, the other one reads the item before it is removed.
+    const { get, ensurePath } = client;
+    let failures = 0;
+    const fail = (path: string): boolean => (path === '/jobs-leases' || path.startsWith('/jobs/')) && failures++ === 0;
+    const lost = (path: string): SessionLostError => new SessionLostError({ operation: 'claim', path });
+    client.get = ((path: string, options: object) =>
+      fail(path) ? Promise.reject(lost(path)) : get.call(client, path, options as never)) as typeof client.get;
+    client.ensurePath = (path, options) =>
+      fail(path) ? Promise.reject(lost(path)) : ensurePath.call(client, path, options);
+    const item = await queue.take({ timeoutMs: 10_000 });
+    expect([item.value, failures > 0]).toEqual(['a', true]);
+    await item.done();
+    expect(await queue.size()).toBe(0);
+  })(),
+);
 
 describe('a session that ends while an item is claimed', () => {
   /** Cuts a client off as soon as it claims something, for longer than its session lives. */

@@ -3,6 +3,7 @@ import type { Client } from '@meerkat/client';
 /**
  * Until when a client may be sure of its session: `client.lostAtMs`, one session timeout after the sending of the last request
  * that was answered, less a margin. Each answer of the service moves it; docs/recipes/README.md tells what follows from that.
+ * The answers of a server without a quorum (`canBeReadOnly`) are none: nobody else learns from it that the session lives.
  */
 export class Deadline {
   readonly #client: Client;
@@ -19,26 +20,40 @@ export class Deadline {
    * and in which no timer has rung yet.
    */
   get leftMs(): number {
-    const { surroundings, lostAtMs } = this.#client;
+    const { surroundings, lostAtMs, state } = this.#client;
+    if (state === 'read-only') return Number.NEGATIVE_INFINITY;
     return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
   }
 
   /**
-   * Tells once when it has passed, at once if it has already. Without a margin it tells nothing: the client has a timer of its
-   * own for that, and aborts the signal of the session.
+   * Tells once when it has passed, at once if it has already. Without a margin it tells only of a server without a quorum:
+   * for everything else the client has a timer of its own, and aborts the signal of the session.
    *
    * @returns what ends it
    */
-  watch(onPassed: () => void): () => void {
-    if (this.#marginMs <= 0) return () => {};
+  watch(onPassed: (why: string) => void): () => void {
     const { clock } = this.#client.surroundings;
     let cancel = (): void => {};
+    const stop = (): void => {
+      cancel();
+      states[Symbol.dispose]();
+    };
+    const pass = (why: string): void => {
+      stop();
+      onPassed(why);
+    };
     const look = (): void => {
       const { leftMs } = this;
-      if (leftMs <= 0) onPassed();
+      if (leftMs <= 0) pass('no answer of the service came for too long');
       else cancel = clock.schedule(Math.max(1, Math.ceil(leftMs)), look);
     };
-    look();
-    return () => cancel();
+    const states = this.#client.onState(({ state }) => {
+      if (state === 'read-only') pass(NO_QUORUM);
+    });
+    if (this.#client.state === 'read-only') pass(NO_QUORUM);
+    else if (this.#marginMs > 0) look();
+    return stop;
   }
 }
+
+const NO_QUORUM = 'the server that answers has no quorum, and cannot tell the others that the session lives';

@@ -142,6 +142,11 @@ async function awaitTurn(
     try {
       const { children } = await client.children(line.path, budget.next());
       if (lost.aborted || !children.includes(name)) return 'gone';
+      if (client.state === 'read-only') {
+        // The lock cannot be held on a server without a quorum.
+        await budget.pause(PAUSE_MS);
+        continue;
+      }
       const all = contendersOf(line, children);
       const exhausted = await findExhausted(client, line, all, place, budget);
       if (exhausted.hasNoNumber) {

@@ -91,7 +91,7 @@ export class Holding implements Held {
       onLost();
       return;
     }
-    this.#stopClock = this.#deadline.watch(() => this.#lose('no answer of the service came for too long'));
+    this.#stopClock = this.#deadline.watch((why) => this.#lose(why));
     void this.#watch();
   }
 

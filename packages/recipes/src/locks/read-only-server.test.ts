@@ -1,0 +1,97 @@
+/** A server without a quorum answers pings for as long as one likes, while the session is silent for all others and expires. */
+import { type Client, connect } from '@meerkat/client';
+import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { Election } from '../election/election.ts';
+import { makeWorld } from '../testing/line-world.ts';
+import type { Held } from './holding.ts';
+import { Mutex } from './mutex.ts';
+import { PriorityLock } from './priority-lock.ts';
+import { Semaphore } from './semaphore.ts';
+
+interface Place {
+  readonly client: Client;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** Breaks the connection; whoever answers the next one has a quorum, or none. */
+  readonly goTo: (quorum: 'with a quorum' | 'without a quorum') => Promise<void>;
+}
+
+/** A client whose server may say that it is read-only. What else it does, other servers would not. */
+async function onServers(program: (place: Place) => Promise<void>): Promise<void> {
+  const { world, ensemble } = makeWorld();
+  let isReadOnly = false;
+  /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */
+  const makeTap = (): WireTap => {
+    let isFirst = true;
+    return {
+      onSent() {},
+      onReceived(bytes) {
+        if (isFirst && isReadOnly) bytes[40] = 1;
+        isFirst = false;
+      },
+      onClosed() {},
+    };
+  };
+  await world.run(async () => {
+    const client = await connect({
+      servers: ensemble.connectString,
+      sessionTimeoutMs: 4000,
+      canBeReadOnly: true,
+      transport: new VirtualTransport(world.network, world.timeline, 'one', makeTap),
+      clock: makeClientClock(world.timeline, world.clockOf('one')),
+      random: world.random.fork('client'),
+    });
+    await program({
+      client,
+      sleep: (ms) => world.sleep(ms),
+      goTo: async (quorum) => {
+        isReadOnly = quorum === 'without a quorum';
+        for (const end of world.network.openEnds) end.breakStream();
+        while (client.state !== (isReadOnly ? 'read-only' : 'connected')) await world.sleep(10);
+      },
+    });
+  });
+}
+
+type Take = (client: Client) => Promise<Held>;
+
+test.each<[string, Take]>([
+  ['a mutex', (client) => new Mutex(client, '/it').acquire()],
+  ['a mutex with a margin', (client) => new Mutex(client, '/it', { marginMs: 500 }).acquire()],
+  ['a lock with priorities', (client) => new PriorityLock(client, '/it').acquire()],
+  ['a lease', (client) => new Semaphore(client, '/it', { leasesMax: 1 }).acquire()],
+  ['a leadership', (client) => new Election(client, '/it').campaign()],
+])('%s ends when a server without a quorum answers, and does not begin again', (_what, take) =>
+  onServers(async ({ client, sleep, goTo }) => {
+    const held = await take(client);
+    const { lostSignal } = client;
+    await goTo('without a quorum');
+    expect(held.isHeld).toBe(false);
+    await sleep(1);
+    expect(held.signal.aborted).toBe(true);
+    expect(String(held.signal.reason)).toContain('has no quorum');
+    await goTo('with a quorum');
+    expect(lostSignal.aborted).toBe(false);
+    expect(held.isHeld).toBe(false);
+    // The same session has it no more, so that others get it: us, for instance.
+    expect((await take(client)).isHeld).toBe(true);
+  }),
+);
+
+test('a waiter gets nothing from a server without a quorum, whatever that one knows', () =>
+  onServers(async ({ client, sleep, goTo }) => {
+    const before = await new Mutex(client, '/lock').acquire();
+    let isThere = false;
+    const acquired = new Mutex(client, '/lock').acquire().then((lock) => {
+      isThere = true;
+      return lock;
+    });
+    while ((await new Mutex(client, '/lock').contenders()).length < 2) await sleep(10);
+    await goTo('without a quorum');
+    // Its own znode is deleted in the background.
+    await sleep(2000);
+    expect(before.isHeld).toBe(false);
+    expect(isThere).toBe(false);
+    await goTo('with a quorum');
+    expect((await acquired).isHeld).toBe(true);
+  }));

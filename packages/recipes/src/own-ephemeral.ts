@@ -1,4 +1,5 @@
 import {
+  type CallOptions,
   type Client,
   type Data,
   joinPath,
@@ -60,6 +61,9 @@ export async function createOwn(
   }
 }
 
+/** Makes the parent of a znode; it may be there already. */
+export type MakeParent = (call: CallOptions) => Promise<void>;
+
 /**
  * The same in a container that is made where it is missing, and again until one stands: for a znode of which nobody minds
  * that there may have been others before.
@@ -70,13 +74,14 @@ export async function standOwn(
   name: string,
   isSequential: boolean,
   wait: Wait,
+  makeParent: MakeParent = (call) => client.ensurePath(parent, { ...call, mode: 'container' }),
 ): Promise<OwnEphemeral> {
   for (;;) {
     try {
       return await createOwn(client, joinPath(parent, name), '', isSequential, wait);
     } catch (error) {
       if (error instanceof NoNodeError) {
-        await wait.through((call) => client.ensurePath(parent, { ...call, mode: 'container' }));
+        await wait.through(makeParent);
       } else if (isPassing(error)) await wait.recover();
       else throw error;
     }

@@ -502,6 +502,34 @@ describe('a count-down latch', () => {
   );
 
   test(
+    'is not opened by who counts while it is deleted',
+    inWorld(async (fleet, [client, other]) => {
+      await new CountDownLatch(other!, '/latch', 3).countDown();
+      const get = client!.get.bind(client);
+      client!.get = (async (path: string, options: object) => {
+        client!.get = get;
+        const read = await get(path, options as never);
+        await other!.deleteRecursive('/latch');
+        return read;
+      }) as Client['get'];
+      expect(await new CountDownLatch(client!, '/latch', 3).countDown()).toBe(2);
+      const state = watched(new CountDownLatch(other!, '/latch', 3).wait());
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+    }),
+  );
+
+  test(
+    'is not made of a znode that is none',
+    inWorld(async (_, [client]) => {
+      await client!.create('/other', '');
+      const latch = new CountDownLatch(client!, '/other', 3);
+      await expect(latch.wait({ timeoutMs: 5000 })).rejects.toThrow('is no latch');
+      await expect(latch.countDown()).rejects.toThrow('is no latch');
+    }),
+  );
+
+  test(
     'opens for all when everybody has counted',
     inWorld(async (fleet, clients) => {
       const latches = clients.map((client) => new CountDownLatch(client, '/a/latch', 6));

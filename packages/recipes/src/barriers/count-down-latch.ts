@@ -41,7 +41,9 @@ export class CountDownLatch {
     this.path = path;
     this.#client = client;
     this.#count = count;
-    this.#tally = new Tally(client, joinPath(path, 'tallies'));
+    const tallies = joinPath(path, 'tallies');
+    // Below the latch alone: what was made in the place of one that was just deleted would be a latch without a number.
+    this.#tally = new Tally(client, tallies, (call) => makeContainer(client, tallies, call));
   }
 
   /**
@@ -66,6 +68,7 @@ export class CountDownLatch {
         return left - 1;
       } catch (error) {
         // Somebody else has counted, or deleted the latch.
+        if (error instanceof NoNodeError) continue;
         if (!(error instanceof TransactionError)) throw error;
         if (!(error.cause instanceof BadVersionError || error.cause instanceof NoNodeError)) throw error.cause;
       }
@@ -98,8 +101,8 @@ export class CountDownLatch {
         const { data, stat } = await wait.through((call) =>
           this.#client.get(this.path, { ...call, codec: text, read: 'linearizable' }),
         );
-        const left = Number(data);
-        if (!Number.isSafeInteger(left) || left < 0) throw new Error(`${this.path} is no latch: it holds ${data}`);
+        const left = /^\d+$/.test(data) ? Number(data) : Number.NaN;
+        if (!Number.isSafeInteger(left)) throw new Error(`${this.path} is no latch: it holds ${data}`);
         return { left, version: stat.version };
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
@@ -125,6 +128,14 @@ export class CountDownLatch {
 
   #wait(options: CallOptions, operation: string): Wait {
     return new Wait(this.#client, options, { operation: `CountDownLatch.${operation}`, path: this.path });
+  }
+}
+
+async function makeContainer(client: Client, path: string, call: CallOptions): Promise<void> {
+  try {
+    await client.create(path, '', { ...call, mode: 'container' });
+  } catch (error) {
+    if (!(error instanceof NodeExistsError)) throw error;
   }
 }
 

@@ -13,7 +13,7 @@ import {
 import { asDoubtful, asHarmless } from '../doubt.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
-import { standOwn } from '../own-ephemeral.ts';
+import { type MakeParent, standOwn } from '../own-ephemeral.ts';
 import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
 
 /*
@@ -39,16 +39,21 @@ import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
 export class Tally {
   readonly #client: Client;
   readonly #parent: string;
+  readonly #makeParent: MakeParent | undefined;
   /** The one before has ended, in whatever way. */
   #previous: Promise<unknown> = Promise.resolve();
   #own: OwnTally | null = null;
   /** What the clock of the service showed last, and ours before and after. */
   #heard: { readonly serverMs: number; readonly askedMs: number; readonly heardMs: number } | null = null;
 
-  /** @param parent the znode below which the tally is made; a container that is made with it */
-  constructor(client: Client, parent: string) {
+  /**
+   * @param parent the znode below which the tally is made; a container that is made with it
+   * @param makeParent makes it in another way than with all that is missing above it; `commit` throws what it throws
+   */
+  constructor(client: Client, parent: string, makeParent?: MakeParent) {
     this.#client = client;
     this.#parent = parent;
+    this.#makeParent = makeParent;
   }
 
   /**
@@ -179,7 +184,7 @@ export class Tally {
   async #open(wait: Wait): Promise<OwnTally> {
     const client = this.#client;
     if (this.#own !== null && this.#own.sessionId === client.session?.id) return this.#own;
-    const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait);
+    const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait, this.#makeParent);
     this.#own = { path, version, sessionId };
     return this.#own;
   }

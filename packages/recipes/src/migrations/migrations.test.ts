@@ -91,6 +91,40 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('may have been applied when the client is closed in the middle', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('app');
+        const set: Migration[] = Array.from({ length: 1000 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
+        const applying = new Migrations(client).apply('long', set);
+        const end = expect(applying).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
+        while ((await client.exists('/m3')) === null) await client.sync();
+        await client.close();
+        await end;
+      },
+      SOLO,
+    ));
+
+  test('do not keep their caller for longer than he likes when the connection is away', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app', { sessionTimeoutMs: 20_000 });
+        const set: Migration[] = Array.from({ length: 1000 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
+        const applying = new Migrations(client).apply('long', set, { timeoutMs: 3000 });
+        const end = expect(applying).rejects.toMatchObject({ code: 'TIMEOUT' });
+        while ((await client.exists('/m3')) === null) await client.sync();
+        const [server] = world.ensemble.servers;
+        server!.crash();
+        await end;
+        expect(world.world.nowMs).toBeLessThan(10_000);
+        server!.start();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('are not counted by who got no answer when somebody else has applied them', () =>
     inWorld(
       4,

@@ -12,12 +12,15 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { limit, untilDone } from '../groups/persistence.ts';
 import { makeUuidHex } from '../layout.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { Semaphore } from '../locks/semaphore.ts';
 import { isSame } from '../same-bytes.ts';
 import { compareBySequence } from '../sequence.ts';
+import { untilTired } from '../tidy.ts';
+import { Wait } from '../wait.ts';
 import { digestOf, type Migration } from './migration-digest.ts';
 
 export interface MigrationsOptions {
@@ -84,31 +87,33 @@ export class Migrations {
    *
    * @param id of the set, the same for ever
    * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
-   * operation; TimeoutError, AbortedError: what was applied is, and the rest is not
+   * operation; TimeoutError, AbortedError, ClosedError: what was applied is, and the rest is not
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
     const { signal, stop } = limit(this.#client, options);
     const run = new MigrationRun(this.#client, id, joinPath(this.#metaPath, id), migrations, signal);
     const lock = new Semaphore(this.#client, joinPath(this.#lockPath, id), { leasesMax: 1 });
+    const about = { operation: 'Migrations.apply', path: joinPath(this.#metaPath, id) };
     try {
       return await untilDone(this.#client, signal, async () => {
         for (;;) {
           if (await run.isComplete()) return run.report;
-          await using lease = await lock.acquire({ signal });
+          const lease = await lock.acquire({ signal });
           try {
             while (!(await run.isComplete())) await run.next(lease.path);
             return run.report;
           } catch (error) {
             // Somebody has it now: from the beginning.
             if (!(error instanceof NotHeldError)) throw error;
+          } finally {
+            await untilTired(this.#client, lease.release(), new Wait(this.#client, { signal }, about));
           }
         }
       });
     } catch (error) {
-      const about = { operation: 'Migrations.apply', path: joinPath(this.#metaPath, id) };
       if (signal.reason instanceof TimeoutError) throw new TimeoutError(about);
       if (signal.aborted) throw new AbortedError({ ...about, cause: options.signal?.reason });
-      throw error;
+      throw run.mayHaveApplied ? asDoubtful(error, about) : error;
     } finally {
       stop();
     }
@@ -143,6 +148,11 @@ class MigrationRun {
     this.#migrations = migrations;
     this.#digests = migrations.map(digestOf);
     this.#signal = signal;
+  }
+
+  /** Whether any of them may have been applied by this call. */
+  get mayHaveApplied(): boolean {
+    return this.#applied > 0 || this.#doubtful !== null;
   }
 
   get report(): MigrationReport {

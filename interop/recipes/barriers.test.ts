@@ -1,5 +1,6 @@
 import { Barrier, DoubleBarrier } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
+import { expectNames } from './names.ts';
 import { describeShared } from './shared.ts';
 
 for (const library of ['kazoo', 'curator'] as const) {
@@ -31,8 +32,10 @@ for (const library of ['kazoo', 'curator'] as const) {
         // Until both znodes are there; the third is missing.
         while (((await client.exists(path))?.numChildren ?? 0) < 2) await client.sync(path);
         expect(hasEntered).toBe(false);
+        await expectNames(client, path, 'DoubleBarrier', library);
         const inside = await Promise.all([first, make().enter()]);
         await entering;
+        expect((await client.children(path)).children).toContain('ready');
         let hasLeft = false;
         const leaving = foreign.ask('leave', path).then(() => {
           hasLeft = true;

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { type Client, connect, nameOf, text } from '@meerkat/client';
 import { Election, Mutex, ReadWriteLock, Semaphore } from '@meerkat/recipes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith, type Peer } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ForeignProgram } from './harness.ts';
+import { namePattern } from './names.ts';
 
 /** How often each member of a fleet adds one to the counter. */
 const ROUNDS = 15;
@@ -221,17 +221,4 @@ for (const kind of SERVER_KINDS) {
       }
     });
   }
-}
-
-/** The form of a name as docs/recipes/README.md tells it. */
-function namePattern(recipe: string, layout: 'curator' | 'kazoo'): RegExp {
-  const page = readFileSync(new URL('../../docs/recipes/README.md', import.meta.url), 'utf8');
-  const row = page.split('\n').find((line) => line.startsWith(`| ${recipe} |`));
-  const cell = row?.split('|')[layout === 'curator' ? 2 : 3] ?? '';
-  const form = nameOf(/`([^`]+)`/.exec(cell)?.[1] ?? `no row of ${recipe}`);
-  const pattern = form
-    .replace('<uuid>', '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-    .replace('<hex>', '[0-9a-f]{32}')
-    .replace('<number>', '[0-9]{10}');
-  return new RegExp(`^${pattern}$`);
 }

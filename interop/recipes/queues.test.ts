@@ -1,6 +1,7 @@
 import { text } from '@meerkat/client';
 import { DelayQueue, IdQueue, type ItemQueue, PriorityQueue, Queue } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
+import { expectNames } from './names.ts';
 import { describeShared } from './shared.ts';
 
 /** Takes so many items, one after the other. */
@@ -23,6 +24,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     await kazoo.ask('put', path, 'first', 7);
     await kazoo.ask('put', path, 'second', 7);
     await queue.put('between', { priority: 100 });
+    await expectNames(client, path, 'Queue', 'kazoo');
     expect(await takeAll(queue, 4)).toEqual(['first', 'second', 'between', 'late']);
     await queue.put('b');
     await queue.put('a', { priority: 3 });
@@ -42,6 +44,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
     await kazoo.ask('lockingPut', path, 'a', 100);
     await queue.put('b');
+    await expectNames(client, `${path}/entries`, 'Queue, simple or locking', 'kazoo');
     expect(await kazoo.ask('lockingGet', path, 10)).toBe('a');
     await using b = await queue.take();
     expect(b.value).toBe('b');
@@ -83,6 +86,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await curator.ask('offer', path, 'a');
     await queue.put('b');
     await curator.ask('offer', path, 'c');
+    await expectNames(client, path, 'Queue, simple or locking', 'curator');
     expect(await takeAll(queue, 2)).toEqual(['a', 'b']);
     expect(await curator.ask('poll', path, 60_000)).toBe('c');
     const waiting = queue.take();
@@ -100,6 +104,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await curator.ask('put', path, 'a');
     await curator.ask('putMulti', path, 'b', 'c', 'd');
     await queue.put('e');
+    await expectNames(client, path, 'Queue', 'curator');
     expect(await takeAll(queue, 3)).toEqual(['a', 'b', 'c', 'd', 'e']);
     await queue.putAll(['f', 'g']);
     await curator.ask('consume', path, '-');
@@ -135,6 +140,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await queue.put('minus', { priority: -7 });
     await curator.ask('putPriority', path, 'least', -2147483648);
     await queue.put('most', { priority: 2147483647 });
+    await expectNames(client, path, 'PriorityQueue', 'curator');
     expect(await takeAll(queue, 4)).toEqual(['least', 'minus', 'five', 'most']);
     await queue.put('second', { priority: 2 });
     await queue.put('first', { priority: -2 });
@@ -151,6 +157,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await queue.put('now');
     await curator.ask('putDelayed', path, 'later', 5000);
     await curator.ask('putDelayed', path, 'sooner', 500);
+    await expectNames(client, path, 'DelayQueue', 'curator');
     expect(await takeAll(queue, 3)).toEqual(['now', 'sooner', 'later']);
     expect(Date.now() - startedMs).toBeGreaterThanOrEqual(5000);
     await queue.put('theirs', { delayMs: 800 });
@@ -168,6 +175,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await curator.ask('putId', path, 'a', 'order/7');
     await queue.put('order/7', 'b');
     await queue.put('order/8', 'c');
+    await expectNames(client, path, 'IdQueue', 'curator');
     expect(await queue.has('order_7')).toBe(true);
     await using a = await queue.take();
     expect(a.value).toBe('a');

@@ -11,7 +11,7 @@
 export const SEQUENCE_MAX: number = 2 ** 31 - 1;
 
 /** From here on it is told, and the parent is made anew where that is possible: 80 % of the way. */
-export const SEQUENCE_HIGH: number = Math.floor(0.8 * SEQUENCE_MAX);
+export const SEQUENCE_HIGH: number = Math.ceil(0.8 * SEQUENCE_MAX);
 
 /** What follows from it for those whom the numbers put in order, and what to do. */
 const NO_ORDER =

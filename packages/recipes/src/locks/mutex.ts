@@ -84,7 +84,7 @@ export class Mutex {
    * Asks the holder to give the lock back: its `revocation` is aborted. A holder that uses Curator hears it if it was
    * made revocable; one that uses kazoo does not.
    *
-   * @returns false when nobody has it
+   * @returns false when nobody has it, or whoever was asked gave it back meanwhile: somebody else may have it then
    */
   revoke(options: CallOptions = {}): Promise<boolean> {
     return requestRevocation(this.#client, this.#line, options);

@@ -95,7 +95,8 @@ export class Semaphore {
   }
 
   /**
-   * A lease if one is free; otherwise null. With kazoo's layout null, too, while somebody else is about to take one.
+   * A lease if one is free; otherwise null. Null, too, while somebody else tries or is about to take one: of two that try at
+   * once for the last one it may be that none gets it.
    *
    * @throws AbortedError, TimeoutError: nothing is held
    */

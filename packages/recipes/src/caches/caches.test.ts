@@ -231,6 +231,27 @@ test('the wait for a zxid that does not come ends when its time has passed', () 
     await expect(cache.waitFor(stat.czxid + 1n, { timeoutMs: 5000 })).rejects.toThrow(TimeoutError);
   }));
 
+test('a cache is stale from the loss of a connection until it has caught up, also while its watch is armed again', () =>
+  onStage(async ({ world, writer, reader, cut }) => {
+    await writer.create('/a', 'old');
+    await using cache = new NodeCache(reader, '/a');
+    await cache.ready;
+    const mend = cut();
+    await world.until(() => reader.state !== 'connected', 20_000);
+    await writer.set('/a', 'new');
+    mend();
+    const seen: string[] = [];
+    const isBack = (): boolean => {
+      if (reader.state === 'connected') seen.push(`${cache.stale ? 'stale' : 'fresh'} ${text(cache.get()?.data)}`);
+      return seen.at(-1) === 'fresh new';
+    };
+    reader.onState(() => isBack());
+    await world.until(isBack, 20_000);
+    expect(seen[0]).toBe('stale old');
+    expect(seen).not.toContain('fresh old');
+    expect(seen.at(-1)).toBe('fresh new');
+  }));
+
 test('a cache of what may not be read says so', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/secret', 'x', { acl: [{ perms: 31, scheme: 'ip', id: '10.9.9.9' }] });

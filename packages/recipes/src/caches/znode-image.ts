@@ -72,6 +72,8 @@ export class ZnodeImage {
   #lastEvent = 0n;
   /** Times that events may have been missed; −1 before the watch is armed. */
   #gaps = -1;
+  /** A connection was lost, and the watch has not said yet that it is armed again. */
+  #isAway = false;
 
   readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
@@ -105,7 +107,14 @@ export class ZnodeImage {
     this.ready.catch(() => {});
     const onAbort = (): void => void this.close();
     signal?.addEventListener('abort', onAbort, { once: true });
-    this.#releaseSignal = () => signal?.removeEventListener('abort', onAbort);
+    const states = client.onState(({ state }) => {
+      // Before it is armed there is nothing that could be missed, and no gap follows.
+      if (state !== 'connected' && this.#gaps >= 0) this.#isAway = true;
+    });
+    this.#releaseSignal = () => {
+      signal?.removeEventListener('abort', onAbort);
+      states[Symbol.dispose]();
+    };
     if (signal?.aborted === true) onAbort();
     else void this.#run();
   }
@@ -124,7 +133,7 @@ export class ZnodeImage {
   get isStale(): boolean {
     if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
     this.#drain();
-    return this.#isRefreshing;
+    return this.#isAway || this.#isRefreshing;
   }
 
   get znodes(): ReadonlyMap<string, CachedZnode> {
@@ -252,6 +261,7 @@ export class ZnodeImage {
       return;
     }
     this.#gaps++;
+    this.#isAway = false;
     const from = this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
     this.#timeline.onBlind(from);
     // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.

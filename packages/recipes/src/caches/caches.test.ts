@@ -260,6 +260,20 @@ test('a cache of what may not be read says so', () =>
     await expect(cache.changes().next()).rejects.toThrow(NoAuthError);
   }));
 
+test('a cache is not told of what it may not read any more, and ends when it finds out', () =>
+  onStage(async ({ world, writer, reader }) => {
+    const acl = [{ perms: 31, scheme: 'ip', id: '10.9.9.9' }];
+    await writer.create('/t');
+    await writer.create('/t/a', 'one');
+    const cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    const { stat } = await writer.create('/t/secret', 'x', { acl });
+    await cache.waitFor(stat.czxid);
+    expect(cache.children('/t')).toEqual(['a']);
+    for (const end of world.network.openEnds) end.breakStream();
+    await expect(cache.waitFor(stat.czxid + 1n)).rejects.toThrow(NoAuthError);
+  }));
+
 test('closing a cache, its client or its signal ends its changes', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/a', '1');

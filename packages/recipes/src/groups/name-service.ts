@@ -134,8 +134,8 @@ export class NameService {
   }
 
   /**
-   * A name that nobody has or had: the prefix and a number. It is ours until it is released or this session ends; what
-   * it stands for is up to the data.
+   * A name that nobody has or had: the prefix and a number. It is ours until it is released or this session ends.
+   * What it stands for is in the znode at its `path`, whose name has a mark in front: `resolve` and `bind` know nothing of it.
    *
    * @param prefix may have slashes: `workers/w-` counts below `workers`
    * @throws SequenceExhaustedError when an Apache server has no number left

@@ -67,7 +67,7 @@ export class PersistentTtl implements AsyncDisposable {
     return this.#data;
   }
 
-  /** Resolves when it is there. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
+  /** Resolves when it has been there once, found or made. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
   async whenPresent(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'whenPresent', path: this.path };
     await withLimits(

@@ -1,4 +1,4 @@
-import { ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
+import { ConnectionLossError, NodeExistsError, Perm, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { inWorld } from './testing/world.ts';
@@ -167,6 +167,28 @@ describe('a persistent ephemeral', () => {
         expect(wasSure).toBe(false);
         await presence.close();
         await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('is there also where nobody may write, it included, when the reply to its creation was lost', () =>
+    inWorld(
+      12,
+      async (world) => {
+        const client = await world.connect('app');
+        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read }];
+        const create = client.createParents.bind(client);
+        client.createParents = async (...made) => {
+          client.createParents = create;
+          await create(...made);
+          throw new ConnectionLossError({ operation: 'createParents', path: '/a' });
+        };
+        const presence = new PersistentEphemeral(client, '/a', { data: 'x', acl });
+        const token = await presence.whenPresent({ timeoutMs: 5000 });
+        expect((await client.exists('/a'))?.czxid).toBe(token);
+        await presence.close();
+        expect(await client.exists('/a')).toBeNull();
+        await client.close();
       },
       SOLO,
     ));

@@ -9,12 +9,15 @@ import {
   NoAuthError,
   NodeExistsError,
   NoNodeError,
+  nullableBytes,
   OPEN,
   type Stat,
   TransactionError,
+  text,
   type WatchStreamEvent,
 } from '@meerkat/client';
 import { Deadline } from '../deadline.ts';
+import { isSame } from '../same-bytes.ts';
 import { Latest, Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
@@ -290,8 +293,22 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       this.#present(changed, lost, revision);
       if (this.#revision !== revision) this.#pulse.raise();
     } catch (error) {
+      // An ACL may let nobody write, us included: then it is what was created, if that was these data.
+      if (error instanceof NoAuthError && (await this.#hasData(stat))) return this.#present(stat, lost, revision);
       if (!PASSES.some((kind) => error instanceof kind)) throw error;
       this.#pulse.raise();
+    }
+  }
+
+  /** Whether a znode is there still and holds what it should. */
+  async #hasData({ czxid }: Stat): Promise<boolean> {
+    const due = typeof this.#data === 'string' ? text.encode(this.#data) : this.#data;
+    try {
+      const { data, stat } = await this.#client.get(this.path, { codec: nullableBytes, signal: this.#closing.signal });
+      return stat.czxid === czxid && isSame(data, due);
+    } catch (error) {
+      if (error instanceof NoNodeError || error instanceof NoAuthError) return false;
+      throw error;
     }
   }
 

@@ -216,6 +216,28 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
+  test('does not fight with another process of the same owner as fast as the service answers', () =>
+    inWorld(
+      13,
+      async (world) => {
+        const clients = [await world.connect('a'), await world.connect('b')];
+        const rivals: PersistentEphemeral[] = [];
+        let count = 0;
+        const watching = clients.map(async (client) => {
+          const presence = new PersistentEphemeral(client, '/a', { owner: 'twice by mistake' });
+          rivals.push(presence);
+          for await (const { isPresent } of presence) if (isPresent) count++;
+        });
+        await world.world.sleep(10_000);
+        expect(count).toBeGreaterThan(2);
+        expect(count).toBeLessThan(15);
+        for (const presence of rivals) await presence.close();
+        await Promise.all(watching);
+        await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
   test('waits for the znode of its previous process where it is told to', () =>
     inWorld(
       5,

@@ -20,7 +20,7 @@ import { Deadline } from '../deadline.ts';
 import { isSame } from '../same-bytes.ts';
 import { Latest, Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
-import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
+import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
 export interface PersistentEphemeralOptions {
   /** What the znode holds. Default: empty. */
@@ -103,6 +103,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   #revision = 0;
   /** Which of these the znode with this czxid holds. */
   #written: { readonly czxid: bigint; readonly revision: number } | null = null;
+  /** czxid of the znode of a rival that was left alone for a while. */
+  #spared: bigint | null = null;
   readonly #writtenRevision: Latest<number> = new Latest();
   /** The client's signal of the session in which the znode is present, and what else ends its presence. */
   #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
@@ -334,9 +336,20 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       case 'fail':
         throw taken();
       default:
-        await this.#replace(stat);
+        if (this.#isRival(stat) && this.#spared !== stat.czxid) {
+          this.#spared = stat.czxid;
+          await pause(this.#client, this.#closing.signal, RIVAL_PAUSE_MS);
+        } else await this.#replace(stat);
         return true;
     }
+  }
+
+  /**
+   * Whether somebody has made it after ours, and so lives at the same time: two who want the same place would take it from
+   * each other as fast as the service answers.
+   */
+  #isRival({ czxid, ephemeralOwner }: Stat): boolean {
+    return this.#written !== null && czxid > this.#written.czxid && !this.#sessions.has(ephemeralOwner);
   }
 
   /** Whether an earlier session or process of ours has made it; null when it has gone meanwhile. */
@@ -429,6 +442,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 }
 
 const LOOK_AGAIN_MS = 100;
+
+/** Milliseconds. */
+const RIVAL_PAUSE_MS = 1000;
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

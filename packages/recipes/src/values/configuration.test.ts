@@ -263,3 +263,35 @@ test('a set that somebody has deleted by hand is not gone back to', () =>
     await expect(flags.rollback({ timeoutMs: 5000 })).rejects.toThrow(RangeError);
     expect((await flags.read())?.name).toBe(second);
   }));
+
+test('a publication that gives up while others are faster says that nothing was published', () =>
+  onStage(async (client, other) => {
+    const theirs = new Configuration(other, '/config', text);
+    const settings = new Configuration(client, '/config', text);
+    let n = 0;
+    const update = settings.update(
+      async () => {
+        await theirs.set(`faster ${++n}`);
+        return 'slower';
+      },
+      { timeoutMs: 2000 },
+    );
+    await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+
+    const flags = new PublishedSet(client, '/flags', text);
+    const faster = new PublishedSet(other, '/flags', text);
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        await faster.publish({ a: `faster ${++n}` });
+        return commit(options);
+      };
+      return made;
+    };
+    const publication = flags.publish({ a: 'slower' }, { timeoutMs: 2000 });
+    await expect(publication).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    expect((await theirs.get())?.value).toMatch(/^faster/);
+    expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
+  }));

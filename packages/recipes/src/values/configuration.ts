@@ -18,9 +18,10 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asHarmless } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { isPassing, Wait, type Waiting } from '../wait.ts';
 
 export interface ConfigurationOptions {
   /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
@@ -184,8 +185,9 @@ export class Configuration<T> {
             await wait.recover();
           } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, wait))) throw error;
           else if (round > 2) {
-            await wait.any([], {
-              delayMs: (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32,
+            const delayMs = (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32;
+            await wait.any([], { delayMs }).catch((failure: unknown) => {
+              throw asHarmless(failure, this.#about(method));
             });
           }
         }
@@ -265,7 +267,11 @@ export class Configuration<T> {
   }
 
   #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
+    return new Wait(this.#client, options, this.#about(method));
+  }
+
+  #about(method: string): Waiting {
+    return { operation: `Configuration.${method}`, path: this.path };
   }
 }
 

@@ -15,9 +15,10 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
+import { asHarmless } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { isPassing, Wait, type Waiting } from '../wait.ts';
 
 export interface PublishedSetOptions {
   /** How many sets stay, the one in force included. At least 1, default 3. */
@@ -111,7 +112,7 @@ export class PublishedSet<T> {
         return name;
       }
       if (!isWhole) await untilTired(this.#client, this.#client.deleteRecursive(joinPath(this.path, name)), wait);
-      await this.#pause(round, wait);
+      await this.#pause('publish', round, wait);
     }
   }
 
@@ -125,7 +126,7 @@ export class PublishedSet<T> {
       const entries = await this.#readSet(name, wait);
       const after = await wait.through((call) => this.#readReady(call, 'local'));
       if (entries !== null && after.names.includes(name)) return { name, zxid: ready.zxid, entries };
-      await this.#pause(round, wait);
+      await this.#pause('read', round, wait);
     }
   }
 
@@ -159,7 +160,7 @@ export class PublishedSet<T> {
       }
       if (await this.#putInForce(ready, name, null, wait)) return name;
       refused = ready.version;
-      await this.#pause(round, wait);
+      await this.#pause('rollback', round, wait);
     }
   }
 
@@ -360,13 +361,21 @@ export class PublishedSet<T> {
     }
   }
 
-  #pause(round: number, wait: Wait): Promise<void> {
+  /** After a round in which nothing was done. */
+  #pause(method: string, round: number, wait: Wait): Promise<void> {
     const { random } = this.#client.surroundings;
-    return wait.any([], { delayMs: (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32 });
+    const delayMs = (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32;
+    return wait.any([], { delayMs }).catch((error: unknown) => {
+      throw asHarmless(error, this.#about(method));
+    });
   }
 
   #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, { operation: `PublishedSet.${method}`, path: this.path });
+    return new Wait(this.#client, options, this.#about(method));
+  }
+
+  #about(method: string): Waiting {
+    return { operation: `PublishedSet.${method}`, path: this.path };
   }
 }
 

@@ -1,4 +1,4 @@
-import { ConnectionLossError, NodeExistsError, Perm, TimeoutError, text } from '@meerkat/client';
+import { ConnectionLossError, NodeExistsError, Perm, RequestTooLargeError, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { inWorld } from './testing/world.ts';
@@ -234,6 +234,34 @@ describe('a persistent ephemeral', () => {
         for (const presence of rivals) await presence.close();
         await Promise.all(watching);
         await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('stays as it is when the service refuses new data, and takes the next', () =>
+    inWorld(
+      14,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        const token = await presence.whenPresent();
+        await presence.set('two');
+        const large = 'x'.repeat(2_000_000);
+        const refused = [presence.set(large), presence.set(large)].map((set) =>
+          expect(set).rejects.toThrow(RequestTooLargeError),
+        );
+        await Promise.all(refused);
+        expect(presence.token).toBe(token);
+        expect(presence.data).toBe('two');
+        // Made again, it holds what was taken last.
+        await other.delete('/a');
+        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        await presence.set('four');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('four');
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
       },
       SOLO,
     ));

@@ -11,6 +11,8 @@ import {
   NoNodeError,
   nullableBytes,
   OPEN,
+  QuotaExceededError,
+  RequestTooLargeError,
   type Stat,
   TransactionError,
   text,
@@ -106,6 +108,10 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** czxid of the znode of a rival that was left alone for a while. */
   #spared: bigint | null = null;
   readonly #writtenRevision: Latest<number> = new Latest();
+  /** The data of that revision. */
+  #writtenData: Data = '';
+  /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
+  #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
   /** The client's signal of the session in which the znode is present, and what else ends its presence. */
   #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
 
@@ -165,7 +171,11 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     return token;
   }
 
-  /** Changes what the znode holds. Resolves when it holds that, or something that was set later. */
+  /**
+   * Changes what the znode holds. Resolves when it holds that, or something that was set later.
+   *
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode stays as it is
+   */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     this.#data = data;
     const revision = ++this.#revision;
@@ -173,6 +183,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const about = { operation: 'set', path: this.path };
     const written = this.#writtenRevision.when((at) => at >= revision);
     await withLimits(this.#client, options, about, written);
+    const refused = this.#refused;
+    if (refused !== null && refused.since < revision && revision <= refused.revision) throw refused.error;
   }
 
   /** How it stands now, and each change. Loops end when it is closed, or the client; they throw what ends it otherwise. */
@@ -259,9 +271,10 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** @returns false when somebody was quicker */
   async #create(lost: AbortSignal): Promise<boolean> {
     const revision = this.#revision;
+    const data = this.#data;
     this.#noteSession();
     try {
-      const { stat } = await this.#client.createParents(this.path, this.#data, {
+      const { stat } = await this.#client.createParents(this.path, data, {
         mode: 'ephemeral',
         acl: this.#acl,
         parentAcl: this.#parentAcl,
@@ -269,6 +282,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         signal: this.#closing.signal,
       });
       this.#sessions.add(stat.ephemeralOwner);
+      this.#writtenData = data;
       this.#present(stat, lost, revision);
       return this.#revision === revision;
     } catch (error) {
@@ -287,14 +301,23 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       return;
     }
     const revision = this.#revision;
+    const data = this.#data;
     try {
       const { version } = stat;
       // Should somebody else's have come in its place meanwhile, the version keeps us from writing to it, if it can.
-      const changed = await this.#client.set(this.path, this.#data, { version, signal: this.#closing.signal });
+      const changed = await this.#client.set(this.path, data, { version, signal: this.#closing.signal });
       if (changed.czxid !== stat.czxid) return this.#pulse.raise();
+      this.#writtenData = data;
       this.#present(changed, lost, revision);
       if (this.#revision !== revision) this.#pulse.raise();
     } catch (error) {
+      if (written?.czxid === stat.czxid && REFUSALS.some((kind) => error instanceof kind)) {
+        // What cannot be written is no reason to go. It could not be made with these data either.
+        this.#refused = { since: written.revision, revision, error: error as Error };
+        if (this.#revision === revision) this.#data = this.#writtenData;
+        this.#present(stat, lost, revision);
+        return;
+      }
       // An ACL may let nobody write, us included: then it is what was created, if that was these data.
       if (error instanceof NoAuthError && (await this.#hasData(stat))) return this.#present(stat, lost, revision);
       if (!PASSES.some((kind) => error instanceof kind)) throw error;
@@ -370,14 +393,17 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   async #replace(stat: Stat): Promise<void> {
     this.#noteSession();
     const revision = this.#revision;
+    const data = this.#data;
     try {
       const [, created] = await this.#client
         .transaction()
         .delete(this.path, { version: stat.version })
-        .create(this.path, this.#data, { mode: 'ephemeral', acl: this.#acl })
+        .create(this.path, data, { mode: 'ephemeral', acl: this.#acl })
         .commit({ signal: this.#closing.signal });
       // Servers that do not tell the Stat here get the data once more.
-      if (created.stat !== null) this.#written = { czxid: created.stat.czxid, revision };
+      if (created.stat === null) return;
+      this.#written = { czxid: created.stat.czxid, revision };
+      this.#writtenData = data;
     } catch (error) {
       if (!(error instanceof TransactionError) || !PASSES.some((kind) => error.cause instanceof kind)) throw error;
     }
@@ -445,6 +471,9 @@ const LOOK_AGAIN_MS = 100;
 
 /** Milliseconds. */
 const RIVAL_PAUSE_MS = 1000;
+
+/** Of data; the next may be taken. */
+const REFUSALS = [RequestTooLargeError, QuotaExceededError, NoAuthError] as const;
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

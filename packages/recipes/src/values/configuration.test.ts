@@ -295,3 +295,15 @@ test('a publication that gives up while others are faster says that nothing was 
     expect((await theirs.get())?.value).toMatch(/^faster/);
     expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
   }));
+
+test('former versions that this recipe has published stay, however often others have written since', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text, { keep: 2 });
+    for (const value of ['one', 'two', 'three', 'four']) await settings.set(value);
+    for (let i = 1; i <= 5; i++) await other.set('/config', `by hand ${i}`);
+    await settings.set('five');
+    expect(await settings.history()).toEqual([8, 3]);
+    expect(await settings.at(3)).toBe('four');
+    expect(await settings.rollback({ to: 3 })).toEqual({ value: 'four', version: 10 });
+    expect(await settings.history()).toEqual([9, 8]);
+  }));

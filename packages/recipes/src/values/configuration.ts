@@ -225,11 +225,17 @@ export class Configuration<T> {
     return `v${String(version).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
   }
 
-  /** Deletes the copies that are too old. What is in the way is left to the next publication. */
+  /**
+   * Deletes the copies that are too old: behind that of a version, and those of `keep` before it. What is in the way is left
+   * to the next publication.
+   */
   async #letGo(version: number): Promise<void> {
     try {
-      const { names } = await this.#copies({}, 'local');
-      const old = names.filter((name) => (versionOf(name) ?? version) < version - this.#keep);
+      const { names, pathOf } = await this.#copies({}, 'local');
+      // Others may have written many versions since, of which there are no copies.
+      const former = [...pathOf.keys()].filter((at) => at < version);
+      const oldest = former[this.#keep - 1] ?? 0;
+      const old = names.filter((name) => (versionOf(name) ?? version) < oldest);
       await Promise.all(old.map((name) => this.#client.delete(joinPath(this.path, name)).catch(ignoreService)));
     } catch (error) {
       ignoreService(error);

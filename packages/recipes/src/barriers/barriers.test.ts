@@ -192,6 +192,27 @@ describe('a double barrier', () => {
   );
 
   test(
+    'keeps a member that came again after a lost session when another one comes through the same object',
+    inWorld(async (fleet, [client, other]) => {
+      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      const first = barrier.enter();
+      await fleet.world.sleep(1000);
+      const { lostSignal } = client!;
+      const [server] = fleet.ensemble.servers;
+      server!.crash();
+      await fleet.world.sleep(6000);
+      expect(lostSignal.aborted).toBe(true);
+      server!.start();
+      await Promise.all([client!.whenConnected(), other!.whenConnected()]);
+      const inside = await Promise.all([first, new DoubleBarrier(other!, '/barrier', 2).enter()]);
+      const late = await barrier.enter();
+      await fleet.world.sleep(1000);
+      expect(inside.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+      await Promise.all([...inside, late].map((member) => member.leave()));
+    }),
+  );
+
+  test(
     'does not hold who is late to leave for those who wait for the next round',
     inWorld(async (_, [a, b, c]) => {
       const [first, second, third] = [a!, b!, c!].map((client) => new DoubleBarrier(client, '/barrier', 3));

@@ -79,6 +79,8 @@ export class DoubleBarrier {
   #removed: Promise<unknown> = Promise.resolve();
   /** Znodes of ours that may still be there. */
   readonly #leftovers = new Set<string>();
+  /** Znodes of calls that go on, which come again by the same name. */
+  readonly #coming = new Set<string>();
 
   /** @param memberCount how many have to be there; whoever comes when it is open already comes in, too */
   constructor(client: Client, path: string, memberCount: number, options: DoubleBarrierOptions = {}) {
@@ -102,13 +104,19 @@ export class DoubleBarrier {
     const wait = new Wait(this.#client, options, about);
     await this.#clear(wait, about);
     const coming: Coming = { path: joinPath(this.path, this.#makeName()), mayBeCounted: false };
+    this.#coming.add(coming.path);
     try {
       for (;;) {
         const inside = await this.#come(coming, wait, about);
-        if (inside !== null) return inside;
+        if (inside === null) continue;
+        // It may have been left over on the way, and is not any more.
+        this.#leftovers.delete(coming.path);
+        return inside;
       }
     } catch (error) {
       throw coming.mayBeCounted ? asDoubtful(error, about) : error;
+    } finally {
+      this.#coming.delete(coming.path);
     }
   }
 
@@ -162,6 +170,7 @@ export class DoubleBarrier {
   async #clear(wait: Wait, about: Waiting): Promise<void> {
     await waitFor(this.#client, this.#removed, wait.next(), about);
     for (const path of this.#leftovers) {
+      if (this.#coming.has(path)) continue;
       await wait.through((call) => this.#client.delete(path, call).catch(ignoreMissing));
       this.#leftovers.delete(path);
     }

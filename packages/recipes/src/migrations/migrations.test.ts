@@ -50,6 +50,22 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('are refused under a name that would lie among the notes of another set', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('app');
+        const migrations = new Migrations(client);
+        for (const id of ['shop/items', '']) {
+          await expect(migrations.apply(id, [FIRST])).rejects.toMatchObject({ code: 'BADARGUMENTS' });
+          await expect(migrations.appliedCount(id)).rejects.toMatchObject({ code: 'BADARGUMENTS' });
+        }
+        expect(await migrations.apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('leave nothing of one that fails, keep those before it, and can go on when it is mended', () =>
     inWorld(
       3,

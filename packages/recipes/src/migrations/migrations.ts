@@ -1,5 +1,6 @@
 import {
   AbortedError,
+  BadArgumentsError,
   BadVersionError,
   type CallOptions,
   type Client,
@@ -85,11 +86,12 @@ export class Migrations {
   /**
    * Applies those migrations of a set that have not been applied yet, through lost connections and sessions.
    *
-   * @param id of the set, the same for ever
+   * @param id of the set, the same for ever: the name of a znode, without slashes
    * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
    * operation; TimeoutError, AbortedError, ClosedError: what was applied is, and the rest is not
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
+    checkId(id);
     const { signal, stop } = limit(this.#client, options);
     const run = new MigrationRun(this.#client, id, joinPath(this.#metaPath, id), migrations, signal);
     const lock = new Semaphore(this.#client, joinPath(this.#lockPath, id), { leasesMax: 1 });
@@ -121,10 +123,18 @@ export class Migrations {
 
   /** How many migrations of a set have been applied. */
   async appliedCount(id: string, options: CallOptions = {}): Promise<number> {
+    checkId(id);
     const path = joinPath(this.#metaPath, id);
     const stat = await this.#client.exists(path, { ...options, read: 'linearizable' });
     return stat?.numChildren ?? 0;
   }
+}
+
+/** With a slash in it, its lock and its notes would lie among those of another set. */
+function checkId(id: string): void {
+  if (id !== '' && !id.includes('/')) return;
+  const detail = `the id of a set is a name without slashes, not '${id}'`;
+  throw new BadArgumentsError({ operation: 'Migrations', path: null, detail });
 }
 
 /** One call of `apply`. */

@@ -12,7 +12,7 @@ import {
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
+import { asDoubtful, Uncertainty } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import type { Guarded } from '../locks/guarded.ts';
 import { Holding } from '../locks/holding.ts';
@@ -78,18 +78,18 @@ export class LeaseClaimer implements Claimer {
     if (sessionId === undefined) return null;
     const path = joinPath(this.#paths.items, name);
     const lease = { name, path, leasePath, uuid, sessionId, lost, marginMs: this.#marginMs };
-    const claim = await this.#create(lease, placePath);
-    // The same session may come back with a lease that is given up here.
-    if (claim === null && lost.aborted) void this.#forget(lease);
+    const doubt = new Uncertainty();
+    const claim = await this.#create(lease, placePath, doubt);
+    // The same session may come back with a lease that is given up here, or may have it still without the item.
+    if (claim === null && (lost.aborted || doubt.exists)) void this.#forget(lease);
     return claim;
   }
 
-  async #create(lease: LeaseOrder, placePath: string | null): Promise<Claim | null> {
+  async #create(lease: LeaseOrder, placePath: string | null, doubt: Uncertainty): Promise<Claim | null> {
     const client = this.#client;
     const { lost } = lease;
     const wait = new Wait(client, {}, { operation: 'claim', path: lease.path });
     let place = placePath;
-    let isDoubtful = false;
     let isThere = false;
     let isParentMissing = false;
     let made: Stat | null = null;
@@ -115,7 +115,7 @@ export class LeaseClaimer implements Claimer {
         if (error instanceof TransactionError) {
           const { cause, index } = error;
           if (index === 1 && cause instanceof NodeExistsError) {
-            if (!isDoubtful) return null;
+            if (!doubt.exists) return null;
             // Made by an earlier attempt of ours, or by somebody else.
             isThere = true;
           } else if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
@@ -124,7 +124,7 @@ export class LeaseClaimer implements Claimer {
         } else if (isSessionEnd(error)) return null;
         else if (!isPassing(error)) throw error;
         else {
-          isDoubtful ||= error.outcome === 'unknown';
+          doubt.noted(error);
           await wait.recover();
         }
       }

@@ -1,4 +1,12 @@
-import { type Client, json, NoAuthError, SessionLostError, ThrottledError, text } from '@meerkat/client';
+import {
+  type Client,
+  ConnectionLossError,
+  json,
+  NoAuthError,
+  SessionLostError,
+  ThrottledError,
+  text,
+} from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
 import { CountDownLatch } from '../barriers/count-down-latch.ts';
@@ -551,6 +559,32 @@ describe('a queue without leases', () => {
     }),
   );
 });
+
+test(
+  'leaves no lease behind of an item that somebody has deleted when the reply was lost',
+  inWorld(async (fleet, client) => {
+    const other = await fleet.connect();
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.putAll(['a', 'b']);
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        made.commit = commit;
+        await commit(options);
+        await other.delete('/jobs/queue-0000000000');
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await client.ensurePath('/jobs-leases');
+    expect(await drain(queue)).toEqual(['b']);
+    await fleet.world.sleep(1000);
+    expect((await other.children('/jobs-leases')).children).toEqual([]);
+  }),
+);
 
 test.each([true, false])('a wait goes on when the session is lost while an item is claimed (leases: %s)', (leases) =>
   inWorld(async (_, client) => {

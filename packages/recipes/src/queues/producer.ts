@@ -151,10 +151,15 @@ export class Producer {
     }
     const { lost } = this.#place;
     const wait = this.#wait('put');
-    const { stat, changed } = await wait.through((call) =>
-      this.#client.children(this.#paths.items, { ...call, watch: true }),
-    );
-    if (stat.cversion === cversion) await wait.any([changed], { lost });
+    try {
+      const { stat, changed } = await wait.through((call) =>
+        this.#client.children(this.#paths.items, { ...call, watch: true }),
+      );
+      if (stat.cversion === cversion) await wait.any([changed], { lost });
+    } catch (error) {
+      // The queue was deleted: that is a change, too.
+      if (!(error instanceof NoNodeError)) throw error;
+    }
   }
 
   /** @param linesVersion what the znode of the lines must still have; null where the queue has no limit */

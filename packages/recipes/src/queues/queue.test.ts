@@ -417,6 +417,25 @@ describe('a producer', () => {
   );
 
   test(
+    'makes a full queue anew that is deleted while it waits for room',
+    inWorld(async (fleet, client) => {
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 1 });
+      await queue.put('a');
+      const children = client.children.bind(client);
+      client.children = (async (path: string, options: object) => {
+        if (path === '/jobs') {
+          client.children = children;
+          await other.deleteRecursive('/jobs');
+        }
+        return children(path, options as never);
+      }) as Client['children'];
+      await queue.put('b', { timeoutMs: 10_000 });
+      expect(await drain(queue)).toEqual(['b']);
+    }),
+  );
+
+  test(
     'is not refused for what another one has put that cannot be sent',
     inWorld(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });

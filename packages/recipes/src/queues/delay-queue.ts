@@ -27,7 +27,7 @@ export class DelayQueue<T = Uint8Array> extends ItemQueue<T> {
     super(client, path, DELAY_NAMING, options);
   }
 
-  /** Without `delayMs` and `at` it may be taken at once. @throws as `Queue.put` */
+  /** Without `delayMs` and `at` it may be taken at once. @throws RangeError for what is no time; otherwise as `Queue.put` */
   put(value: T, options: DelayedPutOptions = {}): Promise<void> {
     return this.putAll([value], options);
   }
@@ -42,6 +42,6 @@ export class DelayQueue<T = Uint8Array> extends ItemQueue<T> {
   /** Not before the delay has passed wherever the clock of the service stands; but what has no delay is due by now. */
   async #dueMs(delayMs: number, options: CallOptions): Promise<number> {
     const { earliestMs, latestMs } = await this.tally.serverTime(options);
-    return delayMs > 0 ? latestMs + delayMs : earliestMs;
+    return delayMs <= 0 ? earliestMs : latestMs + delayMs;
   }
 }

@@ -746,6 +746,8 @@ describe('a delay queue', () => {
       await queue.put('past', { at: new Date(1000) });
       expect(await drain(queue)).toEqual(['past']);
       await expect(queue.put('x', { at: 5, delayMs: 3 })).rejects.toThrow(RangeError);
+      await expect(queue.put('x', { delayMs: Number.NaN })).rejects.toThrow(RangeError);
+      await expect(queue.put('x', { delayMs: Number.POSITIVE_INFINITY })).rejects.toThrow(RangeError);
     }),
   );
 

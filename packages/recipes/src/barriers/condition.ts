@@ -79,7 +79,7 @@ export class Condition<L extends Held> {
    * Wakes the one that has waited longest; it goes on when it gets the lock.
    *
    * @returns whether somebody waited
-   * @throws NotHeldError when `lock` is not held
+   * @throws NotHeldError when `lock` is not held; SessionLostError when the session ended while somebody was woken
    */
   async notify(lock: L, options: CallOptions = {}): Promise<boolean> {
     const about = { operation: 'Condition.notify', path: this.path };

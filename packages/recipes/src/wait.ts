@@ -1,4 +1,5 @@
 import { AbortedError, Budget, type CallOptions, type Client, TimeoutError, ZooKeeperError } from '@meerkat/client';
+import { onAbort } from './abort.ts';
 
 /** What a waiting call of a recipe is about, for its errors. */
 export interface Waiting {
@@ -82,13 +83,13 @@ export class Wait {
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {
       let cancelTimer: (() => void) | null = null;
+      const releases: (() => void)[] = [];
       let isOver = false;
       const settle = (error: Error | null): void => {
         if (isOver) return;
         isOver = true;
         cancelTimer?.();
-        signal?.removeEventListener('abort', abort);
-        lost?.removeEventListener('abort', wake);
+        for (const release of releases) release();
         if (error === null) resolve();
         else reject(error);
       };
@@ -98,10 +99,10 @@ export class Wait {
         abort();
         return;
       }
-      signal?.addEventListener('abort', abort, { once: true });
+      if (signal !== undefined) releases.push(onAbort(signal, abort));
       for (const promise of wakes) promise.then(wake, wake);
       if (lost?.aborted === true) wake();
-      else lost?.addEventListener('abort', wake, { once: true });
+      else if (lost !== undefined) releases.push(onAbort(lost, wake));
       const leftMs = this.#endMs === null ? Number.POSITIVE_INFINITY : Math.max(0, this.#endMs - clock.monotonicMs());
       const isTheEnd = leftMs <= delayMs;
       const timerMs = Math.min(leftMs, Math.max(0, delayMs));

@@ -1,4 +1,5 @@
 import { type CallOptions, type Client, NoNodeError, type Stat, ZooKeeperError } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { Deadline } from '../deadline.ts';
 import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
@@ -85,8 +86,7 @@ export class Holding implements Held {
     this.#options = options;
     this.#deadline = new Deadline(client, options.marginMs);
     const onLost = (): void => this.#lose('the session may be over', lost.reason);
-    lost.addEventListener('abort', onLost, { once: true });
-    this.#stopListening = () => lost.removeEventListener('abort', onLost);
+    this.#stopListening = onAbort(lost, onLost);
     if (lost.aborted) {
       onLost();
       return;

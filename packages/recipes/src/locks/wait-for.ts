@@ -1,4 +1,5 @@
 import { AbortedError, type About, type CallOptions, type Client, TimeoutError } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 
 /**
  * Waits for something that goes on anyway, as long as the caller likes.
@@ -13,7 +14,7 @@ export function waitFor<T>(
 ): Promise<T> {
   if (signal === undefined && timeoutMs === undefined) return work;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
+    const giveUp = (): void => {
       stop();
       reject(new AbortedError({ ...about, cause: signal?.reason }));
     };
@@ -25,9 +26,9 @@ export function waitFor<T>(
       timeoutMs === undefined ? () => {} : client.surroundings.clock.schedule(Math.max(0, timeoutMs), onTime);
     const stop = (): void => {
       cancelTimer();
-      signal?.removeEventListener('abort', onAbort);
+      releaseSignal();
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const releaseSignal = signal === undefined ? () => {} : onAbort(signal, giveUp);
     work.then(
       (value) => {
         stop();
@@ -38,7 +39,7 @@ export function waitFor<T>(
         reject(error);
       },
     );
-    if (signal?.aborted === true) onAbort();
+    if (signal?.aborted === true) giveUp();
   });
 }
 
@@ -46,9 +47,7 @@ export function waitFor<T>(
 export function whenAborted(signal: AbortSignal): { readonly aborted: Promise<void>; readonly stop: () => void } {
   let stop = (): void => {};
   const aborted = new Promise<void>((resolve) => {
-    const onAbort = (): void => resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
-    stop = () => signal.removeEventListener('abort', onAbort);
+    stop = onAbort(signal, resolve);
     if (signal.aborted) resolve();
   });
   return { aborted, stop };

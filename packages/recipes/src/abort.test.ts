@@ -1,0 +1,52 @@
+import { setImmediate } from 'node:timers/promises';
+import { text } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { onAbort } from './abort.ts';
+import { Queue } from './queues/queue.ts';
+import { Fleet } from './testing/fleet.ts';
+
+/** What Node.js warns of while a program runs. */
+async function warningsOf(program: () => Promise<void>): Promise<string[]> {
+  const warnings: string[] = [];
+  const note = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', note);
+  await program();
+  await setImmediate();
+  process.off('warning', note);
+  return warnings;
+}
+
+test('many that are held, and many waits with one signal, are no leak to Node.js', async () => {
+  const warnings = await warningsOf(async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const client = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.putAll(Array.from({ length: 12 }, (_, i) => `${i}`));
+      const items = await Promise.all(Array.from({ length: 12 }, () => queue.take()));
+      const controller = new AbortController();
+      const waits = Array.from({ length: 12 }, () => queue.take({ signal: controller.signal }));
+      const ends = Promise.allSettled(waits);
+      await fleet.world.sleep(1000);
+      controller.abort();
+      expect((await ends).map(({ status }) => status)).toEqual(Array(12).fill('rejected'));
+      await Promise.all(items.map((item) => item.done()));
+    });
+  });
+  expect(warnings).toEqual([]);
+});
+
+test('who is told of an abort may take others off', () => {
+  const controller = new AbortController();
+  const told: string[] = [];
+  const release = onAbort(controller.signal, () => told.push('early'));
+  onAbort(controller.signal, () => {
+    told.push('first');
+    releaseSecond();
+  });
+  const releaseSecond = onAbort(controller.signal, () => told.push('second'));
+  release();
+  onAbort(controller.signal, () => told.push('third'));
+  controller.abort();
+  expect(told).toEqual(['first', 'third']);
+});

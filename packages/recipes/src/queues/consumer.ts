@@ -51,7 +51,7 @@ export class Consumer {
     }
   }
 
-  /** The first item that nobody has; null when there was none at some moment after the call. */
+  /** The first item that nobody has; null when there was none, or others got all that there was at some moment after the call. */
   tryTake(options: CallOptions, about: Waiting): Promise<Claim | null> {
     return this.#takeFirst(new Wait(this.#client, options, about), about, Number.POSITIVE_INFINITY);
   }

@@ -62,7 +62,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
     return this.#open(await this.consumer.take(options, this.#about('take')));
   }
 
-  /** The first item that nobody has; null when there is none. */
+  /** The first item that nobody has; null when there is none, or others were faster with all that there was when it looked. */
   async tryTake(options: CallOptions = {}): Promise<QueueItem<T> | null> {
     const claim = await this.consumer.tryTake(options, this.#about('tryTake'));
     return claim === null ? null : this.#open(claim);

@@ -267,11 +267,15 @@ export class Client implements AsyncDisposable {
     const read = codec === undefined ? readZnode : readNullableZnode;
     const made = this.#read<Znode<never>>('get', OpCode.getData, path, read, watch, options);
     if (codec === undefined && watch === null) return made;
-    return made.then(async ({ data, stat }) => ({
-      data: codec === undefined ? data : await decodeAt(codec, data, path),
-      stat,
-      ...(watch === null ? {} : { changed: watch.changed }),
-    }));
+    return made.then(async ({ data, stat }) => {
+      try {
+        const znode = { data: codec === undefined ? data : await decodeAt(codec, data, path), stat };
+        return watch === null ? znode : this.#watched(znode, path, watch);
+      } catch (error) {
+        if (watch !== null) this.#forget(path, watch);
+        throw error;
+      }
+    });
   }
 
   /**
@@ -285,10 +289,9 @@ export class Client implements AsyncDisposable {
   exists(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
     if (options?.watch !== true) return this.#read('exists', OpCode.exists, path, readStatReply, null, options, null);
     const watch = new OneShotWatch(this.#relative, { operation: 'exists', path });
-    return this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null).then((stat) => ({
-      stat,
-      changed: watch.changed,
-    }));
+    return this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null).then((stat) =>
+      this.#watched({ stat }, path, watch),
+    );
   }
 
   /**
@@ -305,10 +308,9 @@ export class Client implements AsyncDisposable {
       return this.#read('children', OpCode.getChildren2, path, readChildren, null, options);
     }
     const watch = new OneShotWatch(this.#relative, { operation: 'children', path });
-    return this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options).then((result) => ({
-      ...result,
-      changed: watch.changed,
-    }));
+    return this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options).then((result) =>
+      this.#watched(result, path, watch),
+    );
   }
 
   /** How many znodes are below this one, at any depth. @throws NoNodeError */
@@ -674,6 +676,14 @@ export class Client implements AsyncDisposable {
       return Promise.reject(error);
     }
     return call(this.#session, { request, read, about, listener: null }, options);
+  }
+
+  #watched<T extends object>(read: T, path: string, watch: OneShotWatch): T & Watched {
+    return watch.addTo(read, () => this.#forget(path, watch));
+  }
+
+  #forget(path: string, watch: OneShotWatch): void {
+    this.#session.session.watches.forgetOneShots(this.#requester.absolute(path, 'forget'), watch);
   }
 
   #read<T>(

@@ -129,6 +129,14 @@ describe('nothing is left of', () => {
     });
   });
 
+  test('100,000 one-shot watches on one path that nobody waits for any longer', async () => {
+    await expectNoLeak(100_000, async (i) => {
+      using found = i % 2 === 0 ? await client.get('/a', { watch: true }) : await client.exists('/a', { watch: true });
+      void Promise.race([found.changed, Promise.resolve()]);
+    });
+    expect(session.session.watches.has('data', '/a')).toBe(false);
+  });
+
   test('one-shot watches that have told their event', async () => {
     await expectNoLeak(20_000, async (i) => {
       const watched = client.get('/a', { watch: true });

@@ -60,3 +60,23 @@ test('a watch whose client is closed rejects', async () => {
 
   await expect(changed).rejects.toBeInstanceOf(ClosedError);
 });
+
+test('a watch that is taken off tells nothing, and leaves those of others on the same path', async () => {
+  await using server = await TestServer.start();
+  await using client = await connect(server.connectString);
+  await client.create('/a');
+  const kept = await client.get('/a', { watch: true });
+  const dropped = await client.get('/a', { watch: true });
+  const told: string[] = [];
+  void dropped.changed.then(() => told.push('dropped'));
+
+  dropped[Symbol.dispose]();
+  await client.set('/a', 'new');
+  await kept.changed;
+  const again = await client.get('/a', { watch: true });
+  await client.set('/a', 'newer');
+  await again.changed;
+
+  expect(told).toEqual([]);
+  expect(Object.keys(dropped)).toEqual(['data', 'stat', 'changed']);
+});

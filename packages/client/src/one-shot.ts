@@ -1,5 +1,6 @@
 import { type Deferred, makeQuietDeferred } from './deferred.ts';
 import type { WatchEnd, WatchEvent, WatchListener } from './machine/watches.ts';
+import type { Watched } from './operations.ts';
 import type { About } from './requester.ts';
 import { makeEndError } from './watch-end.ts';
 
@@ -25,6 +26,13 @@ export class OneShotWatch implements WatchListener {
     this.#relative = relative;
     this.#about = about;
     this.changed = this.#deferred.promise;
+  }
+
+  /** What was read together with this watch. @param forget takes the watch off */
+  addTo<T extends object>(read: T, forget: () => void): T & Watched {
+    const { changed } = this;
+    // Not enumerable: it is no part of what was read.
+    return Object.defineProperty({ ...read, changed }, Symbol.dispose, { value: forget }) as T & Watched;
   }
 
   onWatchEvent(event: WatchEvent): void {

@@ -29,13 +29,22 @@ export interface VersionOptions extends CallOptions {
   readonly version?: number | undefined;
 }
 
-/** A read that leaves a watch. */
-export interface Watched {
+/**
+ * A read that leaves a watch. Whoever does not wait any longer, because his time is over say, takes it off, or what belongs to
+ * it is kept until the znode changes:
+ *
+ * @example
+ * using found = await client.exists('/ready', { watch: true });
+ * if (found.stat === null) await Promise.race([found.changed, timeout]);
+ */
+export interface Watched extends Disposable {
   /**
    * Resolves with the first change after the read. Survives reconnects and new sessions. Rejects with a ClosedError or
    * AuthFailedError when the client ends; nobody has to catch that.
    */
   readonly changed: Promise<WatchEvent>;
+  /** Takes the watch off: `changed` is not settled any more. The server keeps its own, whose event is told nobody. */
+  [Symbol.dispose](): void;
 }
 
 /** Which watches `checkWatches` and `removeWatches` mean. 'persistent' and 'recursive' need a server of 3.9 or newer. */

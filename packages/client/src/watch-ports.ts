@@ -69,9 +69,6 @@ class ClientWatchPorts implements WatchPorts {
   }
 
   forgetOneShots(path: string, listener: WatchListener): void {
-    const { watches } = this.session.session;
-    watches.remove('data', path, listener);
-    watches.remove('exist', path, listener);
-    watches.remove('child', path, listener);
+    this.session.session.watches.forgetOneShots(path, listener);
   }
 }

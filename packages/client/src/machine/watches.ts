@@ -162,6 +162,13 @@ export class Watches {
     return isLast;
   }
 
+  /** Takes a listener off the one-shot watches of a path. The server's fire into the void. */
+  forgetOneShots(path: string, listener: WatchListener): void {
+    this.remove('data', path, listener);
+    this.remove('exist', path, listener);
+    this.remove('child', path, listener);
+  }
+
   /** Takes everybody of these kinds off a path; they are told. */
   removeAll(kinds: readonly WatchKind[], path: string): void {
     const entry = this.#entries.get(path);

@@ -83,17 +83,15 @@ export class Barrier {
   async wait(options: CallOptions = {}): Promise<void> {
     const wait = this.#wait(options, 'Barrier.wait');
     // Not older than the call: a barrier that somebody has put up before stops us.
-    const first = await wait.through((call) =>
-      this.#client.exists(this.path, { ...call, watch: true, read: 'linearizable' }),
-    );
-    if (first.stat === null) return;
-    const standing = first.stat.czxid;
-    let { changed } = first;
+    let read: 'linearizable' | 'local' = 'linearizable';
+    let standing: bigint | null = null;
     for (;;) {
-      await wait.any([changed]);
-      const seen = await wait.through((call) => this.#client.exists(this.path, { ...call, watch: true }));
-      if (seen.stat === null || seen.stat.czxid !== standing) return;
-      changed = seen.changed;
+      using seen = await wait.through((call) => this.#client.exists(this.path, { ...call, watch: true, read }));
+      if (seen.stat === null) return;
+      standing ??= seen.stat.czxid;
+      if (seen.stat.czxid !== standing) return;
+      await wait.any([seen.changed]);
+      read = 'local';
     }
   }
 

@@ -135,9 +135,9 @@ export class Condition<L extends Held> {
   /** @returns true when the znode is gone; false when its session may be over, and it cannot be told */
   async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<boolean> {
     while (!lost.aborted) {
-      const { stat, changed } = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
-      if (stat === null) return true;
-      await wait.any([changed], { lost });
+      using own = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+      if (own.stat === null) return true;
+      await wait.any([own.changed], { lost });
     }
     return false;
   }

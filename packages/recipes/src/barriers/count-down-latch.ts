@@ -86,11 +86,11 @@ export class CountDownLatch {
     // Of one that began at 0 the maker may not have come to `open`, in older programs.
     if ((await this.#read(wait)).left === 0) return;
     for (;;) {
-      const { stat, changed } = await wait.through((call) =>
+      using open = await wait.through((call) =>
         this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
       );
-      if (stat !== null) return;
-      await wait.any([changed]);
+      if (open.stat !== null) return;
+      await wait.any([open.changed]);
     }
   }
 

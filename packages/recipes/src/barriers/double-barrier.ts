@@ -120,10 +120,18 @@ export class DoubleBarrier {
     }
   }
 
-  /** One znode, and what comes of it. @returns null when we have to come again */
   async #come(coming: Coming, wait: Wait, about: Waiting): Promise<Inside | null> {
-    const { path } = coming;
     const look = await this.#lookAhead(wait);
+    try {
+      return await this.#comeAfter(look, coming, wait, about);
+    } finally {
+      look.ready?.[Symbol.dispose]();
+    }
+  }
+
+  /** One znode, and what comes of it. @returns null when we have to come again */
+  async #comeAfter(look: Look, coming: Coming, wait: Wait, about: Waiting): Promise<Inside | null> {
+    const { path } = coming;
     // A znode that comes when the caller has given up already is removed.
     const limits = wait.next();
     coming.mayBeCounted = true;
@@ -179,17 +187,18 @@ export class DoubleBarrier {
   /** Waits while there is a `ready` and nobody inside who was counted for it. */
   async #lookAhead(wait: Wait): Promise<Look> {
     for (;;) {
-      const ready = await this.#lookAtReady(wait);
-      if (ready.stat === null) return { ready, leftOverSince: null };
+      const first = await this.#lookAtReady(wait);
+      if (first.stat === null) return { ready: first, leftOverSince: null };
+      using ready = first;
       const others = await this.#list(wait, 'linearizable');
       if (others === null || !others.children.includes(READY)) continue;
       const members = membersOf(others.children);
       // All members of a round have died, and nobody was left to end it.
       if (members.length === 0) return { ready: null, leftOverSince: others.stat.version };
       const paths = members.map((name) => joinPath(this.path, name));
-      const founder = await findFounder(this.#client, paths, ready.stat.czxid, wait);
+      const founder = await findFounder(this.#client, paths, first.stat.czxid, wait);
       if (founder !== null) return { ready: null, leftOverSince: null };
-      const late = await wait.through((call) => this.#client.exists(paths[0]!, { ...call, watch: true }));
+      using late = await wait.through((call) => this.#client.exists(paths[0]!, { ...call, watch: true }));
       if (late.stat !== null) await wait.any([ready.changed, late.changed]);
     }
   }
@@ -263,33 +272,40 @@ export class DoubleBarrier {
   /** @returns the round that we are in, the zxid of the creation of its `ready`; null when we have to come again */
   async #awaitReady({ member, ready, othersMax }: Joined, wait: Wait): Promise<bigint | null> {
     let look = ready;
-    // Whoever is the last of so many to make its znode sees them all.
-    let canOpen = othersMax + 1 >= this.memberCount;
-    while (!member.signal.aborted) {
-      if (look === null) {
-        look = await this.#lookAtReady(wait);
-        if (look.stat !== null) return (await this.#isIn(member, look.stat.czxid, wait)) ? look.stat.czxid : null;
-        canOpen = true;
-      }
-      if (canOpen) {
-        const listed = await this.#list(wait, 'local');
-        // The barrier's own znode is gone, and ours with it.
-        if (listed === null) return null;
-        const others = membersOf(listed.children).filter((name) => name !== nameOf(member.path));
-        canOpen = others.length + 1 >= this.memberCount;
-        if (canOpen) {
-          const round = await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
-          if (round !== null) return member.isHeld ? round : null;
-          look = null;
-          continue;
+    let own: ReadyLook | null = null;
+    try {
+      // Whoever is the last of so many to make its znode sees them all.
+      let canOpen = othersMax + 1 >= this.memberCount;
+      while (!member.signal.aborted) {
+        if (look === null) {
+          own?.[Symbol.dispose]();
+          own = await this.#lookAtReady(wait);
+          look = own;
+          if (look.stat !== null) return (await this.#isIn(member, look.stat.czxid, wait)) ? look.stat.czxid : null;
+          canOpen = true;
         }
+        if (canOpen) {
+          const listed = await this.#list(wait, 'local');
+          // The barrier's own znode is gone, and ours with it.
+          if (listed === null) return null;
+          const others = membersOf(listed.children).filter((name) => name !== nameOf(member.path));
+          canOpen = others.length + 1 >= this.memberCount;
+          if (canOpen) {
+            const round = await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
+            if (round !== null) return member.isHeld ? round : null;
+            look = null;
+            continue;
+          }
+        }
+        const zxid = await awaitCreation(look.changed, member.signal, wait);
+        if (zxid !== null && zxid > member.token) return member.isHeld ? zxid : null;
+        // The server does not tell the zxid, or the round began before we came.
+        look = null;
       }
-      const zxid = await awaitCreation(look.changed, member.signal, wait);
-      if (zxid !== null && zxid > member.token) return member.isHeld ? zxid : null;
-      // The server does not tell the zxid, or the round began before we came.
-      look = null;
+      return null;
+    } finally {
+      own?.[Symbol.dispose]();
     }
-    return null;
   }
 
   /** Whether we belong to a round that is open: we were there when it began, or come while one is inside who was. */

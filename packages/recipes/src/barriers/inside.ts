@@ -95,9 +95,9 @@ export class Inside implements AsyncDisposable {
     const limits = wait.next();
     const looking = this.#watch(joinPath(this.#path, awaited), wait);
     if (isMember && !isLowest) await Promise.all([looking, this.#member.release(limits)]);
-    const found = await looking;
+    using found = await looking;
     if (found.stat === null) return false;
-    let { changed } = found;
+    let watched: Watched = found;
     // It came when the round was open, or belongs to the next one, who will wait for us.
     if (found.stat.czxid > this.round && !(isOpen && (await this.#isOpen(wait)))) {
       const paths = others.map((name) => joinPath(this.#path, name));
@@ -106,9 +106,10 @@ export class Inside implements AsyncDisposable {
         await this.#member.release(wait.next());
         return true;
       }
-      ({ changed } = await this.#watch(founder, wait));
+      watched = await this.#watch(founder, wait);
     }
-    await wait.any([changed], isLowest ? { lost: this.#member.signal } : {});
+    using awaitedOne = watched;
+    await wait.any([awaitedOne.changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
   }
 

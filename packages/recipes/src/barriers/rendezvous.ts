@@ -100,9 +100,9 @@ export class Rendezvous<T = Uint8Array> {
       const limits = wait.next();
       await waitFor(this.#client, this.#convene(), limits, about);
       while (!party.lost.aborted) {
-        const { stat, changed } = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
-        if (stat.version > 0) break;
-        await wait.any([changed], { lost: party.lost });
+        using own = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
+        if (own.stat.version > 0) break;
+        await wait.any([own.changed], { lost: party.lost });
       }
       const meeting = await this.#find(party, wait);
       hasMet = meeting !== null;

@@ -1,4 +1,12 @@
-import { Budget, type CallOptions, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import {
+  Budget,
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  type Watched,
+  ZooKeeperError,
+} from '@meerkat/client';
 import { type Contending, contendersOf, type Line } from '../locks/line.ts';
 import { waitFor } from '../locks/wait-for.ts';
 
@@ -24,14 +32,15 @@ export async function* observeLeader<T>(
       // Here, where the end of the signal or of the client ends this and is no failure.
       await pause?.({ signal });
       pause = null;
-      const { first, changed } = await look(client, line, budget);
+      using seen = await look(client, line, budget);
+      const { first } = seen;
       if (signal?.aborted) return;
       const token = first?.token ?? null;
       if (token !== told) {
         told = token;
         yield first === null ? null : await convert(first);
       }
-      await waitFor(client, changed, { signal }, about);
+      await waitFor(client, seen.changed, { signal }, about);
     } catch (error) {
       if (signal?.aborted) return;
       if (!(error instanceof ZooKeeperError)) throw error;
@@ -43,10 +52,14 @@ export async function* observeLeader<T>(
   }
 }
 
-interface Seen {
+interface Seen extends Disposable {
   readonly first: Contending | null;
   /** Resolves when it may be somebody else. */
   readonly changed: Promise<unknown>;
+}
+
+function see(first: Contending | null, watched: Watched): Seen {
+  return { first, changed: watched.changed, [Symbol.dispose]: () => watched[Symbol.dispose]() };
 }
 
 async function look(client: Client, line: Line, budget: Budget): Promise<Seen> {
@@ -55,18 +68,20 @@ async function look(client: Client, line: Line, budget: Budget): Promise<Seen> {
       const [first] = contendersOf(line, (await client.children(line.path, budget.next())).children);
       if (first !== undefined) {
         const path = joinPath(line.path, first);
-        const { data, stat, changed } = await client.get(path, { ...budget.next(), watch: true });
-        const { ephemeralOwner: sessionId, czxid: token, created: since } = stat;
-        return { first: { path, data, isFirst: true, sessionId, token, since }, changed };
+        const znode = await client.get(path, { ...budget.next(), watch: true });
+        const { ephemeralOwner: sessionId, czxid: token, created: since } = znode.stat;
+        return see({ path, data: znode.data, isFirst: true, sessionId, token, since }, znode);
       }
-      const { children, changed } = await client.children(line.path, { ...budget.next(), watch: true });
-      if (contendersOf(line, children).length === 0) return { first: null, changed };
+      const listed = await client.children(line.path, { ...budget.next(), watch: true });
+      if (contendersOf(line, listed.children).length === 0) return see(null, listed);
+      listed[Symbol.dispose]();
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
       // The leader is gone, or there is no line yet.
       if (error.path !== line.path) continue;
-      const { stat, changed } = await client.exists(line.path, { ...budget.next(), watch: true });
-      if (stat === null) return { first: null, changed };
+      const found = await client.exists(line.path, { ...budget.next(), watch: true });
+      if (found.stat === null) return see(null, found);
+      found[Symbol.dispose]();
     }
   }
 }

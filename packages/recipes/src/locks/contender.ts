@@ -158,9 +158,11 @@ async function awaitTurn(
       if (ahead === null) return 'ours';
       if (isTry) return 'not-ours';
       // Not `exists`, which would leave a watch where nothing is any more.
-      const { changed } = await client.get(joinPath(line.path, ahead), { ...budget.next(), watch: true });
+      using blocking = await client.get(joinPath(line.path, ahead), { ...budget.next(), watch: true });
       const session = whenAborted(lost);
-      await waitFor(client, Promise.race([changed, session.aborted]), budget.next(), about).finally(session.stop);
+      await waitFor(client, Promise.race([blocking.changed, session.aborted]), budget.next(), about).finally(
+        session.stop,
+      );
       if (lost.aborted) return 'gone';
     } catch (error) {
       // The one ahead is gone, or the whole line: the list will tell.
@@ -219,8 +221,8 @@ async function afterLast(
 ): Promise<Turn> {
   await waitFor(client, removeZnode(client, place.path, place.stat.ephemeralOwner), budget.next(), about);
   if (last !== null) {
-    const { changed } = await client.get(joinPath(line.path, last), { ...budget.next(), watch: true });
-    await waitFor(client, changed, budget.next(), about);
+    using blocking = await client.get(joinPath(line.path, last), { ...budget.next(), watch: true });
+    await waitFor(client, blocking.changed, budget.next(), about);
   }
   await renewParent(client, line.path, budget.next());
   return 'gone';

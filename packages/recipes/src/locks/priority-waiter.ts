@@ -72,14 +72,21 @@ export class PriorityWaiter {
    * @returns 'gone' when our place is lost, or the session; 'not-ours' when it would have to wait and `isTry`
    */
   async awaitTurn(budget: Budget, wait: Wait, isTry: boolean): Promise<PriorityTurn> {
-    for (;;) {
-      try {
-        const turn = await this.#look(budget, wait, isTry);
-        if (turn !== null) return turn;
-      } catch (error) {
-        if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
-        await budget.pause(PAUSE_MS);
+    try {
+      for (;;) {
+        try {
+          const turn = await this.#look(budget, wait, isTry);
+          if (turn !== null) return turn;
+        } catch (error) {
+          if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
+          await budget.pause(PAUSE_MS);
+        }
       }
+    } finally {
+      this.#own?.[Symbol.dispose]();
+      this.#ahead?.[Symbol.dispose]();
+      this.#own = null;
+      this.#ahead = null;
     }
   }
 
@@ -225,6 +232,7 @@ export class PriorityWaiter {
   async #watchAhead(name: string, budget: Budget): Promise<boolean> {
     const path = joinPath(this.#line.path, name);
     if (this.#ahead?.isSpent === false && this.#ahead.path === path) return true;
+    this.#ahead?.[Symbol.dispose]();
     this.#ahead = await watchZnode(this.#client, path, budget);
     return this.#ahead !== null;
   }
@@ -236,7 +244,7 @@ export async function giveBack(client: Client, path: string, taken: Pick<Taken, 
 }
 
 /** A one-shot watch that can be waited for several times. */
-interface Watch {
+interface Watch extends Disposable {
   readonly path: string;
   readonly changed: Promise<unknown>;
   /** It has told its event. */
@@ -246,8 +254,9 @@ interface Watch {
 /** null when there is no such znode; then no watch is left, as `exists` would leave it. */
 async function watchZnode(client: Client, path: string, budget: Budget): Promise<Watch | null> {
   try {
-    const { changed } = await client.get(path, { ...budget.next(), watch: true });
-    const watch: Watch = { path, changed, isSpent: false };
+    const znode = await client.get(path, { ...budget.next(), watch: true });
+    const { changed } = znode;
+    const watch: Watch = { path, changed, isSpent: false, [Symbol.dispose]: () => znode[Symbol.dispose]() };
     const spend = (): void => {
       watch.isSpent = true;
     };

@@ -171,7 +171,8 @@ export class Semaphore {
       if (countsOwn) own = await this.#leases.create(budget);
       if (countsOwn && own === null) return null;
       while (!lock.signal.aborted && own?.lost.aborted !== true) {
-        const { children, changed } = await client.children(path, { ...budget.next(), watch: true });
+        using listed = await client.children(path, { ...budget.next(), watch: true });
+        const { children } = listed;
         if (own === null && children.length < this.#leasesMax) return await this.#createLast(lock, budget);
         if (own !== null && children.length <= this.#leasesMax) {
           if (!children.includes(nameOf(own.path))) return null;
@@ -179,7 +180,9 @@ export class Semaphore {
           return lease;
         }
         const unlocked = whenAborted(lock.signal);
-        await waitFor(client, Promise.race([changed, unlocked.aborted]), budget.next(), about).finally(unlocked.stop);
+        await waitFor(client, Promise.race([listed.changed, unlocked.aborted]), budget.next(), about).finally(
+          unlocked.stop,
+        );
       }
       return null;
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, type WatchEvent } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoNodeError, type Watched } from '@meerkat/client';
 import { contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -58,7 +58,7 @@ export class Consumer {
 
   async #takeFirst(wait: Wait, about: Waiting, attemptsMax: number): Promise<Claim | null> {
     for (;;) {
-      const { names } = await wait.through((call) => this.#look(call, false));
+      const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       for (const name of names.slice(0, attemptsMax)) {
         const claim = await this.#claim(name, null, wait, about);
@@ -76,14 +76,20 @@ export class Consumer {
     let hasLeft = false;
     try {
       while (!place.lost.aborted) {
-        const { names, wakes, dueInMs } = await wait.through((call) => this.#look(call, true));
-        for (const name of names) {
-          const claim = await this.#claim(name, place.path, wait, about);
-          if (claim === null) continue;
-          hasLeft = this.#claimer.leavesPlace;
-          return claim;
+        const watches: Watched[] = [];
+        try {
+          const { names, dueInMs } = await wait.through((call) => this.#look(call, watches));
+          for (const name of names) {
+            const claim = await this.#claim(name, place.path, wait, about);
+            if (claim === null) continue;
+            hasLeft = this.#claimer.leavesPlace;
+            return claim;
+          }
+          const wakes = watches.map(({ changed }) => changed);
+          await wait.any(wakes, { lost: place.lost, delayMs: dueInMs });
+        } finally {
+          for (const watch of watches) watch[Symbol.dispose]();
         }
-        await wait.any(wakes, { lost: place.lost, delayMs: dueInMs });
       }
       return null;
     } finally {
@@ -106,37 +112,34 @@ export class Consumer {
     }
   }
 
-  /** What may be taken now, and with `isWatching` what tells that it may have become more. */
-  async #look(call: CallOptions, isWatching: boolean): Promise<Sight> {
+  /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
+  async #look(call: CallOptions, watches: Watched[] | null): Promise<Sight> {
     const [items, leases] = await Promise.all([
-      this.#list(this.#paths.items, call, isWatching),
-      this.#hasLeases ? this.#list(this.#paths.leases, call, isWatching) : NOTHING,
+      this.#list(this.#paths.items, call, watches),
+      this.#hasLeases ? this.#list(this.#paths.leases, call, watches) : [],
     ]);
-    const taken = new Set(leases.names);
-    const free = orderedItems(this.#naming, items.names).filter((name) => !taken.has(name));
-    const wakes = [...items.wakes, ...leases.wakes];
+    const taken = new Set(leases);
+    const free = orderedItems(this.#naming, items).filter((name) => !taken.has(name));
     const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);
-    if (lastDueMs === 0) return { names: free, wakes, dueInMs: Number.POSITIVE_INFINITY };
+    if (lastDueMs === 0) return { names: free, dueInMs: Number.POSITIVE_INFINITY };
     const { earliestMs: nowMs } = await this.#tally.serverTime(call);
     const names = free.filter((name) => this.#naming.dueMsOf(name) <= nowMs);
     const next = free.find((name) => this.#naming.dueMsOf(name) > nowMs);
     const dueInMs = next === undefined ? Number.POSITIVE_INFINITY : this.#naming.dueMsOf(next) - nowMs;
-    return { names, wakes, dueInMs };
+    return { names, dueInMs };
   }
 
   /** Whoever waits makes what is missing; whoever only looks takes it for empty. */
-  async #list(path: string, call: CallOptions, isWatching: boolean): Promise<Listed> {
+  async #list(path: string, call: CallOptions, watches: Watched[] | null): Promise<readonly string[]> {
     for (;;) {
       try {
-        if (!isWatching) {
-          const { children } = await this.#client.children(path, { ...call, read: 'linearizable' });
-          return { names: children, wakes: [] };
-        }
-        const { children, changed } = await this.#client.children(path, { ...call, watch: true });
-        return { names: children, wakes: [changed] };
+        if (watches === null) return (await this.#client.children(path, { ...call, read: 'linearizable' })).children;
+        const listed = await this.#client.children(path, { ...call, watch: true });
+        watches.push(listed);
+        return listed.children;
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
-        if (!isWatching) return NOTHING;
+        if (watches === null) return [];
         await this.#client.ensurePath(path, call);
       }
     }
@@ -147,7 +150,7 @@ export class Consumer {
     const wait = new Wait(this.#client, options, about);
     let count = 0;
     for (;;) {
-      const { names } = await wait.through((call) => this.#look(call, false));
+      const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       for (const name of names.filter(matches)) {
         const claim = await this.#claim(name, null, wait, about);
@@ -163,7 +166,7 @@ export class Consumer {
   /** The names of all items, those that somebody holds included, in the order of the queue. */
   async names(options: CallOptions, about: Waiting): Promise<readonly string[]> {
     const wait = new Wait(this.#client, options, about);
-    const { names } = await wait.through((call) => this.#list(this.#paths.items, call, false));
+    const names = await wait.through((call) => this.#list(this.#paths.items, call, null));
     return orderedItems(this.#naming, names);
   }
 
@@ -180,15 +183,10 @@ export interface ConsumerParts {
   readonly hasLeases: boolean;
 }
 
-interface Listed {
+interface Sight {
   readonly names: readonly string[];
-  readonly wakes: readonly Promise<WatchEvent>[];
-}
-
-interface Sight extends Listed {
   /** Milliseconds until the next item is due; infinite when nothing is. */
   readonly dueInMs: number;
 }
 
-const NOTHING: Listed = { names: [], wakes: [] };
 const MARKER = 'consumer-';

@@ -152,10 +152,8 @@ export class Producer {
     const { lost } = this.#place;
     const wait = this.#wait('put');
     try {
-      const { stat, changed } = await wait.through((call) =>
-        this.#client.children(this.#paths.items, { ...call, watch: true }),
-      );
-      if (stat.cversion === cversion) await wait.any([changed], { lost });
+      using items = await wait.through((call) => this.#client.children(this.#paths.items, { ...call, watch: true }));
+      if (items.stat.cversion === cversion) await wait.any([items.changed], { lost });
     } catch (error) {
       // The queue was deleted: that is a change, too.
       if (!(error instanceof NoNodeError)) throw error;

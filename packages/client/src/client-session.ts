@@ -63,7 +63,7 @@ export class ClientSession implements SessionListener {
     return this.host.session.state;
   }
 
-  /** Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`. */
+  /** Aborts when the session may no longer be ours, at `lost`, `closed` and `auth-failed` at the latest. */
   get lostSignal(): AbortSignal {
     return this.#ownership.signal;
   }
@@ -85,13 +85,19 @@ export class ClientSession implements SessionListener {
     this.reason = change.reason;
     if (isConnectedState(change.state)) {
       this.failedAttempts = [];
-      if (this.#ownership.signal.aborted) this.#ownership = new AbortController();
+      const isSure = this.session.sureUntilMs > Number.NEGATIVE_INFINITY;
+      if (!isSure) this.#ownership.abort(new Error('the session may be over: no server with a quorum has answered'));
+      else if (this.#ownership.signal.aborted) this.#ownership = new AbortController();
     }
     if (change.state === 'lost' || isFinalState(change.state)) {
       this.#ownership.abort(new Error(`the session is ${change.state}: ${change.reason}`));
     }
     if (stateChannel.hasSubscribers) stateChannel.publish(change);
     this.stateListeners.tell(change);
+  }
+
+  onUnsure(reason: string): void {
+    this.#ownership.abort(new Error(`the session may be over: ${reason}`));
   }
 
   onStall(stalledMs: number): void {

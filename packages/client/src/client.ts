@@ -122,19 +122,20 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`. Whatever depends on ownership
-   * takes the signal when it begins; after the next connection there is another.
+   * Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`, and while `read-only` or after
+   * that as soon as no server with a quorum has answered for the session timeout. Whatever depends on ownership takes the
+   * signal when it begins; after the next connection to a server with a quorum there is another.
    */
   get lostSignal(): AbortSignal {
     return this.#session.lostSignal;
   }
 
   /**
-   * When `lostSignal` aborts unless a server answers before: milliseconds of `surroundings.clock`, −∞ when the session is
-   * lost or closed by now. After a process stood still this tells the truth before the first timer has rung.
+   * When `lostSignal` aborts unless a server with a quorum answers before: milliseconds of `surroundings.clock`, −∞ when it
+   * has aborted by now. After a process stood still this tells the truth before the first timer has rung.
    */
   get lostAtMs(): number {
-    return this.#session.session.lostAtMs;
+    return this.#session.session.sureUntilMs;
   }
 
   /** The clock and the chance that this client was given: recipes and other code upon it take theirs from here. */

@@ -219,7 +219,7 @@ export class Connection {
       this.#lastZxid = zxid;
       this.#events.onZxidSeen(zxid);
     }
-    this.#timing.onProven(call.sentAtMs);
+    this.#timing.onAnswered(call.sentAtMs);
     if (call.listener !== null) {
       const { request } = call;
       if (request.op === OpCode.addWatch) this.#watches.onAddWatchAnswered(request.path, request.mode);
@@ -270,7 +270,7 @@ export class Connection {
   #onPingReply(): void {
     const ping = this.#pings.shift();
     if (ping === undefined) return;
-    this.#timing.onProven(ping.sentAtMs);
+    this.#timing.onAnswered(ping.sentAtMs);
     ping.settle?.(null);
   }
 

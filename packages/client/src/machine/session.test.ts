@@ -649,6 +649,51 @@ describe('a read-only server', () => {
     world.acceptSession(0x50);
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sessionId: 0x50n, sameSession: false });
   });
+
+  test('proves nothing by its answers: the session is in doubt a timeout after the last server with a quorum, and usable', () => {
+    const world = new ScriptedWorld({ canBeReadOnly: true });
+    world.connect(0x77, 9000);
+    const connectSentAtMs = world.nowMs;
+    expect(world.session.sureUntilMs).toBe(connectSentAtMs + 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(1000);
+    world.open();
+    world.acceptSession(0x77, 9000, true);
+    // Each ping is answered, for 15 s.
+    for (let i = 0; i < 5; i++) {
+      world.advance(3000);
+      world.receive(replyBytes(-2, 0, 0));
+    }
+    expect(world.session.state).toBe('read-only');
+    expect(world.unsureAtMs).toHaveLength(1);
+    expect(world.unsureAtMs[0]).toBeGreaterThanOrEqual(connectSentAtMs + 9000);
+    expect(world.unsureAtMs[0]).toBeLessThan(connectSentAtMs + 12_000);
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    // Nor is it known to live while the next server is looked for: but what may wait waits.
+    world.session.onStreamClosed(null, 'gone');
+    expect(world.session.state).toBe('suspended');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    const read = world.submit(GET_A);
+    expect(read.isSettled).toBe(false);
+    world.advance(1000);
+    world.open();
+    world.acceptSession(0x77, 9000);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+    expect(world.session.sureUntilMs).toBeGreaterThan(world.nowMs);
+  });
+
+  test('makes no session that was lost certain again', () => {
+    const world = new ScriptedWorld({ canBeReadOnly: true });
+    world.connect(0x77, 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(10_000);
+    expect(world.session.state).toBe('lost');
+    world.open();
+    world.acceptSession(0x77, 9000, true);
+    expect(world.session.state).toBe('read-only');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    expect(world.unsureAtMs).toEqual([]);
+  });
 });
 
 describe('watches', () => {

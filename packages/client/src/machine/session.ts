@@ -32,6 +32,11 @@ export interface SessionEffects {
 /** What the session tells. Called in the middle of events: whoever listens only notes it. */
 export interface SessionListener {
   onState(change: StateChange): void;
+  /**
+   * The session timeout has passed since a server with a quorum answered, while others did (`canBeReadOnly`): the session
+   * may be over although the state is not `lost`. Where it is, that is told instead.
+   */
+  onUnsure(reason: string): void;
   onAttemptFailed(attempt: FailedAttempt): void;
   /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
   onStall(stalledMs: number): void;
@@ -74,7 +79,8 @@ export interface SessionOptions {
  * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
  * 4. On a new connection credentials go first, then the watches, then requests: nobody sees new data before the event.
  * 5. `lost` is told at the latest when the negotiated timeout has passed since the sending of the last request that was
- *    answered. From then on the servers may give what the session owned to somebody else.
+ *    answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since. From then on
+ *    the servers may give what the session owned to somebody else.
  *
  * The way to a server, in phases:
  *
@@ -169,9 +175,12 @@ export class Session {
     return this.#sessionTimeoutMs;
   }
 
-  /** Monotonic milliseconds at which the session is lost unless an answer comes before; −∞ when it is not ours now. */
-  get lostAtMs(): number {
-    return this.#canBeLost() ? this.#timing.lostAtMs : Number.NEGATIVE_INFINITY;
+  /**
+   * Monotonic milliseconds until which the session is ours for certain, and longer with each answer of a server that has a
+   * quorum; −∞ when it is not.
+   */
+  get sureUntilMs(): number {
+    return this.#canBeLost() ? this.#timing.sureUntilMs : Number.NEGATIVE_INFINITY;
   }
 
   /** The server of the connection that stands. */
@@ -306,7 +315,7 @@ export class Session {
       else this.#contact.fail('not-zookeeper', describeStranger(chunk));
     }
     // After a stall bytes may be read before the timer rings: nobody is to act on them as the owner of a lost session.
-    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) this.#loseBySilence(nowMs);
+    this.#maybeLose(nowMs);
   }
 
   /** The stream is gone, or could not be opened. `failure` null: closed by the server in good order. */
@@ -327,7 +336,7 @@ export class Session {
   /** When `onTick` is wanted next, monotonic milliseconds; Infinity for never. */
   nextDeadlineMs(): number {
     if (this.#hasEnded) return Number.POSITIVE_INFINITY;
-    const lostAtMs = this.#canBeLost() ? this.#timing.lostAtMs : Number.POSITIVE_INFINITY;
+    const lostAtMs = this.#canBeLost() ? this.#nextLossAtMs() : Number.POSITIVE_INFINITY;
     if (this.#connection === null) return Math.min(this.#contact.deadlineMs, lostAtMs);
     const probeAtMs = this.#state === 'read-only' ? this.#timing.probeAtMs : Number.POSITIVE_INFINITY;
     return Math.min(this.#timing.pingAtMs, this.#timing.silentAtMs, lostAtMs, probeAtMs);
@@ -342,7 +351,7 @@ export class Session {
       this.#timing.onStall(nowMs);
       this.#listener.onStall(lateMs);
     }
-    if (this.#canBeLost() && nowMs >= this.#timing.lostAtMs) this.#loseBySilence(nowMs);
+    this.#maybeLose(nowMs);
     if (this.#connection === null) this.#contact.onTick();
     else if (nowMs >= this.#timing.silentAtMs) {
       this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
@@ -393,7 +402,7 @@ export class Session {
     this.#password = session.password;
     this.#sessionTimeoutMs = session.timeoutMs;
     if (!session.isReadOnly) this.#isConfirmed = true;
-    this.#timing.onReady(this.#clock.monotonicMs(), session.timeoutMs);
+    this.#timing.onReady(this.#clock.monotonicMs(), session.timeoutMs, !session.isReadOnly);
     const connection = new Connection(
       {
         outbox: this.#outbox,
@@ -475,15 +484,29 @@ export class Session {
     this.#waiting = waiting;
   }
 
-  #loseBySilence(nowMs: number): void {
-    const silentMs = Math.round(nowMs - this.#timing.provenAtMs);
-    this.#lose('session-lost', `no answer for ${silentMs} ms, the session timeout is ${this.#sessionTimeoutMs} ms`);
+  /** When silence makes the session lost or doubtful next. */
+  #nextLossAtMs(): number {
+    const { lostAtMs, sureUntilMs } = this.#timing;
+    return sureUntilMs === Number.NEGATIVE_INFINITY ? lostAtMs : Math.min(lostAtMs, sureUntilMs);
+  }
+
+  #maybeLose(nowMs: number): void {
+    if (!this.#canBeLost() || nowMs < this.#nextLossAtMs()) return;
+    const timeout = `the session timeout is ${this.#sessionTimeoutMs} ms`;
+    if (nowMs >= this.#timing.lostAtMs) {
+      const silentMs = Math.round(nowMs - this.#timing.answeredAtMs);
+      this.#lose('session-lost', `no answer for ${silentMs} ms, ${timeout}`);
+    } else {
+      this.#timing.onUnsure();
+      this.#listener.onUnsure(`only servers without a quorum have answered for too long, ${timeout}`);
+    }
   }
 
   /** What depended on the session is over; whoever waits is told. The session itself may still come back. */
   #lose(kind: 'session-lost' | 'session-expired', reason: string): void {
     if (this.#connection !== null) this.#drop(reason);
     if (this.#hasEnded) return;
+    this.#timing.onUnsure();
     this.#rejectWaiting(kind, reason);
     this.#setState('lost', reason);
   }

@@ -1,18 +1,23 @@
 /**
  * The moments of a connection from which its deadlines follow. All are monotonic milliseconds.
  *
- *     sent ──────────► proven: a request was sent at this moment and has been answered, so the session lived then
+ *     sent ──────────► answered: a request was sent at this moment and has been answered
  *      │   T/3          │    T = session timeout
  *      ▼                ▼
- *     ping        lost at proven + T          heard + 2T/3: silent, another server is tried
+ *     ping        lost at answered + T        heard + 2T/3: silent, another server is tried
  *
  * Two thirds leave the last third for finding another server before the session is lost (ClientCnxn's readTimeout).
+ *
+ * What a server with a quorum has answered is proven, too: the session lived at the moment of the sending, and is ours for
+ * certain until proven + T. A server without a quorum cannot tell the others that it lives, so its answers prove nothing.
  */
 export class Timing {
   #sessionTimeoutMs: number;
   #sentAtMs = 0;
   #heardAtMs = 0;
-  #provenAtMs = 0;
+  #answeredAtMs = 0;
+  #sureUntilMs = Number.NEGATIVE_INFINITY;
+  #hasQuorum = false;
   #connectSentAtMs = 0;
   #patienceUntilMs = 0;
   #probeAtMs = Number.POSITIVE_INFINITY;
@@ -31,8 +36,8 @@ export class Timing {
   }
 
   /** Sending of the last request that has been answered. */
-  get provenAtMs(): number {
-    return this.#provenAtMs;
+  get answeredAtMs(): number {
+    return this.#answeredAtMs;
   }
 
   get pingAtMs(): number {
@@ -44,7 +49,12 @@ export class Timing {
   }
 
   get lostAtMs(): number {
-    return this.#provenAtMs + this.#sessionTimeoutMs;
+    return this.#answeredAtMs + this.#sessionTimeoutMs;
+  }
+
+  /** Until when the session is ours for certain, as far as is known by now; −∞ when it is not known to be. */
+  get sureUntilMs(): number {
+    return this.#sureUntilMs;
   }
 
   /** While read-only: when the next server is asked whether it is read-write. */
@@ -59,9 +69,11 @@ export class Timing {
   }
 
   /** The handshake is over: the connect request has been answered. */
-  onReady(nowMs: number, sessionTimeoutMs: number): void {
+  onReady(nowMs: number, sessionTimeoutMs: number, hasQuorum: boolean): void {
     this.#sessionTimeoutMs = sessionTimeoutMs;
-    this.#provenAtMs = this.#connectSentAtMs;
+    this.#hasQuorum = hasQuorum;
+    this.#answeredAtMs = this.#connectSentAtMs;
+    if (hasQuorum) this.#sureUntilMs = this.#connectSentAtMs + sessionTimeoutMs;
     this.#heardAtMs = nowMs;
     this.#patienceUntilMs = 0;
     this.#probePauseMs = PROBE_PAUSE_MIN_MS;
@@ -76,8 +88,16 @@ export class Timing {
     this.#heardAtMs = nowMs;
   }
 
-  onProven(sentAtMs: number): void {
-    if (sentAtMs > this.#provenAtMs) this.#provenAtMs = sentAtMs;
+  /** A request has been answered on the connection that stands. */
+  onAnswered(sentAtMs: number): void {
+    if (sentAtMs <= this.#answeredAtMs) return;
+    this.#answeredAtMs = sentAtMs;
+    if (this.#hasQuorum) this.#sureUntilMs = sentAtMs + this.#sessionTimeoutMs;
+  }
+
+  /** Whatever was known of the session is void until a server with a quorum knows it. */
+  onUnsure(): void {
+    this.#sureUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   /** Nothing ran for a while: what the server sent meanwhile is read within the next turns of the event loop. */

@@ -3,6 +3,8 @@ import { type Client, connect } from '@meerkat/client';
 import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
+import { NameService } from '../groups/name-service.ts';
+import { Queue } from '../queues/queue.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import type { Held } from './holding.ts';
 import { Mutex } from './mutex.ts';
@@ -94,4 +96,31 @@ test('a waiter gets nothing from a server without a quorum, whatever that one kn
     expect(isThere).toBe(false);
     await goTo('with a quorum');
     expect((await acquired).isHeld).toBe(true);
+  }));
+
+test('the signal of the session ends a timeout after the last server with a quorum, and the client goes on reading', () =>
+  onServers(async ({ client, sleep, goTo }) => {
+    const claimed = await new NameService(client, '/names').claim('worker-');
+    const queue = new Queue(client, '/queue');
+    expect(await queue.tryTake()).toBeNull();
+    const { lostSignal } = client;
+    await goTo('without a quorum');
+    await sleep(3000);
+    expect(lostSignal.aborted).toBe(false);
+    await sleep(7000);
+    expect(client.state).toBe('read-only');
+    expect(lostSignal.aborted).toBe(true);
+    expect(client.lostSignal.aborted).toBe(true);
+    expect(await client.exists('/names')).not.toBeNull();
+    expect(await queue.tryTake({ timeoutMs: 1000 })).toBeNull();
+    // Nor does it become certain by losing that server, too.
+    const stops = client.onState(({ state }) => {
+      if (state === 'suspended') suspended.push(claimed.isHeld, client.lostAtMs);
+    });
+    const suspended: unknown[] = [];
+    await goTo('with a quorum');
+    stops[Symbol.dispose]();
+    expect(suspended).toEqual([false, Number.NEGATIVE_INFINITY]);
+    expect(client.lostSignal.aborted).toBe(false);
+    expect(claimed.isHeld).toBe(false);
   }));

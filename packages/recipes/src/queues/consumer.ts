@@ -65,7 +65,8 @@ export class Consumer {
         if (claim !== null) return claim;
       }
       // A claim that ended with its session says nothing about the item.
-      if (!lost.aborted) return null;
+      if (names.length === 0 || !lost.aborted) return null;
+      await wait.recover();
     }
   }
 
@@ -152,14 +153,16 @@ export class Consumer {
     for (;;) {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
-      for (const name of names.filter(matches)) {
+      const wanted = names.filter(matches);
+      for (const name of wanted) {
         const claim = await this.#claim(name, null, wait, about);
         if (claim === null) continue;
         await claim.done({});
         count++;
       }
       // As above: whatever is still there is looked for once more.
-      if (!lost.aborted) return count;
+      if (wanted.length === 0 || !lost.aborted) return count;
+      await wait.recover();
     }
   }
 

@@ -96,6 +96,8 @@ export class ScriptedWorld {
   readonly states: StateChange[] = [];
   readonly attempts: FailedAttempt[] = [];
   readonly stalls: number[] = [];
+  /** When the session said that it may be over. */
+  readonly unsureAtMs: number[] = [];
   readonly probes: HostPort[] = [];
   /** Streams that the session asked for, in order. */
   readonly opened: Target[] = [];
@@ -130,6 +132,7 @@ export class ScriptedWorld {
       {
         onState: (change) => this.states.push(change),
         onAttemptFailed: (attempt) => this.attempts.push(attempt),
+        onUnsure: () => this.unsureAtMs.push(this.nowMs),
         onStall: (ms) => this.stalls.push(ms),
       },
     );

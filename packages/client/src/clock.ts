@@ -12,7 +12,12 @@ export interface Clock extends MonotonicClock {
 export const SYSTEM_CLOCK: Clock = {
   monotonicMs: () => performance.now(),
   schedule(delayMs, callback) {
-    const timer = setTimeout(callback, Math.min(delayMs, TIMER_MS_MAX));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const arm = (leftMs: number): void => {
+      if (leftMs > TIMER_MS_MAX) timer = setTimeout(() => arm(leftMs - TIMER_MS_MAX), TIMER_MS_MAX);
+      else timer = setTimeout(callback, leftMs);
+    };
+    arm(delayMs);
     return () => clearTimeout(timer);
   },
   // Unlike a microtask it runs after all promises that are settled by now have been looked at, so that what they ask
@@ -24,5 +29,5 @@ export const SYSTEM_RANDOM: Random = {
   uint32: () => Math.floor(Math.random() * 2 ** 32),
 };
 
-/** Longest delay of a timer, milliseconds; a longer one would ring at once. */
+/** Longest delay of a timer, milliseconds, 24.8 days; a longer one would ring at once. */
 const TIMER_MS_MAX = 0x7fffffff;

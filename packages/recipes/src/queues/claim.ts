@@ -352,6 +352,7 @@ class RemovedClaim implements Claim {
   readonly #client: Client;
   readonly #tally: Tally;
   readonly #end = new AbortController();
+  #isDone = false;
   #returning: Promise<unknown> = Promise.resolve();
 
   constructor(client: Client, { name, path, data, token }: Removed, tally: Tally) {
@@ -371,23 +372,21 @@ class RemovedClaim implements Claim {
     return this.#end.signal;
   }
 
-  done(): Promise<void> {
-    this.#finish('it is done');
-    return Promise.resolve();
+  async done(): Promise<void> {
+    if (this.#isDone) return;
+    if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it was given back');
+    this.#isDone = true;
+    this.#end.abort(new NotHeldError(this.path, this.token, 'it is done'));
   }
 
   async giveBack(options: CallOptions): Promise<void> {
     if (this.isHeld) {
-      this.#finish('it was given back');
+      this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
       const stem = withoutSequence(this.path);
       // It is nowhere until then, so it goes on when the caller has no patience left.
       this.#returning = this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
     }
     await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
-  }
-
-  #finish(why: string): void {
-    if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, why));
   }
 }
 

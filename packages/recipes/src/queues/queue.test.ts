@@ -560,6 +560,23 @@ describe('what is in doubt', () => {
   );
 });
 
+test.each([true, false])('an item that was given back is not done any more (leases: %s)', (leases) =>
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text, leases });
+    await queue.put('a');
+    const item = await queue.take();
+    await item.giveBack();
+    await expect(item.done()).rejects.toThrow('not held any more');
+    expect(await drain(queue)).toEqual(['a']);
+    await queue.put('b');
+    const next = await queue.take();
+    await next.done();
+    await next.done();
+    await next.giveBack();
+    expect(await queue.size()).toBe(0);
+  })(),
+);
+
 describe('a queue without leases', () => {
   test(
     'has an item again that was given back while there was no connection, however long that took',

@@ -218,12 +218,8 @@ class LeasedClaim implements Claim {
     this.#leasePath = leasePath;
     this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
       marginMs,
-      // The next one who leases the item makes a znode of the same name.
+      // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
       isNameShared: true,
-      remove: async () => {
-        // `done` has deleted it.
-        if (!this.#isDone) await client.delete(leasePath);
-      },
     });
   }
 
@@ -276,7 +272,7 @@ class LeasedClaim implements Claim {
       }
     }
     this.#isDone = true;
-    await this.#holding.release();
+    this.#holding.leave('it is done');
   }
 
   #isOwnSession(): boolean {
@@ -284,8 +280,9 @@ class LeasedClaim implements Claim {
   }
 
   /**
-   * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. null: it cannot be
-   * told, as the session is over.
+   * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or somebody has deleted
+   * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be told, as the
+   * session is over.
    */
   async #isInQueue(): Promise<boolean | null> {
     try {

@@ -704,6 +704,25 @@ test('giving an item back again, after a lost reply, does not take it from the n
 });
 
 test(
+  'giving an item back takes it from nobody who has it since somebody deleted the lease a moment before',
+  inWorld(async (fleet, client) => {
+    const other = await fleet.connect();
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.put('a');
+    const item = await queue.take();
+    // What the service tells of the deletion is on its way for so long.
+    fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+    await other.delete('/jobs-leases/queue-0000000000');
+    const next = await new Queue(other, '/jobs', { codec: text }).take();
+    expect([item.isHeld, next.isHeld]).toEqual([true, true]);
+    await item.giveBack();
+    await fleet.world.sleep(3000);
+    expect(next.isHeld).toBe(true);
+    await next.done();
+  }),
+);
+
+test(
   'leaves no tallies behind when callers give up while the clock of the service is asked for',
   inWorld(async (fleet, client) => {
     const queue = new DelayQueue(client, '/later', { codec: text });

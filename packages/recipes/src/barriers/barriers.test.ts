@@ -259,6 +259,39 @@ describe('a double barrier', () => {
   );
 
   test(
+    'waits for the others once more when a wait to leave was given up',
+    inWorld(async (fleet, clients) => {
+      const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
+      const [a, b, c] = await Promise.all(entering);
+      const impatient = expect(a!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      const patient = watched(a!.leave());
+      await impatient;
+      const again = a!.leave();
+      const state = watched(again);
+      await expect(a!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+      await b!.leave({ timeoutMs: 500 }).catch(() => {});
+      await fleet.world.sleep(1000);
+      expect([state.isSettled, patient.isSettled, a!.isHeld, c!.isHeld]).toEqual([false, false, false, true]);
+      await c!.leave();
+      await Promise.all([again, a!.leave(), b!.leave()]);
+      expect((await clients[0]!.children('/barrier')).children).toEqual([]);
+    }),
+  );
+
+  test(
+    'lets whoever has given up waiting for the others go on behind its scope',
+    inWorld(async (_, clients) => {
+      const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
+      const [a] = await Promise.all(entering);
+      const work = async (): Promise<void> => {
+        await using inside = a!;
+        await inside.leave({ timeoutMs: 500 });
+      };
+      await expect(work()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+    }),
+  );
+
+  test(
     'cannot tell whether it was counted when it is given up after its znode was made',
     inWorld(async (fleet, [a, b]) => {
       const barrier = new DoubleBarrier(a!, '/barrier', 2);

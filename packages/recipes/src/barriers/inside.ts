@@ -14,7 +14,7 @@ import {
 import { asDoubtful } from '../doubt.ts';
 import type { Holding } from '../locks/holding.ts';
 import { waitFor } from '../locks/wait-for.ts';
-import { Wait } from '../wait.ts';
+import { Wait, type Waiting } from '../wait.ts';
 import { findFounder, isRace, membersOf, READY } from './ready.ts';
 
 /** Being inside a double barrier: from the moment when all are there until all have left. */
@@ -25,6 +25,9 @@ export class Inside implements AsyncDisposable {
   readonly #path: string;
   readonly #member: Holding;
   readonly #leftovers: Set<string>;
+  /** Somebody has called `leave`. */
+  #hasLeft = false;
+  /** Under way, or successful. */
   #leaving: Promise<void> | null = null;
 
   /** Made by `DoubleBarrier.enter`. */
@@ -38,7 +41,7 @@ export class Inside implements AsyncDisposable {
 
   /** Whether we are a member for certain: the others wait for us. */
   get isHeld(): boolean {
-    return this.#leaving === null && this.#member.isHeld;
+    return !this.#hasLeft && this.#member.isHeld;
   }
 
   /** Aborts when the session may be over: the others do not wait for us any more. Also once we have left. */
@@ -47,28 +50,45 @@ export class Inside implements AsyncDisposable {
   }
 
   /**
-   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours.
+   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours. Whoever has given up waiting
+   * may call it again, and waits for the others once more.
    *
    * @throws AbortedError, TimeoutError, ClosedError, of outcome 'unknown': we have left, and do not know of the others
    */
-  leave(options: CallOptions = {}): Promise<void> {
-    this.#leaving ??= this.#leave(options);
-    return waitFor(this.#client, this.#leaving, options, { operation: 'Inside.leave', path: this.#path });
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.leave();
-  }
-
-  async #leave(options: CallOptions): Promise<void> {
+  async leave(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'Inside.leave', path: this.#path };
     const wait = new Wait(this.#client, options, about);
+    this.#hasLeft = true;
+    try {
+      // An earlier call has a patience of its own.
+      while (this.#leaving !== null) {
+        const leaving = this.#leaving.then(
+          () => true,
+          () => false,
+        );
+        if (await waitFor(this.#client, leaving, wait.next(), about)) return;
+      }
+    } catch (error) {
+      throw asDoubtful(error, about);
+    }
+    this.#leaving = this.#leave(wait, about);
+    await this.#leaving;
+  }
+
+  /** Leaves and waits. Nothing happens any more when `leave` was called and its caller has given up waiting. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#hasLeft) await this.#leaving;
+    else await this.leave();
+  }
+
+  async #leave(wait: Wait, about: Waiting): Promise<void> {
     try {
       while (!(await this.#step(wait)));
     } catch (error) {
       // The barrier's own znode is gone, so nobody is inside.
       if (error instanceof NoNodeError) return;
       this.#leftovers.add(this.#member.path);
+      this.#leaving = null;
       throw asDoubtful(error, about);
     } finally {
       void this.#member.release();
@@ -91,11 +111,11 @@ export class Inside implements AsyncDisposable {
     if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, wait);
     const isLowest = isMember && own < others[0]!;
     const awaited = isLowest ? others.at(-1)! : others[0]!;
-    // Asked for first: if it threw after the look has begun, nobody would catch what becomes of that.
-    const limits = wait.next();
-    const looking = this.#watch(joinPath(this.#path, awaited), wait);
-    if (isMember && !isLowest) await Promise.all([looking, this.#member.release(limits)]);
-    using found = await looking;
+    const releasing = isMember && !isLowest ? this.#member.release(wait.next()) : Promise.resolve();
+    // If the look fails, too, nobody waits for it any more.
+    releasing.catch(() => {});
+    using found = await this.#watch(joinPath(this.#path, awaited), wait);
+    await releasing;
     if (found.stat === null) return false;
     let watched: Watched = found;
     // It came when the round was open, or belongs to the next one, who will wait for us.

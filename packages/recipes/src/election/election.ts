@@ -80,6 +80,7 @@ export class Election {
    *
    * @param lead ends soon when `leadership.signal` is aborted: leadership is lost, or `options.signal` was aborted
    * @returns what `lead` returned last; null when we never led
+   * @throws what `lead` throws, and what keeps us from being a candidate or from resigning
    */
   async run<T>(lead: (leadership: Leadership) => Promise<T>, options: RunOptions = {}): Promise<T | null> {
     const { signal, repeats = false } = options;
@@ -95,9 +96,12 @@ export class Election {
       const isOver = signal === undefined ? holding.signal : AbortSignal.any([holding.signal, signal]);
       try {
         result = await lead({ holding, signal: isOver, token: holding.token, guarded: holding.guarded });
-      } finally {
-        await holding.release();
+      } catch (error) {
+        // What has gone wrong first is told.
+        await holding.release().catch(() => {});
+        throw error;
       }
+      await holding.release();
       if (!repeats) break;
     }
     return result;

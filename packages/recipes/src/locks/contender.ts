@@ -71,7 +71,7 @@ async function stand(
     for (;;) {
       const place = await enter(client, line, budget);
       let turn: Turn = 'gone';
-      let removed = Promise.resolve();
+      let removed: Promise<unknown> = Promise.resolve();
       try {
         turn = await awaitTurn(client, line, place, budget, about, isTry);
       } catch (error) {

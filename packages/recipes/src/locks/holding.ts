@@ -3,7 +3,7 @@ import { onAbort } from '../abort.ts';
 import { Deadline } from '../deadline.ts';
 import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
-import { persist, removeIfOurs, removeZnode } from './removal.ts';
+import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
 /** Something that is held: a lock, a lease, a leadership, several locks at once. */
@@ -63,6 +63,7 @@ export class Holding implements Held {
   readonly sessionId: bigint;
   readonly guarded: Guarded;
   readonly #client: Client;
+  readonly #lost: AbortSignal;
   readonly #czxid: bigint;
   readonly #options: HoldingOptions;
   readonly #end = new AbortController();
@@ -83,6 +84,7 @@ export class Holding implements Held {
     this.sessionId = own.stat.ephemeralOwner;
     this.guarded = new Guarded(client, [this]);
     this.#client = client;
+    this.#lost = lost;
     this.#options = options;
     this.#deadline = new Deadline(client, options.marginMs);
     const onLost = (): void => this.#lose('the session may be over', lost.reason);
@@ -113,15 +115,13 @@ export class Holding implements Held {
    * Gives it back: from now on it is not held here, and others get it as soon as the znode is deleted.
    *
    * @returns once the znode is gone, or the session lost. When the caller gives up waiting, deletion goes on
+   * @throws NoAuthError when the service refuses the deletion: others wait until the session ends. It may be tried again.
+   *   Nothing happens to a caller who does not wait for it
    */
   release(options: CallOptions = {}): Promise<void> {
-    if (this.#released === null) {
-      this.#finish('it was released');
-      const { onRemoved } = this.#options;
-      this.#released =
-        onRemoved === undefined ? this.#remove(options) : this.#remove(options).then(onRemoved).catch(passClientErrors);
-    }
-    return waitFor(this.#client, this.#released, options, { operation: 'release', path: this.path });
+    this.#finish('it was released');
+    const released = this.#released ?? this.#settleWith(this.#giveBack(options));
+    return waitFor(this.#client, released, options, { operation: 'release', path: this.path });
   }
 
   /** @internal It is over; the caller deletes the znode, or has done it. */
@@ -139,8 +139,20 @@ export class Holding implements Held {
     if (this.#end.signal.aborted) return;
     this.#finish(why, cause);
     // The same session may come back, and with it the znode, for which others would wait.
-    this.#released = Promise.resolve();
-    void this.#removeZnode();
+    void this.#settleWith(this.#untilLost(this.#removeZnode()));
+  }
+
+  #settleWith(released: Promise<void>): Promise<void> {
+    this.#released = released;
+    released.catch(() => {
+      this.#released = null;
+    });
+    return released;
+  }
+
+  async #giveBack(options: CallOptions): Promise<void> {
+    await this.#untilLost(this.#remove(options));
+    await this.#options.onRemoved?.().catch(passClientErrors);
   }
 
   #finish(why: string, cause?: unknown): void {
@@ -150,19 +162,20 @@ export class Holding implements Held {
     this.#end.abort(new NotHeldError(this.path, this.token, why, cause === undefined ? undefined : { cause }));
   }
 
-  async #remove(options: CallOptions): Promise<void> {
-    const { remove, isRemoveSafe = false } = this.#options;
-    const lost = this.#client.lostSignal;
-    const removed =
-      remove === undefined
-        ? this.#removeZnode()
-        : this.#removeBy(() => remove(isRemoveSafe ? {} : options), isRemoveSafe);
-    if (lost.aborted) return;
-    const { aborted, stop } = whenAborted(lost);
-    await Promise.race([removed, aborted]).finally(stop);
+  /** @throws what the service refuses */
+  async #untilLost(removed: Promise<Refusal>): Promise<void> {
+    const { aborted, stop } = whenAborted(this.#lost);
+    const refusal = await Promise.race([removed, aborted]).finally(stop);
+    if (refusal instanceof ZooKeeperError) throw refusal;
   }
 
-  async #removeBy(remove: () => Promise<void>, isSafe: boolean): Promise<void> {
+  #remove(options: CallOptions): Promise<Refusal> {
+    const { remove, isRemoveSafe = false } = this.#options;
+    if (remove === undefined) return this.#removeZnode();
+    return this.#removeBy(() => remove(isRemoveSafe ? {} : options), isRemoveSafe);
+  }
+
+  async #removeBy(remove: () => Promise<void>, isSafe: boolean): Promise<Refusal> {
     let isDone = false;
     const attempt = async (): Promise<void> => {
       await remove();
@@ -170,10 +183,10 @@ export class Holding implements Held {
     };
     if (isSafe) await persist(this.#client, this.sessionId, attempt);
     else await attempt().catch(passClientErrors);
-    if (!isDone) await this.#removeZnode();
+    return isDone ? null : this.#removeZnode();
   }
 
-  #removeZnode(): Promise<void> {
+  #removeZnode(): Promise<Refusal> {
     if (this.#options.isNameShared !== true) return removeZnode(this.#client, this.path, this.sessionId);
     return removeIfOurs(this.#client, this.path, this.sessionId, this.#czxid);
   }

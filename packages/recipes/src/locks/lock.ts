@@ -71,12 +71,18 @@ export class Lock implements Held {
     return new Lock(this.#client, this.#holding, this.revocation, this.#handles);
   }
 
-  /** Gives this handle back, and the lock with the last one. @returns once others can have it, if it was the last one */
-  async release(options?: CallOptions): Promise<void> {
+  /**
+   * Gives this handle back, and the lock with the last one.
+   *
+   * @returns once others can have it, if it was the last one, or the session is lost
+   * @throws NoAuthError when the service refuses that: they wait until the session ends. It may be tried again. Nothing
+   *   happens to a caller who does not wait for it
+   */
+  release(options?: CallOptions): Promise<void> {
     this.#handles.delete(this);
     this.#holding.signal.removeEventListener('abort', this.#onEnd);
     if (!this.#end.signal.aborted) this.#end.abort(new NotHeldError(this.path, this.token, 'it was released'));
-    if (this.#handles.size === 0) await this.#holding.release(options);
+    return this.#handles.size === 0 ? this.#holding.release(options) : Promise.resolve();
   }
 
   /** @internal Ends all handles without deleting the znode, which the caller does. */

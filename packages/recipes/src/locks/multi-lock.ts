@@ -124,8 +124,16 @@ class HeldTogether implements Held {
     return this.#end.signal;
   }
 
-  async release(options?: CallOptions): Promise<void> {
-    await Promise.all(this.#held.map((lock) => lock.release(options)));
+  release(options?: CallOptions): Promise<void> {
+    const released = this.#releaseAll(options);
+    // As with one lock, nothing happens to a caller who does not wait for it.
+    released.catch(() => {});
+    return released;
+  }
+
+  async #releaseAll(options?: CallOptions): Promise<void> {
+    const all = await Promise.allSettled(this.#held.map((lock) => lock.release(options)));
+    for (const each of all) if (each.status === 'rejected') throw each.reason;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-import { text } from '@meerkat/client';
+import { acl, NoAuthError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
 import type { Station } from '../testing/line-world.ts';
@@ -148,6 +148,36 @@ describe('a lock that is held', () => {
       expect(() => inner.reenter()).toThrow(NotHeldError);
       expect(await new Mutex(two!.client, '/lock').tryAcquire()).not.toBeNull();
       await sleep(10);
+    }));
+
+  test('says so when it may not be given back, bothers nobody who does not wait for that, and can be tried again', () =>
+    inWorld(1, async ([one]) => {
+      const noDelete = [acl.world('crwa')];
+      const lock = await new Mutex(one!.client, '/lock', { acl: noDelete }).acquire();
+      void lock.release();
+      await expect(lock.release()).rejects.toBeInstanceOf(NoAuthError);
+      expect(lock.isHeld).toBe(false);
+      expect(await names(one!)).toHaveLength(1);
+      await one!.client.setAcl('/lock', [acl.world('cdrwa')]);
+      await lock.release();
+      expect(await names(one!)).toEqual([]);
+    }));
+
+  test('is gone when its release resolves, also when it had ended by a margin before', () =>
+    inWorld(2, async ([one, two], { sleep, cut, heal }) => {
+      const lock = await new Mutex(one!.client, '/lock', { marginMs: 2000 }).acquire();
+      cut('host1');
+      while (!lock.signal.aborted) await sleep(10);
+      let isReleased = false;
+      const released = lock.release().then(() => {
+        isReleased = true;
+      });
+      await sleep(500);
+      expect(isReleased).toBe(false);
+      heal();
+      await released;
+      expect(await names(two!)).toEqual([]);
+      expect(one!.client.state).toBe('connected');
     }));
 
   test('ends when its znode is deleted by hand', () =>

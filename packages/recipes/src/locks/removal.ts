@@ -6,13 +6,16 @@ import { type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/cli
  * all its ephemeral znodes. So removal goes on until the znode is gone, or the session that owns it is over.
  */
 
+/** Why the service does not remove a znode, which then stays as long as its session; null when it is gone. */
+export type Refusal = ZooKeeperError | null;
+
 /**
  * Deletes an ephemeral znode, however often the connection is lost. Never rejects.
  *
  * @param sessionId the session that made it: with that the znode ends anyway
  * @returns once it is gone, or goes with its session
  */
-export function removeZnode(client: Client, path: string, sessionId: bigint): Promise<void> {
+export function removeZnode(client: Client, path: string, sessionId: bigint): Promise<Refusal> {
   return persist(client, sessionId, () => client.delete(path));
 }
 
@@ -22,7 +25,7 @@ export function removeZnode(client: Client, path: string, sessionId: bigint): Pr
  *
  * @param czxid of our znode
  */
-export function removeIfOurs(client: Client, path: string, sessionId: bigint, czxid: bigint): Promise<void> {
+export function removeIfOurs(client: Client, path: string, sessionId: bigint, czxid: bigint): Promise<Refusal> {
   return persist(client, sessionId, async () => {
     const stat = await client.exists(path, { read: 'linearizable' });
     if (stat?.czxid === czxid) await client.delete(path);
@@ -30,7 +33,7 @@ export function removeIfOurs(client: Client, path: string, sessionId: bigint, cz
 }
 
 /** The same for a znode of which only the beginning of its name is known, or whether it came to be at all. */
-export function removeMarked(client: Client, parent: string, mark: string, sessionId: bigint): Promise<void> {
+export function removeMarked(client: Client, parent: string, mark: string, sessionId: bigint): Promise<Refusal> {
   return persist(client, sessionId, async () => {
     const { children } = await client.children(parent, { read: 'linearizable' });
     const names = children.filter((name) => name.startsWith(mark));
@@ -39,21 +42,24 @@ export function removeMarked(client: Client, parent: string, mark: string, sessi
 }
 
 /** Tries until it succeeds, the znode is not there, or it cannot be there any more. Never rejects for what the service says. */
-export async function persist(client: Client, sessionId: bigint, attempt: () => Promise<void>): Promise<void> {
+export async function persist(client: Client, sessionId: bigint, attempt: () => Promise<void>): Promise<Refusal> {
   const { clock } = client.surroundings;
   for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
     try {
       await client.whenConnected();
-      if (client.session?.id !== sessionId) return;
+      if (client.session?.id !== sessionId) return null;
       await attempt();
-      return;
+      return null;
     } catch (error) {
-      if (error instanceof NoNodeError || !(error instanceof ZooKeeperError)) return;
-      if (!error.isRetryable && error.code !== 'SESSIONLOST') return;
+      if (error instanceof NoNodeError || !(error instanceof ZooKeeperError) || ENDS.has(error.code)) return null;
+      if (!error.isRetryable && error.code !== 'SESSIONLOST') return error;
     }
     await new Promise<void>((resolve) => void clock.schedule(pauseMs, resolve));
   }
 }
+
+/** Of the session or of the client: the znode goes, too. */
+const ENDS: ReadonlySet<string> = new Set(['SESSIONEXPIRED', 'CLOSED', 'AUTHFAILED']);
 
 /** Pauses between two tries, milliseconds. */
 const PAUSE_MIN_MS = 50;

@@ -225,7 +225,7 @@ export class Semaphore {
     return new Holding(this.#client, own, own.lost, { marginMs: this.#marginMs });
   }
 
-  #remove(own: OwnLease): Promise<void> {
+  #remove(own: OwnLease): Promise<unknown> {
     return removeZnode(this.#client, own.path, own.stat.ephemeralOwner);
   }
 

@@ -17,6 +17,7 @@ export {
   type Leadership,
   type RunOptions,
 } from './election/election.ts';
+export type { Presence } from './groups/certainty.ts';
 export {
   Group,
   type GroupLayout,
@@ -29,7 +30,7 @@ export {
 } from './groups/group.ts';
 export { type Message, Messenger, type MessengerOptions } from './groups/messenger.ts';
 export { type Binding, ClaimedName, NameService, type NameServiceOptions } from './groups/name-service.ts';
-export { PersistentEphemeral, type PersistentEphemeralOptions, type Presence } from './groups/persistent-ephemeral.ts';
+export { PersistentEphemeral, type PersistentEphemeralOptions } from './groups/persistent-ephemeral.ts';
 export { PersistentTtl, type PersistentTtlOptions } from './groups/persistent-ttl.ts';
 export {
   type ProviderOptions,

@@ -1,6 +1,7 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
 import { type Layout, makeUuidHex } from '../layout.ts';
-import { PersistentEphemeral, type Presence } from './persistent-ephemeral.ts';
+import type { Presence } from './certainty.ts';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
 
 /** How members stand in the tree. The two of kazoo are those of its Party and its ShallowParty. */

@@ -18,8 +18,8 @@ import {
   text,
   type WatchStreamEvent,
 } from '@meerkat/client';
-import { Deadline } from '../deadline.ts';
 import { isSame } from '../same-bytes.ts';
+import { Certainty, isPresence, type Presence } from './certainty.ts';
 import { Latest, Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
@@ -48,27 +48,6 @@ export interface PersistentEphemeralOptions {
   readonly parentMode?: 'persistent' | 'container' | undefined;
 }
 
-/** Whether the znode is there and ours. */
-export type Presence =
-  | {
-      readonly isPresent: true;
-      /** zxid of its creation: larger than that of every znode that stood here before. */
-      readonly token: bigint;
-      /** Aborts as soon as that is no longer certain. */
-      readonly signal: AbortSignal;
-    }
-  | {
-      readonly isPresent: false;
-      /**
-       * - starting: nobody has looked yet.
-       * - session-lost: the service may have taken it away with the session; it comes back with the next one.
-       * - deleted: somebody has deleted it; it is being made again.
-       * - stale: the znode of our previous process is there, and waited for.
-       * - taken: somebody else's znode is there, and waited for.
-       */
-      readonly reason: 'starting' | 'session-lost' | 'deleted' | 'stale' | 'taken';
-    };
-
 /**
  * An ephemeral znode that comes back: after a lost session, after somebody deleted it, and in the place of the one that
  * the previous process left behind.
@@ -93,8 +72,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
-  readonly #deadline: Deadline;
-  readonly #presence: Latest<Presence> = new Latest();
+  readonly #certainty: Certainty;
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
   /** Sessions in which a znode of ours may have come to be. */
@@ -112,8 +90,6 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   #writtenData: Data = '';
   /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
   #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
-  /** The client's signal of the session in which the znode is present, and what else ends its presence. */
-  #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
 
   constructor(client: Client, path: string, options: PersistentEphemeralOptions = {}) {
     const {
@@ -134,19 +110,17 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#whenStale = whenStale;
     this.#whenTaken = whenTaken;
     this.#parentMode = parentMode;
-    this.#deadline = new Deadline(client, marginMs);
-    this.#presence.publish({ isPresent: false, reason: 'starting' });
+    this.#certainty = new Certainty(client, marginMs, () => this.#pulse.raise());
     this.#finished = this.#run();
   }
 
   get presence(): Presence {
-    return this.#presence.current ?? { isPresent: false, reason: 'starting' };
+    return this.#certainty.presence;
   }
 
   /** The znode is there and ours, as far as anybody can know. */
   get isPresent(): boolean {
-    const { presence } = this;
-    return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
+    return this.#certainty.isPresent;
   }
 
   /** The token of the znode that is there; null while there is none. */
@@ -167,7 +141,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
-    const { token } = await withLimits(this.#client, options, about, this.#presence.when(isPresence));
+    const { token } = await withLimits(this.#client, options, about, this.#certainty.presences.when(isPresence));
     return token;
   }
 
@@ -189,7 +163,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
   /** How it stands now, and each change. Loops end when it is closed, or the client; they throw what ends it otherwise. */
   [Symbol.asyncIterator](): AsyncIterator<Presence, undefined> {
-    return this.#presence[Symbol.asyncIterator]();
+    return this.#certainty.presences[Symbol.asyncIterator]();
   }
 
   /**
@@ -214,7 +188,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const { signal } = this.#closing;
     const watch = client.watch(this.path, { signal });
     const states = client.onState(({ state }) => {
-      if (state === 'lost' || state === 'closed' || state === 'auth-failed') this.#absent('session-lost');
+      if (state === 'lost' || state === 'closed' || state === 'auth-failed') this.#certainty.absent('session-lost');
       this.#pulse.raise();
     });
     try {
@@ -241,7 +215,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         const { presence } = this;
         // Behind its creation there is one deletion at most. The look that follows may take as long as a lost connection.
         const isGone = event.type === 'deleted' && presence.isPresent && (event.zxid ?? 0n) > presence.token;
-        if (isGone) this.#absent('deleted');
+        if (isGone) this.#certainty.absent('deleted');
         this.#pulse.raise();
       }
     } catch (error) {
@@ -259,7 +233,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       const lost = client.lostSignal;
       const stat = await client.exists(this.path, { read: 'linearizable', signal });
       if (stat === null) {
-        if (this.presence.isPresent) this.#absent('deleted');
+        if (this.presence.isPresent) this.#certainty.absent('deleted');
         if (await this.#create(lost)) return;
       } else if (stat.ephemeralOwner === client.session?.id) {
         await this.#keep(stat, lost);
@@ -348,13 +322,13 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       : 'it is not ephemeral, and so nobody takes it away';
     const taken = (): Error => new NodeExistsError({ operation: 'PersistentEphemeral', path: this.path, detail });
     // Ours is gone, whatever becomes of this one, and however long that takes.
-    if (this.presence.isPresent) this.#absent('deleted');
+    if (this.presence.isPresent) this.#certainty.absent('deleted');
     if (!stat.isEphemeral) throw taken();
     const isStale = await this.#isStale(stat);
     if (isStale === null) return true;
     switch (isStale ? this.#whenStale : this.#whenTaken) {
       case 'wait':
-        this.#absent(isStale ? 'stale' : 'taken');
+        this.#certainty.absent(isStale ? 'stale' : 'taken');
         return false;
       case 'fail':
         throw taken();
@@ -432,42 +406,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   #present(stat: Stat, lost: AbortSignal, revision: number): void {
     this.#written = { czxid: stat.czxid, revision };
     this.#writtenRevision.publish(revision);
-    const { presence } = this;
-    if (lost.aborted) return;
-    if (this.#deadline.leftMs <= 0) {
-      // The answer was slow. The next one may be quick enough.
-      this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, () => this.#pulse.raise());
-      return;
-    }
-    if (presence.isPresent && presence.token === stat.czxid && this.#held?.lost === lost) return;
-    this.#held?.gone.abort();
-    const gone = new AbortController();
-    this.#held = { lost, gone };
-    this.#presence.publish({ isPresent: true, token: stat.czxid, signal: AbortSignal.any([lost, gone.signal]) });
-    const stop = this.#deadline.watch(() => {
-      this.#absent('session-lost');
-      // The next answer may tell that it is there as before.
-      this.#pulse.raise();
-    });
-    gone.signal.addEventListener('abort', stop, { once: true });
-  }
-
-  #absent(reason: 'session-lost' | 'deleted' | 'stale' | 'taken'): void {
-    const { presence } = this;
-    this.#held?.gone.abort();
-    this.#held = null;
-    if (presence.isPresent || presence.reason !== reason) this.#presence.publish({ isPresent: false, reason });
+    this.#certainty.present(stat.czxid, lost);
   }
 
   #end(reason: Error): void {
     const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
-    if (this.presence.isPresent) this.#absent('deleted');
-    this.#presence.end(isGood ? null : reason, reason);
+    this.#certainty.end(isGood ? null : reason, reason);
     this.#writtenRevision.end(isGood ? null : reason, reason);
   }
 }
-
-const LOOK_AGAIN_MS = 100;
 
 /** Milliseconds. */
 const RIVAL_PAUSE_MS = 1000;
@@ -477,7 +424,3 @@ const REFUSALS = [RequestTooLargeError, QuotaExceededError, NoAuthError] as cons
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;
-
-function isPresence(presence: Presence): presence is Presence & { isPresent: true } {
-  return presence.isPresent;
-}

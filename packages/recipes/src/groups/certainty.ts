@@ -1,0 +1,102 @@
+import type { Client } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
+import { Latest } from './latest.ts';
+
+/** Whether the znode is there and ours. */
+export type Presence =
+  | {
+      readonly isPresent: true;
+      /** zxid of its creation: larger than that of every znode that stood here before. */
+      readonly token: bigint;
+      /** Aborts as soon as that is no longer certain. */
+      readonly signal: AbortSignal;
+    }
+  | {
+      readonly isPresent: false;
+      /**
+       * - starting: nobody has looked yet.
+       * - session-lost: the service may have taken it away with the session; it comes back with the next one.
+       * - deleted: somebody has deleted it; it is being made again.
+       * - stale: the znode of our previous process is there, and waited for.
+       * - taken: somebody else's znode is there, and waited for.
+       */
+      readonly reason: 'starting' | 'session-lost' | 'deleted' | 'stale' | 'taken';
+    };
+
+/** Whether we may be sure of an ephemeral znode of ours, from what was seen of it and of the session that holds it. */
+export class Certainty {
+  readonly presences: Latest<Presence> = new Latest();
+  readonly #client: Client;
+  readonly #deadline: Deadline;
+  readonly #lookAgain: () => void;
+  /** The client's signal of the session in which the znode is present, and what else ends its presence. */
+  #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
+
+  /**
+   * @param marginMs how long before the client gives its session up nobody is sure any more
+   * @param lookAgain the next answer of the service may tell what this one does not
+   */
+  constructor(client: Client, marginMs: number, lookAgain: () => void) {
+    this.#client = client;
+    this.#deadline = new Deadline(client, marginMs);
+    this.#lookAgain = lookAgain;
+    this.presences.publish({ isPresent: false, reason: 'starting' });
+  }
+
+  get presence(): Presence {
+    return this.presences.current ?? { isPresent: false, reason: 'starting' };
+  }
+
+  /** The znode is there and ours, as far as anybody can know. */
+  get isPresent(): boolean {
+    const { presence } = this;
+    return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
+  }
+
+  /**
+   * It was seen, of a session of ours.
+   *
+   * @param token its czxid
+   * @param lost the client's signal of that session, taken before anybody looked
+   */
+  present(token: bigint, lost: AbortSignal): void {
+    const { presence } = this;
+    if (lost.aborted) return;
+    if (this.#deadline.leftMs <= 0) {
+      // The answer was slow. The next one may be quick enough.
+      this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, this.#lookAgain);
+      return;
+    }
+    if (presence.isPresent && presence.token === token && this.#held?.lost === lost) return;
+    this.#held?.gone.abort();
+    const gone = new AbortController();
+    this.#held = { lost, gone };
+    this.presences.publish({ isPresent: true, token, signal: AbortSignal.any([lost, gone.signal]) });
+    const stop = this.#deadline.watch(() => {
+      this.absent('session-lost');
+      // The next answer may tell that it is there as before.
+      this.#lookAgain();
+    });
+    gone.signal.addEventListener('abort', stop, { once: true });
+  }
+
+  absent(reason: 'session-lost' | 'deleted' | 'stale' | 'taken'): void {
+    const { presence } = this;
+    this.#held?.gone.abort();
+    this.#held = null;
+    if (presence.isPresent || presence.reason !== reason) this.presences.publish({ isPresent: false, reason });
+  }
+
+  /** Nobody looks any more. @param error thrown to loops; null ends them. Whoever waits gets `reason` */
+  end(error: Error | null, reason: Error): void {
+    if (this.presence.isPresent) this.absent('deleted');
+    this.presences.end(error, reason);
+  }
+}
+
+export function isPresence(presence: Presence): presence is Presence & { readonly isPresent: true } {
+  return presence.isPresent;
+}
+
+/** Milliseconds. */
+const LOOK_AGAIN_MS = 100;

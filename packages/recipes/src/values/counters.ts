@@ -14,8 +14,8 @@ export class AtomicLong extends AtomicValue<bigint> {
     super(client, path, int64, 0n, options);
   }
 
-  /** @throws RangeError when the result does not fit into 64 bits */
-  add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+  /** @throws RangeError when the result does not fit into 64 bits, or the amount is no whole number */
+  async add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
     const wanted = BigInt(amount);
     return this.update((current) => current + wanted, options);
   }
@@ -42,7 +42,7 @@ export class Counter extends AtomicValue<bigint> {
   }
 
   /** @throws RangeError for an amount that is no whole number */
-  add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
+  async add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
     const wanted = BigInt(amount);
     return this.update((current) => current + wanted, options);
   }

@@ -57,6 +57,16 @@ test('a counter lies in a znode as in kazoo, in decimal digits, and an empty one
     await expect(sum.add(1)).rejects.toThrow(DecodeError);
   }));
 
+test('an amount that is no whole number rejects, as any other failure does', () =>
+  onStage(async ({ client }) => {
+    for (const counter of [new Counter(client, '/visits'), new AtomicLong(client, '/hits')]) {
+      const adding: unknown[] = [];
+      expect(() => adding.push(counter.add(0.5))).not.toThrow();
+      await expect(adding[0]).rejects.toThrow(RangeError);
+      expect(await counter.get()).toBe(0n);
+    }
+  }));
+
 test('many who add at once are all counted, with and without a lock', () =>
   onStage(async ({ client, other }) => {
     const counters = [client, other].flatMap((each) => [

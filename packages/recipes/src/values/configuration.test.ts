@@ -1,6 +1,7 @@
 import {
   BadVersionError,
   type Client,
+  ConnectionLossError,
   DecodeError,
   json,
   NoNodeError,
@@ -188,6 +189,49 @@ test('a reader whose set is deleted under its hands begins again', () =>
     const read = await new PublishedSet(client, '/flags', text).read();
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '2', b: '2' });
     expect(isInTime).toBe(false);
+  }));
+
+test('a reader of a set that somebody has deleted by hand is told, and an observer gets the next one', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    const second = await flags.publish({ a: '2' });
+    await other.deleteRecursive(`/flags/${second}`);
+    await expect(flags.read({ timeoutMs: 60_000 })).rejects.toThrow(NoNodeError);
+
+    const children = client.children.bind(client);
+    let looks = 0;
+    client.children = (async (...args: Parameters<typeof children>) => {
+      looks++;
+      return children(...args);
+    }) as typeof client.children;
+    const observation = flags.observe();
+    const next = observation.next();
+    await new Promise<void>((resolve) => client.surroundings.clock.schedule(60_000, resolve));
+    // Nothing has changed that would have to be looked at again.
+    expect(looks).toBe(1);
+    expect(await new PublishedSet(other, '/flags', text).rollback()).toBe(first);
+    expect((await next).value).toMatchObject({ name: first });
+    await observation.return(undefined);
+  }));
+
+test('a rollback in doubt whose set was deleted by hand at that moment comes to an end', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    await flags.publish({ a: '2' });
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = transaction;
+      const made = transaction();
+      // It never reaches the service, which the rollback cannot know.
+      made.commit = async () => {
+        await other.deleteRecursive(`/flags/${first}`);
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await expect(flags.rollback({ timeoutMs: 60_000 })).rejects.toThrow(RangeError);
   }));
 
 test('a rollback goes back to what was in force before the version that it replaces, not before one that it saw', () =>

@@ -116,7 +116,11 @@ export class PublishedSet<T> {
     }
   }
 
-  /** The set in force, whole; null when none was published yet. */
+  /**
+   * The set in force, whole; null when none was published yet.
+   *
+   * @throws NoNodeError when somebody has deleted it by hand: until another is put in force there is none
+   */
   async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
     const wait = this.#wait('read', options);
     for (let round = 1; ; round++) {
@@ -125,16 +129,23 @@ export class PublishedSet<T> {
       if (name === undefined) return null;
       const entries = await this.#readSet(name, wait);
       const after = await wait.through((call) => this.#readReady(call, 'local'));
-      if (entries !== null && after.names.includes(name)) return { name, zxid: ready.zxid, entries };
+      if (after.names.includes(name)) {
+        if (entries !== null) return { name, zxid: ready.zxid, entries };
+        // Publishers delete what is not named any more, and a name does not come back.
+        throw this.#deletedError(name);
+      }
       await this.#pause('read', round, wait);
     }
   }
 
-  /** The set in force, and then each that is put in force; a reader who is slower misses some, and never gets a part. */
+  /**
+   * The set in force, and then each that is put in force; a reader who is slower misses some, and never gets a part. One that
+   * somebody has deleted by hand is left out.
+   */
   async *observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<PublishedEntries<T>> {
     let zxid = -1n;
     for await (const _ of this.#client.observe(this.#ready, text, options)) {
-      const set = await this.#readUnlessAborted(options);
+      const set = await this.#readIfAny(options);
       if (set === null || set.zxid <= zxid) continue;
       zxid = set.zxid;
       yield set;
@@ -240,6 +251,7 @@ export class PublishedSet<T> {
     let doubt: ZooKeeperError | null = null;
     try {
       for (;;) {
+        let isGone = false;
         try {
           await this.#transaction(ready, name, names, entries).commit(wait.next());
           return true;
@@ -252,11 +264,16 @@ export class PublishedSet<T> {
             await wait.through((call) => this.#client.ensurePath(this.path, call));
           } else if (!isConflict(error)) throw error;
           else if (doubt === null) return false;
+          else isGone = entries === null && error.index === 0 && error.cause instanceof NoNodeError;
         }
         if (doubt === null) continue;
         // Is it ours, which expected this version and was carried out, or somebody else's?
         const now = await wait.through((call) => this.#readReady(call, 'linearizable'));
-        if (now.version === ready.version) continue;
+        if (now.version === ready.version) {
+          // Nobody makes a set again that was deleted: what is still on its way will be refused, too.
+          if (isGone) return false;
+          continue;
+        }
         if (now.version === ready.version + 1) return now.text === names.join('\n');
         if (now.names.includes(name) && !ready.names.includes(name)) return true;
         throw doubt;
@@ -307,13 +324,17 @@ export class PublishedSet<T> {
 
   /* ---------------------------------------------------------------------------------------------------- reading ---- */
 
-  /** An observation that its user has ended is no failure. */
-  async #readUnlessAborted(options: {
-    readonly signal?: AbortSignal | undefined;
-  }): Promise<PublishedEntries<T> | null> {
+  #deletedError(name: string): NoNodeError {
+    const detail = `${name} is in force and somebody has deleted it: publish another set, or go back to a former one`;
+    return new NoNodeError({ operation: 'PublishedSet.read', path: joinPath(this.path, name), detail });
+  }
+
+  /** An observation that its user has ended is no failure; a set that was deleted by hand leaves nothing to show. */
+  async #readIfAny(options: { readonly signal?: AbortSignal | undefined }): Promise<PublishedEntries<T> | null> {
     try {
       return await this.read(options);
     } catch (error) {
+      if (error instanceof NoNodeError) return null;
       if (options.signal?.aborted === true && error instanceof AbortedError) return null;
       throw error;
     }

@@ -57,6 +57,57 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
+  test('takes what is set while somebody deletes it', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const [keeper, other] = [await world.connect('keeper'), await world.connect('other')];
+        const kept = new PersistentTtl(keeper, '/a', { ttlMs: 60_000, data: 'one' });
+        await kept.whenPresent();
+        await world.world.sleep(1000);
+        const set = keeper.set.bind(keeper);
+        keeper.set = async (...args: Parameters<typeof set>) => {
+          keeper.set = set;
+          // Between the look whether it is there and the write.
+          await other.deleteRecursive('/a');
+          return set(...args);
+        };
+        await kept.set('two');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        await kept.close();
+        await Promise.all([keeper.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('is not left behind by a set that is about to make it while it is deleted', () =>
+    inWorld(
+      4,
+      async (world) => {
+        const keeper = await world.connect('keeper');
+        const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 60_000, data: 'one' });
+        await kept.whenPresent();
+        await world.world.sleep(1000);
+        await keeper.deleteRecursive('/leases');
+        const createParents = keeper.createParents.bind(keeper);
+        let goOn = (): void => {};
+        const gate = new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+        keeper.createParents = async (...args: Parameters<typeof createParents>) => {
+          await gate;
+          return createParents(...args);
+        };
+        const setting = expect(kept.set('two')).rejects.toThrow(AbortedError);
+        await kept.delete();
+        goOn();
+        await setting;
+        expect(await keeper.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
+        await keeper.close();
+      },
+      SOLO,
+    ));
+
   test('what was set last stays, and what was deleted is not made again by calls that have waited', () =>
     inWorld(
       7,

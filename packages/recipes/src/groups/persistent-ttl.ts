@@ -12,6 +12,7 @@ import {
   NotEmptyError,
   OPEN,
 } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { Latest } from './latest.ts';
 import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 
@@ -88,10 +89,7 @@ export class PersistentTtl implements AsyncDisposable {
     const about = { operation: 'PersistentTtl.set', path: this.path };
     await untilDoneWithin(this.#client, options, about, async (signal) => {
       this.#expectOpen(about);
-      await this.#make(signal);
-      this.#expectOpen(about);
-      // What was set later is not undone by a repetition either.
-      await this.#client.set(this.path, this.#data, { signal });
+      await this.#unlessClosed(signal, (open) => this.#write(open));
     });
   }
 
@@ -145,10 +143,36 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
+  async #write(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#make(signal);
+      try {
+        // What was set later is not undone by a repetition either.
+        await this.#client.set(this.path, this.#data, { signal });
+        return;
+      } catch (error) {
+        // Somebody has deleted it in between.
+        if (!(error instanceof NoNodeError)) throw error;
+      }
+    }
+  }
+
   /** With its data, if it is not there. */
   async #make(signal: AbortSignal): Promise<void> {
     const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
     await this.#client.createParents(this.path, this.#data, shape).catch(unlessThere);
+  }
+
+  /** Gives an attempt up when it is closed, too: it makes nothing any more that `delete` has not found. */
+  async #unlessClosed(signal: AbortSignal, attempt: (open: AbortSignal) => Promise<void>): Promise<void> {
+    const cut = new AbortController();
+    if (signal.aborted) cut.abort(signal.reason);
+    const releases = [signal, this.#closing.signal].map((each) => onAbort(each, () => cut.abort(each.reason)));
+    try {
+      await attempt(cut.signal);
+    } finally {
+      for (const release of releases) release();
+    }
   }
 
   /** What was deleted with `delete` does not come back by a repetition. */

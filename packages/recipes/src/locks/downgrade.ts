@@ -10,6 +10,7 @@ import {
 } from '@meerkat/client';
 import { makeMark } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
+import { isSessionEnd } from '../wait.ts';
 import type { HoldingOptions } from './holding.ts';
 import type { Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
@@ -48,7 +49,7 @@ export async function downgrade(
     return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
   } catch (error) {
     for (const each of [path, lock.path]) void removeZnode(client, each, lock.sessionId);
-    throw error;
+    throw isSessionEnd(error) ? over(lock, error) : error;
   }
 }
 

@@ -112,4 +112,13 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
         await reading?.release();
       }
     }));
+
+  test('is nothing any more when the session is lost meanwhile', () =>
+    inWorld(1, async ([one], { cut, heal }) => {
+      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      const writing = await lock.acquireWrite();
+      cut('host1');
+      await expect(lock.downgrade(writing)).rejects.toBeInstanceOf(NotHeldError);
+      heal();
+    }));
 });

@@ -50,6 +50,9 @@ const CASES: readonly Case[] = [
     ...lockCases(`Semaphore (layout of ${layout})`, (client, call) =>
       new Semaphore(client, '/it', { layout, leasesMax: 1 }).acquire(call),
     ),
+    ...lockCases(`Semaphore.tryAcquire (layout of ${layout})`, (client, call) =>
+      new Semaphore(client, '/it', { layout, leasesMax: 1 }).tryAcquire(call),
+    ).slice(0, 1),
   ]),
   ...lockCases('ReadWriteLock', (client, call) => new ReadWriteLock(client, '/it').acquireWrite(call)),
   ...lockCases('MultiLock', (client, call) => new MultiLock(client, ['/it', '/that']).acquire(call)),

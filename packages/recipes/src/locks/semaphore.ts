@@ -12,7 +12,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import type { Layout } from '../layout.ts';
-import { asGivenUp } from './contender.ts';
+import { isLoss, isSessionEnd } from '../wait.ts';
+import { asGivenUp, PAUSE_MS } from './contender.ts';
 import { Holding } from './holding.ts';
 import { type Leases, makeLeases, type OwnLease } from './leases.ts';
 import type { Lock } from './lock.ts';
@@ -137,7 +138,20 @@ export class Semaphore {
     }
   }
 
+  /** Through lost connections and sessions: what an attempt leaves behind is removed. */
   async #tryAcquire(budget: Budget, about: About): Promise<Holding | null> {
+    for (;;) {
+      try {
+        return await this.#tryOnce(budget, about);
+      } catch (error) {
+        if (!isLoss(error) && !isSessionEnd(error)) throw error;
+        await budget.pause(PAUSE_MS);
+        await this.#client.whenConnected(budget.next());
+      }
+    }
+  }
+
+  async #tryOnce(budget: Budget, about: About): Promise<Holding | null> {
     await this.#leases.prepare(budget);
     if (this.#leases.countsOwn) return this.#tryBesideLock(budget, about);
     const lock = await this.#mutex.tryAcquire(budget.next());

@@ -4,6 +4,7 @@
  */
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
+import { OrderlyEnds } from '../testing/orderly-ends.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { contendInStorm, drawPatience, MARGIN_MS, SKEWED_MARGIN_MS } from '../testing/storm.ts';
 import { Mutex } from './mutex.ts';
@@ -19,6 +20,35 @@ describe('a mutex in a storm', () => {
         const held = random.chance(0.1) ? await mutex.tryAcquire(patience) : await mutex.acquire(patience);
         return held === null ? null : { held, access: 'write' };
       });
+    },
+    patienceMs(1),
+  );
+});
+
+describe('a mutex with a delay after a death in a storm', () => {
+  test.each(seeds(3))(
+    'has one holder at a time, and nobody waits for a delay after an end in order (seed %i)',
+    (seed) => {
+      const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
+      const lockDelayMs = seed % 3 === 0 ? 2000 : 200;
+      const ends = new OrderlyEnds('/lock');
+      return contendInStorm(
+        seed,
+        new FencedStore('/entries'),
+        ['/lock'],
+        async ({ client, random }) => {
+          const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS, lockDelayMs });
+          const patience = drawPatience(random);
+          const held = random.chance(0.2) ? await mutex.tryAcquire(patience) : await mutex.acquire(patience);
+          return held === null ? null : { held, access: 'write' };
+        },
+        {
+          onBegin: ({ client, mark }) => ends.follow(client, mark),
+          onTaken: (held) => ends.onTaken(held),
+          onGivenBack: (held) => ends.onGivenBack(held),
+          judge: (tree) => ends.judge(tree, (_, czxid, words) => words.has(`held 0x${czxid.toString(16)}`)),
+        },
+      );
     },
     patienceMs(1),
   );

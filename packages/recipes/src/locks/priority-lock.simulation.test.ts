@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { Fleet } from '../testing/fleet.ts';
+import { OrderlyEnds } from '../testing/orderly-ends.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
 import type { PriorityContending } from './priority-line.ts';
@@ -12,15 +13,27 @@ import { PriorityLock } from './priority-lock.ts';
 
 describe('a lock with priorities in a storm', () => {
   test.each(seeds(6))(
-    'has one holder at a time, and leaves nothing behind (seed %i)',
+    'has one holder at a time, leaves nothing behind, and says so when nobody died (seed %i)',
     (seed) => {
       const lockDelayMs = seed % 3 === 0 ? 200 : 0;
-      return contendInStorm(seed, new FencedStore('/entries'), ['/lock'], async ({ client, random }) => {
-        const lock = new PriorityLock(client, '/lock', { marginMs: MARGIN_MS, lockDelayMs });
-        const ask = { ...drawPatience(random), priority: random.between(-2, 2) };
-        const held = random.chance(0.1) ? await lock.tryAcquire(ask) : await lock.acquire(ask);
-        return held === null ? null : { held, access: 'write' };
-      });
+      const ends = new OrderlyEnds('/lock');
+      return contendInStorm(
+        seed,
+        new FencedStore('/entries'),
+        ['/lock'],
+        async ({ client, random }) => {
+          const lock = new PriorityLock(client, '/lock', { marginMs: MARGIN_MS, lockDelayMs });
+          const ask = { ...drawPatience(random), priority: random.between(-2, 2) };
+          const held = random.chance(0.1) ? await lock.tryAcquire(ask) : await lock.acquire(ask);
+          return held === null ? null : { held, access: 'write' };
+        },
+        {
+          onBegin: ({ client, mark }) => ends.follow(client, mark),
+          onTaken: (held) => ends.onTaken(held),
+          onGivenBack: (held) => ends.onGivenBack(held),
+          judge: (tree) => ends.judge(tree, (name) => name === 'held'),
+        },
+      );
     },
     patienceMs(1),
   );

@@ -2,6 +2,7 @@
  * Readers and writers under faults, with writers that become readers. A failure names its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/read-write-lock.simulation.test.ts`.
  */
+import { TimeoutError } from '@meerkat/client';
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
@@ -24,6 +25,8 @@ describe('a read/write lock in a storm', () => {
           return { held: await lock.downgrade(writing, drawPatience(random)), access: 'read' };
         } catch (error) {
           await writing.release();
+          // Nothing is held any more, whatever came of it.
+          if (error instanceof TimeoutError) return null;
           throw error;
         }
       });

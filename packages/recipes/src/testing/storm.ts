@@ -15,7 +15,7 @@ import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
 import { openStation, type Station } from './line-world.ts';
 
-/** What a worker takes in each round: null when it tried and did not get it. */
+/** What a worker takes in each round: null when it did not get it. It fails only when patience ends, and then has nothing. */
 export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;
 
 /**
@@ -29,17 +29,21 @@ export async function contendInStorm(
   store: FencedStore,
   lines: readonly string[],
   take: Take,
-  options: Pick<StormOptions, 'skews'> = {},
+  options: ContendOptions = {},
 ): Promise<void> {
+  const { onBegin, onTaken, onGivenBack } = options;
   const work = async (worker: Worker): Promise<void> => {
     const { station, client, random, isOver } = worker;
     const { host } = station;
+    onBegin?.(worker);
     while (!isOver()) {
       try {
         await client.ensurePath('/entries');
-        const taken = await take(worker);
+        const taken = await take(worker).catch(expectGivenUp);
         if (taken !== null) {
-          await using held = taken.held;
+          await using ending = endOf(taken.held, onGivenBack);
+          const { held } = ending;
+          onTaken?.(held);
           store.onAcquired(host, held, taken.access);
           for (let i = random.between(0, 3); i > 0; i--) {
             await station.sleep(random.between(1, 300));
@@ -56,12 +60,45 @@ export async function contendInStorm(
       await station.sleep(random.between(1, 200));
     }
   };
-  const after = async ({ client: judge }: Aftermath): Promise<void> => {
+  const after = async ({ client: judge, committed }: Aftermath): Promise<void> => {
     await store.judge(judge);
     expect(store.acquired).toBeGreaterThan(0);
     for (const path of lines) expect((await judge.exists(path))?.numChildren ?? 0, path).toBe(0);
+    if (options.judge === undefined) return;
+    const tree = await committed();
+    if (tree !== null) options.judge(tree);
   };
   await runStorm({ ...options, seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
+}
+
+export interface ContendOptions extends Pick<StormOptions, 'skews'> {
+  /** Told of each worker once, and of what was taken. */
+  readonly onBegin?: ((worker: Worker) => void) | undefined;
+  readonly onTaken?: ((held: Held) => void) | undefined;
+  /** Told of what is given back while it is held for certain. */
+  readonly onGivenBack?: ((held: Held) => void) | undefined;
+  /** Told in the end of everything that was committed, unless nobody has the beginning any more. */
+  readonly judge?: ((tree: CommittedTree) => void) | undefined;
+}
+
+/** Gives it back at the end of a scope. */
+function endOf(held: Held, onGivenBack: ContendOptions['onGivenBack']): AsyncDisposable & { readonly held: Held } {
+  return {
+    held,
+    [Symbol.asyncDispose]: () => {
+      if (held.isHeld) onGivenBack?.(held);
+      return held.release();
+    },
+  };
+}
+
+/** Whoever waits goes through everything else, and has nothing when he gives up. */
+function expectGivenUp(error: unknown): never {
+  if (error instanceof ZooKeeperError) {
+    expect(error.code, `what ends a wait: ${error.message}`).toMatch(/^(ABORTED|TIMEOUT)$/);
+    expect(error.outcome, `of what was given up: ${error.message}`).toBe('not-applied');
+  }
+  throw error;
 }
 
 /**

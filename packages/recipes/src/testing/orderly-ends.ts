@@ -1,0 +1,71 @@
+import type { Client } from '@meerkat/client';
+import type { CommittedTree } from '@meerkat/simulator';
+import { expect } from 'vitest';
+import type { Held } from '../locks/holding.ts';
+import type { CommitMark } from './commit-mark.ts';
+
+/**
+ * The judge of locks with a delay after a death, whose parent's data say whether somebody died: `held …` from the taking on,
+ * `free` from a release on. Whoever comes next after `held …` waits for the whole delay.
+ *
+ * It holds: whoever has given the lock back while it was his, or has given up waiting for it, and had not lost his session,
+ * leaves `free` behind, in the txn that deletes the znode which stood for him.
+ */
+export class OrderlyEnds {
+  readonly #parent: string;
+  /** How far was committed when a session was first taken for lost. */
+  readonly #lost = new Map<bigint, number>();
+  readonly #taken = new Set<bigint>();
+  readonly #givenBack = new Set<bigint>();
+
+  constructor(parent: string) {
+    this.#parent = parent;
+  }
+
+  /** Notes when a client takes its sessions for lost. */
+  follow(client: Client, mark: CommitMark): void {
+    const known = new Set<AbortSignal>();
+    const note = (): void => {
+      const { session, lostSignal } = client;
+      if (session === null || known.has(lostSignal)) return;
+      known.add(lostSignal);
+      const onLost = (): void => {
+        if (!this.#lost.has(session.id)) this.#lost.set(session.id, mark.zxid);
+      };
+      if (lostSignal.aborted) onLost();
+      else lostSignal.addEventListener('abort', onLost);
+    };
+    note();
+    client.onState(note);
+  }
+
+  onTaken({ token }: Held): void {
+    this.#taken.add(token);
+  }
+
+  /** It was his for certain when he did so. */
+  onGivenBack({ token }: Held): void {
+    this.#givenBack.add(token);
+  }
+
+  /** @param marked whether the parent said at some time that the znode of this name, made at this zxid, stands for the holder */
+  judge(tree: CommittedTree, marked: (name: string, czxid: number, words: ReadonlySet<string>) => boolean): void {
+    const sayingAt = (zxid: number): string => new TextDecoder().decode(tree.stateAt(this.#parent, zxid)?.data ?? NONE);
+    const words = new Set(tree.changesOf(this.#parent).map(({ zxid }) => sayingAt(zxid)));
+    for (const path of tree.paths()) {
+      if (!path.startsWith(`${this.#parent}/`)) continue;
+      for (const { type, zxid } of tree.changesOf(path)) {
+        if (type !== 'deleted') continue;
+        const { czxid, owner } = tree.stateAt(path, tree.zxidBefore(zxid))!;
+        const token = BigInt(czxid);
+        const isLost =
+          zxid > (this.#lost.get(owner) ?? Number.POSITIVE_INFINITY) || tree.sessions.get(owner)?.closedZxid === zxid;
+        const isLapsed = this.#taken.has(token) && !this.#givenBack.has(token);
+        if (isLost || isLapsed || !marked(path.slice(this.#parent.length + 1), czxid, words)) continue;
+        expect(sayingAt(zxid), `what is said of the lock when ${path} is deleted at ${zxid}`).toBe('free');
+      }
+    }
+  }
+}
+
+const NONE = new Uint8Array();

@@ -40,7 +40,8 @@ export async function contendInStorm(
       try {
         await client.ensurePath('/entries');
         const taken = await take(worker).catch(expectGivenUp);
-        if (taken !== null) {
+        if (taken === null) store.onReleased(host);
+        else {
           await using ending = endOf(taken.held, onGivenBack);
           const { held } = ending;
           onTaken?.(held);

@@ -21,6 +21,8 @@ export interface Guard {
   readonly path: string;
   readonly token: bigint;
   readonly isHeld: boolean;
+  /** Aborts with the reason why it is not held any more. */
+  readonly signal: AbortSignal;
   /** Where the znodes of all holders have the same path: what tells ours from theirs. */
   readonly generation?: Generation | undefined;
 }
@@ -30,6 +32,14 @@ export interface Generation {
   readonly path: string;
   /** Since we hold it. */
   readonly version: number;
+}
+
+/** What whoever asks something of it is told that is not held any more. */
+export function lapse({ path, token, signal }: Guard): NotHeldError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof NotHeldError) return new NotHeldError(path, token, reason.why, { cause: reason.cause });
+  // The clock says so before its timer has.
+  return new NotHeldError(path, token, 'no answer of the service came for too long');
 }
 
 /**
@@ -81,7 +91,7 @@ export class Guarded {
   ): Promise<Results> {
     const guards = this.#guards;
     const lapsed = guards.find(({ isHeld }) => !isHeld);
-    if (lapsed !== undefined) throw new NotHeldError(lapsed.path, lapsed.token, 'it was released, or its session lost');
+    if (lapsed !== undefined) throw lapse(lapsed);
     const transaction: Transaction<Done[]> = this.#client.transaction();
     for (const { path, generation } of guards) {
       transaction.check(path);

@@ -8,10 +8,13 @@ export class NotHeldError extends Error {
   readonly path: string;
   /** Its fencing token. */
   readonly token: bigint;
+  /** What has ended it, or what was refused. */
+  readonly why: string;
 
   constructor(path: string, token: bigint, why: string, options?: ErrorOptions) {
     super(`${path} is not held any more: ${why}`, options);
     this.path = path;
     this.token = token;
+    this.why = why;
   }
 }

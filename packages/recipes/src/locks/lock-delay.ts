@@ -1,4 +1,5 @@
 import { type Budget, type Client, NoNodeError, TransactionError, text, ZooKeeperError } from '@meerkat/client';
+import { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
 import { persist, removeZnode } from './removal.ts';
 
@@ -26,6 +27,7 @@ export async function takeAfterDelay(
   budget: Budget,
   isTry: boolean,
 ): Promise<boolean> {
+  const about = { operation: 'takeAfterDelay', path: parent };
   const mark = markOf(place);
   let hasWaited = false;
   for (;;) {
@@ -34,7 +36,7 @@ export async function takeAfterDelay(
       // Our own mark: the answer to an earlier attempt was lost.
       if (data.startsWith(HELD) && data !== mark && !hasWaited) {
         if (isTry) return false;
-        await budget.pause(delayMs);
+        await new Wait(client, budget.next(), about).any([], { lost: place.lost, delayMs });
         hasWaited = true;
       }
       if (place.lost.aborted) return false;

@@ -4,6 +4,7 @@ import { inWorld, names } from '../testing/in-world.ts';
 import type { Station } from '../testing/line-world.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
+import { PriorityLock } from './priority-lock.ts';
 
 describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (layout) => {
   const options: MutexOptions = { layout };
@@ -286,7 +287,7 @@ describe('a lock that is held', () => {
 
 describe('what is guarded by a lock', () => {
   test('is written while it is held, with results and errors of its own', () =>
-    inWorld(1, async ([one]) => {
+    inWorld(1, async ([one], { sleep }) => {
       const { client } = one!;
       const lock = await new Mutex(client, '/lock').acquire();
       const { guarded } = lock;
@@ -302,8 +303,13 @@ describe('what is guarded by a lock', () => {
       ).rejects.toMatchObject({ code: 'TRANSACTIONFAILED', index: 1, path: '/missing' });
       await guarded.delete('/b');
       await expect(guarded.delete('/b')).rejects.toMatchObject({ code: 'NONODE' });
-      await lock.release();
+      const other = lock.reenter();
+      await other.release();
+      await expect(other.guarded.set('/a', '6')).rejects.toThrow('not held any more: it was released');
+      await client.delete(lock.path);
+      while (!lock.signal.aborted) await sleep(1);
       await expect(guarded.set('/a', '6')).rejects.toBeInstanceOf(NotHeldError);
+      await expect(guarded.set('/a', '6')).rejects.toThrow('not held any more: its znode was deleted');
       expect((await client.get('/a', { codec: text })).data).toBe('4');
     }));
 
@@ -369,6 +375,29 @@ describe('a mutex with a delay', () => {
         expect(clock.monotonicMs() - startMs).toBeLessThan(10_000);
       }
     }));
+
+  test.each([
+    ['a mutex', Mutex],
+    ['a lock with priorities', PriorityLock],
+  ])('lets a waiter of %s whose session is lost during it stand in line again at once', (_what, Kind) =>
+    inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
+      await new Kind(one!.client, '/lock', { lockDelayMs: 30_000 }).acquire();
+      await one!.client.close();
+      const lock = new Kind(two!.client, '/lock', { lockDelayMs: 30_000 });
+      const acquired = lock.acquire();
+      await sleep(1000);
+      const before = await names(three!);
+      expect(before).toHaveLength(1);
+      cut('host2');
+      await sleep(10_000);
+      heal();
+      await sleep(10_000);
+      const after = await names(three!);
+      expect(after).toHaveLength(1);
+      expect(after).not.toEqual(before);
+      expect((await acquired).isHeld).toBe(true);
+    }),
+  );
 
   test('is free at once after somebody gave up who had not got it yet', () =>
     inWorld(2, async ([one, two], { sleep }) => {

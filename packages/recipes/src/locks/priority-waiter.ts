@@ -120,7 +120,7 @@ export class PriorityWaiter {
     const ahead = aheadOf(waiters, index, isHeld);
     if (ahead === null) {
       if (lockDelayMs > 0 && this.#versionWaitedOut !== version) {
-        const delayed = await this.#waitForDelay(version, budget, isTry);
+        const delayed = await this.#waitForDelay(version, budget, wait, isTry);
         if (delayed !== 'over') return delayed;
       }
       return this.#take(version, budget);
@@ -198,13 +198,20 @@ export class PriorityWaiter {
   }
 
   /** Somebody died with the lock: then it is kept from us for a while. */
-  async #waitForDelay(version: number, budget: Budget, isTry: boolean): Promise<'over' | 'not-ours' | null> {
+  async #waitForDelay(
+    version: number,
+    budget: Budget,
+    wait: Wait,
+    isTry: boolean,
+  ): Promise<'over' | 'not-ours' | 'gone' | null> {
     const { path, lockDelayMs } = this.#line;
     const { data, stat } = await this.#client.get(path, { ...budget.next(), codec: text });
     if (stat.version !== version) return null;
     if (parseHolder(data) === null) return 'over';
     if (isTry) return 'not-ours';
-    await budget.pause(lockDelayMs);
+    const { lost } = this.#place;
+    await wait.any([], { lost, delayMs: lockDelayMs });
+    if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;
     // Whoever has come meanwhile may stand before us.
     return null;

@@ -125,7 +125,8 @@ export class AtomicValue<T> implements AsyncDisposable {
   /**
    * Changes it.
    *
-   * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times
+   * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times. What it
+   *   comes to after the caller's time is up is not written
    * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
    *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
    */
@@ -178,7 +179,10 @@ export class AtomicValue<T> implements AsyncDisposable {
         // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
         const [doubt] = doubts;
         const before = doubt === undefined ? await this.#decode(found) : doubt.before;
-        const after = doubt === undefined ? await change(before, found?.stat ?? null) : doubt.after;
+        const changed = doubt === undefined ? change(before, found?.stat ?? null) : doubt.after;
+        // A change that takes its time is not waited for longer than the caller likes.
+        if (changed instanceof Promise) await pause(wait, about, [changed]);
+        const after = await changed;
         if (after === undefined && read === 'linearizable') {
           return { before, after: before, version: found?.stat.version ?? null };
         }

@@ -83,7 +83,8 @@ export class Configuration<T> {
   /**
    * Publishes what is made of the present configuration.
    *
-   * @param change is given null when there is none yet. May be called several times; undefined changes nothing
+   * @param change is given null when there is none yet. May be called several times; undefined changes nothing, and nor does
+   *   what it comes to after the caller's time is up
    * @returns what is in force now as far as this update knows; null when there is none and none was made
    * @throws DecodeError when the schema refuses what is there, or what is made of it: nothing is changed
    */
@@ -91,9 +92,12 @@ export class Configuration<T> {
     change: (current: T | null, version: number | null) => T | undefined | Promise<T | undefined>,
     options: CallOptions = {},
   ): Promise<ConfigurationVersion<T> | null> {
-    return this.#replace('update', options, async (found) => {
+    return this.#replace('update', options, async (found, _, wait) => {
       const current = found === null ? null : await this.#decode(found.data);
-      const next = await change(current, found?.stat.version ?? null);
+      const changed = change(current, found?.stat.version ?? null);
+      // A change that takes its time is not waited for longer than the caller likes.
+      if (changed instanceof Promise) await wait.any([changed]);
+      const next = await changed;
       return next === undefined ? undefined : this.#codec.encode(next);
     });
   }

@@ -1,8 +1,19 @@
-import { bytes, type Client, ConnectionLossError, DecodeError, json, SessionLostError, text } from '@meerkat/client';
+import {
+  AbortedError,
+  bytes,
+  type Client,
+  ConnectionLossError,
+  DecodeError,
+  json,
+  SessionLostError,
+  TimeoutError,
+  text,
+} from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { AtomicValue } from './atomic-value.ts';
+import { Configuration } from './configuration.ts';
 import { AtomicLong, Counter, FloatCounter } from './counters.ts';
 import { SharedCount, SharedValue } from './shared-value.ts';
 
@@ -65,6 +76,34 @@ test('an amount that is no whole number rejects, as any other failure does', () 
       await expect(adding[0]).rejects.toThrow(RangeError);
       expect(await counter.get()).toBe(0n);
     }
+  }));
+
+test('a change that takes too long is cut short in time, and what it comes to is not written', () =>
+  onStage(async ({ world, client }) => {
+    const value = new AtomicValue(client, '/a', text, 'x');
+    const slowly = async (): Promise<string> => {
+      await world.sleep(60_000);
+      return 'late';
+    };
+    const startMs = client.surroundings.clock.monotonicMs();
+    const failure = await value.update(slowly, { timeoutMs: 1000 }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(TimeoutError);
+    expect(failure).toMatchObject({ outcome: 'not-applied' });
+    expect(client.surroundings.clock.monotonicMs() - startMs).toBeLessThan(2000);
+    await value.update((current) => `${current}y`);
+    await world.sleep(100_000);
+    expect(await value.get()).toBe('xy');
+
+    const settings = new Configuration(client, '/config', text);
+    const controller = new AbortController();
+    const updating = settings.update(slowly, { signal: controller.signal }).catch((error: unknown) => error);
+    await world.sleep(1000);
+    const abortedMs = client.surroundings.clock.monotonicMs();
+    controller.abort();
+    expect(await updating).toBeInstanceOf(AbortedError);
+    expect(client.surroundings.clock.monotonicMs() - abortedMs).toBeLessThan(1000);
+    await world.sleep(100_000);
+    expect(await settings.get()).toBeNull();
   }));
 
 test('many who add at once are all counted, with and without a lock', () =>

@@ -1,4 +1,5 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
+import { checkedName } from '../child-name.ts';
 import { type Layout, makeUuidHex } from '../layout.ts';
 import type { Presence } from './certainty.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
@@ -78,12 +79,15 @@ export class Group {
   /**
    * Joins, and stays a member through lost sessions until the membership is closed. `whenJoined` tells when the others
    * can see it.
+   *
+   * @throws RangeError for an id that cannot be, or be in, the name of a znode
    */
   join(id: string, options: JoinOptions = {}): Membership {
     const form = this.#form;
     const owner = options.owner ?? (form.hasUniqueIds ? id : undefined);
     const { random } = this.#client.surroundings;
     const name = form.makeName(id, owner === undefined ? makeUuidHex(random) : hashOf(`${owner} ${id}`));
+    checkedName(name, 'the id of a member');
     const data = form.makeData(id, options.data ?? '');
     const znode = new PersistentEphemeral(this.#client, joinPath(this.path, name), {
       data,

@@ -10,6 +10,7 @@ import {
   withoutProtection,
   type Znode,
 } from '@meerkat/client';
+import { checkedName } from '../child-name.ts';
 import { Uncertainty } from '../doubt.ts';
 import { makeUuid } from '../layout.ts';
 import { compareBySequence, withoutSequence } from '../sequence.ts';
@@ -191,7 +192,7 @@ export class Messenger {
   }
 
   #boxOf(member: string): string {
-    return joinPath(this.path, member);
+    return joinPath(this.path, checkedName(member, 'the owner of a mailbox'));
   }
 }
 

@@ -18,6 +18,7 @@ import {
   withoutProtection,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkedName } from '../child-name.ts';
 import { Deadline } from '../deadline.ts';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
@@ -80,7 +81,7 @@ export class NameService {
   }
 
   /** Changes what a name stands for. @throws BadVersionError when somebody else has, NoNodeError when it is not bound */
-  rebind(name: string, address: string, options: ExpectedVersionOptions): Promise<Stat> {
+  async rebind(name: string, address: string, options: ExpectedVersionOptions): Promise<Stat> {
     const bind = (path: string, call: CallOptions): Promise<Stat> =>
       this.#client.set(path, address, { ...call, version: options.version });
     return this.#change(this.#about('rebind', name), options, bind, (found, czxid) => {
@@ -90,7 +91,7 @@ export class NameService {
   }
 
   /** Frees a name. @throws BadVersionError, NoNodeError, NotEmptyError when there are names below it */
-  unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
+  async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
     const free = (path: string, call: CallOptions): Promise<void> =>
       this.#client.delete(path, { ...call, version: options.version });
     // A name that is gone does not tell who freed it: somebody else may have before we came, behind a server that lags.
@@ -166,6 +167,7 @@ export class NameService {
    */
   async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<Created> {
     const client = this.#client;
+    for (const part of prefix.split('/').slice(0, -1)) checkedName(part, 'a part of a name');
     const path = `${this.#base}/${prefix}`;
     const about = { operation: `NameService.${operation}`, path };
     const budget = new Budget(options, client.surroundings, about);
@@ -250,6 +252,7 @@ export class NameService {
   }
 
   #pathOf(name: string): string {
+    for (const part of name.split('/')) checkedName(part, 'a part of a name');
     return joinPath(this.path, name);
   }
 

@@ -8,6 +8,7 @@ import {
   OPEN,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkedName } from '../child-name.ts';
 import { makeUuid } from '../layout.ts';
 import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
@@ -59,6 +60,8 @@ export class ServiceDiscovery {
   /**
    * Registers an instance: for as long as this process's session lives, and again with each new one, if its type is
    * DYNAMIC (the default); else until the registration is closed.
+   *
+   * @throws RangeError for a name or an id that cannot be that of a znode
    */
   register<T>(description: ServiceDescription<T>): Registration<T> {
     const instance: ServiceInstance<T> = {
@@ -74,7 +77,7 @@ export class ServiceDiscovery {
       isEnabled: true,
       ...description,
     };
-    const path = joinPath(joinPath(this.path, instance.name), instance.id);
+    const path = joinPath(this.#pathOf(instance.name), checkedName(instance.id, 'the id of an instance'));
     const isLasting = instance.serviceType === 'STATIC' || instance.serviceType === 'PERMANENT';
     const place = isLasting
       ? new LastingZnode(this.#client, path, this.#acl, formatInstance(instance))
@@ -100,12 +103,16 @@ export class ServiceDiscovery {
 
   /** The instances of a service, as they are now and then after each change. */
   observe<T>(name: string, options: { readonly signal?: AbortSignal | undefined } = {}): ServiceObservation<T> {
-    return new ServiceObservation(this.#client, joinPath(this.path, name), options.signal);
+    return new ServiceObservation(this.#client, this.#pathOf(name), options.signal);
   }
 
   /** Follows a service and chooses among its instances. */
   provider<T>(name: string, options: ProviderOptions<T> = {}): ServiceProvider<T> {
     return new ServiceProvider(this.#client, this.observe(name, options), options);
+  }
+
+  #pathOf(name: string): string {
+    return joinPath(this.path, checkedName(name, 'the name of a service'));
   }
 }
 

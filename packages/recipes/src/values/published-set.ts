@@ -15,6 +15,7 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkedName } from '../child-name.ts';
 import { asHarmless } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
@@ -187,7 +188,7 @@ export class PublishedSet<T> {
     const pairs: Iterable<[string, T]> = entries instanceof Map ? entries : Object.entries(entries);
     const encoded: Entry[] = [];
     for (const [name, value] of pairs) {
-      if (name === '' || name.includes('/')) throw new RangeError(`"${name}" cannot be the name of a znode`);
+      checkedName(name, 'an entry');
       const data = this.#codec.encode(value);
       // Nothing is published that a reader could not read.
       await this.#decode(name, data);

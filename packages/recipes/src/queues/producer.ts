@@ -22,7 +22,7 @@ import { waitFor } from '../locks/wait-for.ts';
 import { sequenceOf } from '../sequence.ts';
 import { Wait, type Waiting } from '../wait.ts';
 import type { QueuePaths } from './layout.ts';
-import type { Tally } from './tally.ts';
+import type { Progress, Tally } from './tally.ts';
 
 /*
  * Putting items, each exactly once (`tally.ts`), and in the order of the calls.
@@ -71,7 +71,7 @@ export class Producer {
     try {
       await waitFor(this.#client, pending.settled, options, about);
     } catch (error) {
-      const outcome = pending.isSent ? 'unknown' : 'not-applied';
+      const outcome = pending.sending?.mayBeApplied === true ? 'unknown' : 'not-applied';
       if (error instanceof AbortedError || error instanceof TimeoutError) this.#withdraw(pending);
       if (error instanceof AbortedError) throw new AbortedError({ ...about, outcome, cause: error.cause });
       if (error instanceof TimeoutError) throw new TimeoutError({ ...about, outcome });
@@ -81,7 +81,12 @@ export class Producer {
 
   #withdraw(pending: Pending): void {
     pending.isGivenUp = true;
-    if (pending.isSent) return;
+    const { sending } = pending;
+    if (sending !== null) {
+      // The others of its transaction go on without it.
+      if (!sending.mayBeApplied) sending.end.abort();
+      return;
+    }
     const isFirst = this.#pending[0] === pending;
     this.#pending = this.#pending.filter((other) => other !== pending);
     // It is for the first that room is waited for; the next one may need less.
@@ -164,17 +169,19 @@ export class Producer {
   async #send(batch: readonly Pending[], linesVersion: number | null): Promise<void> {
     const sent = new Set(batch);
     this.#pending = this.#pending.filter((pending) => !sent.has(pending));
-    for (const pending of batch) pending.isSent = true;
+    const sending: Sending = { end: new AbortController(), mayBeApplied: false };
+    for (const pending of batch) pending.sending = sending;
     const { lines, items: itemsPath } = this.#paths;
     try {
-      const results = await this.#tally.commit((transaction) => {
-        const growing: Transaction<TransactionResult[]> = transaction as Transaction<TransactionResult[]>;
+      const build = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
+        const growing = transaction as Transaction<TransactionResult[]>;
         if (linesVersion !== null) growing.set(lines, '', { version: linesVersion });
         for (const { items } of batch) {
           for (const { stem, data } of items) growing.create(joinPath(itemsPath, stem), data, { sequential: true });
         }
         return growing;
-      });
+      };
+      const results = await this.#tally.commit(build, { signal: sending.end.signal }, sending);
       for (const pending of batch) pending.resolve();
       this.#leaveLine();
       const last = results?.at(-1) ?? null;
@@ -182,7 +189,8 @@ export class Producer {
         warnIfHigh(itemsPath, sequenceOf(nameOf(last.path)) ?? 0, Remedy.byHand);
       }
     } catch (error) {
-      await this.#onRefused(batch, linesVersion, error);
+      if (error instanceof AbortedError && sending.end.signal.aborted) this.#putBack(batch);
+      else await this.#onRefused(batch, linesVersion, error);
     }
   }
 
@@ -218,7 +226,7 @@ export class Producer {
 
   /** They wait for their turn again, but for those that were given up meanwhile: these could come very late. */
   #putBack(batch: readonly Pending[]): void {
-    for (const pending of batch) pending.isSent = false;
+    for (const pending of batch) pending.sending = null;
     this.#pending = [...batch.filter(({ isGivenUp }) => !isGivenUp), ...this.#pending];
   }
 
@@ -247,12 +255,18 @@ export interface NewItem {
   readonly data: Uint8Array | null;
 }
 
+/** A transaction on its way. */
+interface Sending extends Progress {
+  /** Ends it as long as nothing of it has left. */
+  readonly end: AbortController;
+}
+
 /** One call of `put`. */
 class Pending {
   readonly items: readonly NewItem[];
   readonly settled: Promise<void>;
-  /** It is part of a transaction that was sent. */
-  isSent = false;
+  /** It is part of a transaction; null: it waits for its turn. */
+  sending: Sending | null = null;
   /** Nobody waits for it any more. */
   isGivenUp = false;
   /** It goes out without others, so that it is known whose fault it is when it cannot. */

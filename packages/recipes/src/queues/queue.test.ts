@@ -560,6 +560,52 @@ describe('what is in doubt', () => {
   );
 });
 
+test.each([Number.POSITIVE_INFINITY, 10])(
+  'puts nothing that was given up before anything was sent (itemsMax: %d)',
+  (itemsMax) =>
+    inWorld(async (fleet, client) => {
+      const { network } = fleet.world;
+      const queue = new Queue(client, '/jobs', { codec: text, itemsMax });
+      await queue.put('a');
+      network.block('client1', 'zk1');
+      network.block('zk1', 'client1');
+      for (const end of network.openEnds) end.breakStream();
+      await fleet.world.sleep(100);
+      const others = [queue.put('b'), queue.put('c')];
+      const given = queue.put('x', { timeoutMs: 500 });
+      others.push(queue.put('d'));
+      await expect(given).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      await expect(queue.put('y', { timeoutMs: 500 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        outcome: 'not-applied',
+      });
+      network.heal();
+      await Promise.all(others);
+      expect(await drain(queue)).toEqual(['a', 'b', 'c', 'd']);
+    })(),
+);
+
+test(
+  'puts nothing that is the first of its transaction and was given up before anything was sent',
+  inWorld(async (fleet, client) => {
+    const { network } = fleet.world;
+    const queue = new Queue(client, '/jobs', { codec: text });
+    network.block('client1', 'zk1');
+    network.block('zk1', 'client1');
+    for (const end of network.openEnds) end.breakStream();
+    await fleet.world.sleep(100);
+    const abort = new AbortController();
+    const given = queue.put('x', { signal: abort.signal });
+    const other = queue.put('b', { timeoutMs: 60_000 });
+    await fleet.world.sleep(100);
+    abort.abort();
+    await expect(given).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied' });
+    network.heal();
+    await other;
+    expect(await drain(queue)).toEqual(['b']);
+  }),
+);
+
 test.each([true, false])('an item that was given back is not done any more (leases: %s)', (leases) =>
   inWorld(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });

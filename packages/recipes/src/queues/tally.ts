@@ -63,17 +63,19 @@ export class Tally {
    * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
    *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
    *   'not-applied' while nothing was sent
+   * @param progress tells the caller how far it is
    */
   commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
     options: CallOptions = {},
+    progress: Progress = { mayBeApplied: false },
   ): Promise<Results | null> {
     const about = { operation: 'commit', path: this.#parent };
-    const attempt: Attempt = { wait: new Wait(this.#client, options, about), mayBeApplied: false };
-    const committed = this.#previous.then(() => this.#commit(build, attempt));
+    const wait = new Wait(this.#client, options, about);
+    const committed = this.#previous.then(() => this.#commit(build, wait, progress));
     this.#previous = committed.catch(() => {});
     return waitFor(this.#client, committed, options, about).catch((error: unknown) => {
-      throw attempt.mayBeApplied ? asDoubtful(error, about) : asHarmless(error, about);
+      throw progress.mayBeApplied ? asDoubtful(error, about) : asHarmless(error, about);
     });
   }
 
@@ -128,18 +130,20 @@ export class Tally {
 
   async #commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
-    attempt: Attempt,
+    wait: Wait,
+    progress: Progress,
   ): Promise<Results | null> {
-    const { wait } = attempt;
     let isDoubtful = false;
     for (;;) {
+      // What waits in the client for a connection counts as sent.
+      if (!isDoubtful) await this.#client.whenConnected(wait.next());
       const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(wait);
       const transaction = this.#client.transaction().set(own.path, '', { version: own.version });
       const askedMs = this.#monotonicMs();
       try {
         const built = build(transaction as unknown as Transaction<[]>);
         const limits = isDoubtful ? {} : wait.next();
-        attempt.mayBeApplied = true;
+        progress.mayBeApplied = true;
         const results: readonly TransactionResult[] = await built.commit(limits);
         const stat = results[0] as Stat;
         own.version = stat.version;
@@ -160,7 +164,7 @@ export class Tally {
         if (!(error instanceof ZooKeeperError)) throw error;
         const isUnknown = error.outcome === 'unknown';
         isDoubtful ||= isUnknown;
-        attempt.mayBeApplied = isDoubtful;
+        progress.mayBeApplied = isDoubtful;
         if (!isPassing(error)) {
           // The caller has given up, or the client ended.
           if (isDoubtful) this.#giveUp();
@@ -209,9 +213,8 @@ export interface ServerTime {
   readonly latestMs: number;
 }
 
-/** One call of `commit`. */
-interface Attempt {
-  readonly wait: Wait;
+/** How far a `commit` is. */
+export interface Progress {
   /** It is under way, or was without an answer. */
   mayBeApplied: boolean;
 }

@@ -560,6 +560,61 @@ describe('what is in doubt', () => {
   );
 });
 
+describe('servers that take less than the client thinks', () => {
+  test.each([Number.POSITIVE_INFINITY, 10])(
+    'refuse an item that is too large for them, and none beside it (itemsMax: %d)',
+    (itemsMax) =>
+      inWorld(async (fleet) => {
+        const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
+        const queue = new Queue(client, '/jobs', { codec: text, itemsMax });
+        await queue.put('a');
+        const puts = ['b', 'c'.repeat(400_000), 'd'.repeat(1_500_000), 'e'].map((value) => queue.put(value));
+        const outcomes = await Promise.allSettled(puts);
+        expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+        await expect(puts[2]).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', outcome: 'not-applied' });
+        expect((await drain(queue)).map((value) => value[0])).toEqual(['a', 'b', 'c', 'e']);
+      })(),
+  );
+
+  test(
+    'get items one by one that are too large together',
+    inWorld(async (fleet) => {
+      const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
+      const queue = new Queue(client, '/jobs', { codec: text });
+      const values = ['a', 'b', 'c'].map((letter) => letter.repeat(400_000));
+      await expect(queue.putAll(values)).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', outcome: 'not-applied' });
+      await Promise.all(values.map((value) => queue.put(value)));
+      expect(await drain(queue)).toEqual(values);
+    }),
+  );
+
+  test(
+    'do not make a put go out twice whose replies are lost as often',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const begin = client.transaction.bind(client);
+      let losses = 0;
+      client.transaction = () => {
+        const made = begin();
+        const commit = made.commit.bind(made);
+        made.commit = async (options) => {
+          const isApplied = losses === 0;
+          if (isApplied) await commit(options);
+          losses++;
+          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+        };
+        return made;
+      };
+      await queue.put('b');
+      client.transaction = begin;
+      await queue.put('c');
+      expect(losses).toBeGreaterThan(1);
+      expect(await drain(queue)).toEqual(['a', 'b', 'c']);
+    }),
+  );
+});
+
 test.each([Number.POSITIVE_INFINITY, 10])(
   'puts nothing that was given up before anything was sent (itemsMax: %d)',
   (itemsMax) =>

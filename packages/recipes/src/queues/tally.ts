@@ -2,7 +2,9 @@ import {
   BadVersionError,
   type CallOptions,
   type Client,
+  ConnectionLossError,
   NoNodeError,
+  RequestTooLargeError,
   SessionLostError,
   type Stat,
   type Transaction,
@@ -14,7 +16,7 @@ import { asDoubtful, asHarmless } from '../doubt.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { type MakeParent, standOwn } from '../own-ephemeral.ts';
-import { isLoss, isPassing, isSessionEnd, Wait } from '../wait.ts';
+import { isPassing, isSessionEnd, Wait } from '../wait.ts';
 
 /*
  * Doing something exactly once where the reply may be lost, and where what was done cannot be recognized afterwards.
@@ -62,7 +64,7 @@ export class Tally {
    * @returns null when it was applied and the results were lost
    * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
    *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
-   *   'not-applied' while nothing was sent
+   *   'not-applied' while nothing was sent; RequestTooLargeError also when servers close the connection because of it
    * @param progress tells the caller how far it is
    */
   commit<Results extends readonly TransactionResult[]>(
@@ -134,6 +136,8 @@ export class Tally {
     progress: Progress,
   ): Promise<Results | null> {
     let isDoubtful = false;
+    /** Connections in a row that ended while it was in flight. */
+    let losses = 0;
     for (;;) {
       // What waits in the client for a connection counts as sent.
       if (!isDoubtful) await this.#client.whenConnected(wait.next());
@@ -174,8 +178,41 @@ export class Tally {
           this.#giveUp();
           throw this.#unknown(error);
         }
-        if (isLoss(error) || isSessionEnd(error)) await this.#recover(wait, isDoubtful);
+        await this.#recover(wait, isDoubtful);
+        losses = isUnknown && error instanceof ConnectionLossError ? losses + 1 : 0;
+        if (losses < LOSSES_SETTLED_FROM) continue;
+        const isApplied = await this.#settle(own);
+        if (isApplied === true) {
+          own.version = nextVersion(own.version);
+          return null;
+        }
+        if (isApplied === null) continue;
+        isDoubtful = false;
+        progress.mayBeApplied = false;
+        if (losses >= LOSSES_MAX)
+          throw new RequestTooLargeError({ operation: 'commit', path: this.#parent, detail: CLOSED });
       }
+    }
+  }
+
+  /**
+   * Ends the doubt. A server closes the connection without a word when a request is larger than its limit, so that sending it
+   * again would never end. The deletion of the tally is small, and tells by its version what has become of the request; after
+   * it nothing that is still under way is applied.
+   *
+   * @returns null when the connection was lost again
+   */
+  async #settle(own: OwnTally): Promise<boolean | null> {
+    try {
+      await this.#client.delete(own.path, { version: own.version });
+      this.#own = null;
+      return false;
+    } catch (error) {
+      if (error instanceof BadVersionError) return true;
+      if (isPassing(error)) return null;
+      this.#giveUp();
+      if (error instanceof NoNodeError) throw this.#unknown(error, 'the tally was deleted in the moment of a doubt');
+      throw error;
     }
   }
 
@@ -199,8 +236,7 @@ export class Tally {
     this.#own = null;
   }
 
-  #unknown(cause: ZooKeeperError): SessionLostError {
-    const detail = 'the session ended before the answer';
+  #unknown(cause: ZooKeeperError, detail = 'the session ended before the answer'): SessionLostError {
     return new SessionLostError({ operation: 'commit', path: this.#parent, outcome: 'unknown', detail, cause });
   }
 }
@@ -227,6 +263,12 @@ interface OwnTally {
 
 /** After that the clock of the service is asked for again: clocks drift, and leaders change. */
 const SERVER_TIME_AGE_MS_MAX = 10_000;
+
+/** From so many losses in a row on the doubt is ended before it is sent again. */
+const LOSSES_SETTLED_FROM = 2;
+/** After so many nothing is sent any more: by then the service has answered smaller requests several times in between. */
+const LOSSES_MAX = 5;
+const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;
 
 /** Versions are 32 bits wide, and servers skip −1, which means "any". */
 function nextVersion(version: number): number {

@@ -113,6 +113,30 @@ describe('service discovery', () => {
       SOLO,
     ));
 
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('forgets what was refused of a %s instance', (serviceType) =>
+    inWorld(
+      11,
+      async (world) => {
+        const client = await world.connect('server');
+        const discovery = new ServiceDiscovery(client, '/services');
+        const registration = discovery.register<string>({ name: 'db', id: 'a', address: 'h', serviceType });
+        await registration.whenRegistered();
+        await registration.update({ port: 80 });
+        const payload = 'x'.repeat(2_000_000);
+        await expect(registration.update({ payload, sslPort: 443 })).rejects.toThrow(RequestTooLargeError);
+        expect(registration.instance).toMatchObject({ port: 80, sslPort: null, payload: null });
+        expect(registration.isRegistered).toBe(true);
+        await registration.whenRegistered();
+        await registration.update({ port: 81 });
+        expect(registration.instance).toMatchObject({ port: 81, sslPort: null, payload: null });
+        expect(await discovery.instances('db')).toMatchObject([{ id: 'a', port: 81, payload: null }]);
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ),
+  );
+
   test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>
     inWorld(
       10,

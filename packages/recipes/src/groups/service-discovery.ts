@@ -2,6 +2,7 @@ import {
   type Acl,
   type CallOptions,
   type Client,
+  type Data,
   joinPath,
   NodeExistsError,
   NoNodeError,
@@ -120,17 +121,21 @@ export class ServiceDiscovery {
 export class Registration<T = unknown> implements AsyncDisposable {
   readonly path: string;
   readonly #place: PersistentEphemeral | LastingZnode;
-  #instance: ServiceInstance<T>;
+  readonly #first: ServiceInstance<T>;
+  /** By their data, those that the znode may hold still or is to hold, oldest first. */
+  readonly #instances: Map<Data, ServiceInstance<T>> = new Map();
 
   /** Made by `ServiceDiscovery.register`. */
   constructor(instance: ServiceInstance<T>, path: string, place: PersistentEphemeral | LastingZnode) {
-    this.#instance = instance;
+    this.#first = instance;
+    this.#instances.set(place.data, instance);
     this.path = path;
     this.#place = place;
   }
 
+  /** As it is registered, or will be. What the service has refused is not in it. */
   get instance(): ServiceInstance<T> {
-    return this.#instance;
+    return this.#instances.get(this.#place.data) ?? this.#first;
   }
 
   /** Whether others find it, as far as anybody can know. */
@@ -148,10 +153,17 @@ export class Registration<T = unknown> implements AsyncDisposable {
     changes: Partial<Omit<ServiceInstance<T>, 'name' | 'id' | 'serviceType'>>,
     options: CallOptions = {},
   ): Promise<void> {
-    const instance = { ...this.#instance, ...changes };
+    const instance = { ...this.instance, ...changes };
     const data = formatInstance(instance);
-    this.#instance = instance;
+    // The last of those that are the same.
+    this.#instances.delete(data);
+    this.#instances.set(data, instance);
     await this.#place.set(data, options);
+    // The znode holds this or something later: nobody goes back behind it.
+    for (const older of this.#instances.keys()) {
+      if (older === data) return;
+      this.#instances.delete(older);
+    }
   }
 
   /** Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one. */
@@ -276,14 +288,24 @@ class LastingZnode {
   readonly #acl: readonly Acl[];
   readonly #closing = new AbortController();
   #written: Promise<void>;
+  /** What it holds, or will. */
+  #data: string;
+  /** What was written last. */
+  #held: string;
   #isPresent = false;
 
   constructor(client: Client, path: string, acl: readonly Acl[], data: string) {
     this.#client = client;
     this.#path = path;
     this.#acl = acl;
+    this.#data = data;
+    this.#held = data;
     this.#written = this.#write(data);
     this.#written.catch(() => {});
+  }
+
+  get data(): string {
+    return this.#data;
   }
 
   get isPresent(): boolean {
@@ -291,15 +313,26 @@ class LastingZnode {
   }
 
   async whenPresent(options: CallOptions): Promise<void> {
-    await within(this.#client, options, this.#path, this.#written);
+    // Also when what was set since was refused.
+    if (!this.#isPresent) await within(this.#client, options, this.#path, this.#written);
   }
 
   /** In the order of the calls. */
   async set(data: string, options: CallOptions): Promise<void> {
+    this.#data = data;
     // What was refused before, because it was too large say, does not stand in the way of what comes now.
-    this.#written = this.#written.catch(() => {}).then(() => this.#write(data));
+    this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
     this.#written.catch(() => {});
-    await this.whenPresent(options);
+    await within(this.#client, options, this.#path, this.#written);
+  }
+
+  async #writeOrForget(data: string): Promise<void> {
+    try {
+      await this.#write(data);
+    } catch (error) {
+      if (this.#data === data) this.#data = this.#held;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -329,6 +362,7 @@ class LastingZnode {
         });
       }
     });
+    this.#held = data;
     this.#isPresent = true;
   }
 }

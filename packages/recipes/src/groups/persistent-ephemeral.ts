@@ -20,7 +20,8 @@ import {
 } from '@meerkat/client';
 import { isSame } from '../same-bytes.ts';
 import { Certainty, isPresence, type Presence } from './certainty.ts';
-import { Latest, Pulse } from './latest.ts';
+import { Contents } from './contents.ts';
+import { Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
@@ -72,24 +73,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
+  readonly #contents: Contents;
   readonly #certainty: Certainty;
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
   /** Sessions in which a znode of ours may have come to be. */
   readonly #sessions: Set<bigint> = new Set();
   readonly #finished: Promise<void>;
-  #data: Data;
-  /** Counts what was given to `set`. */
-  #revision = 0;
-  /** Which of these the znode with this czxid holds. */
-  #written: { readonly czxid: bigint; readonly revision: number } | null = null;
   /** czxid of the znode of a rival that was left alone for a while. */
   #spared: bigint | null = null;
-  readonly #writtenRevision: Latest<number> = new Latest();
-  /** The data of that revision. */
-  #writtenData: Data = '';
-  /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
-  #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
 
   constructor(client: Client, path: string, options: PersistentEphemeralOptions = {}) {
     const {
@@ -103,7 +95,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     } = options;
     this.path = path;
     this.#client = client;
-    this.#data = data;
+    this.#contents = new Contents(data);
     this.#owner = owner ?? null;
     this.#acl = withOwner(acl, this.#owner);
     this.#parentAcl = acl;
@@ -131,7 +123,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
   /** What the znode holds, or will. */
   get data(): Data {
-    return this.#data;
+    return this.#contents.draft.data;
   }
 
   /**
@@ -151,14 +143,11 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode stays as it is
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
-    this.#data = data;
-    const revision = ++this.#revision;
+    const draft = this.#contents.set(data);
     this.#pulse.raise();
     const about = { operation: 'set', path: this.path };
-    const written = this.#writtenRevision.when((at) => at >= revision);
-    await withLimits(this.#client, options, about, written);
-    const refused = this.#refused;
-    if (refused !== null && refused.since < revision && revision <= refused.revision) throw refused.error;
+    await withLimits(this.#client, options, about, this.#contents.written(draft));
+    this.#contents.check(draft);
   }
 
   /** How it stands now, and each change. Loops end when it is closed, or the client; they throw what ends it otherwise. */
@@ -244,11 +233,10 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
   /** @returns false when somebody was quicker */
   async #create(lost: AbortSignal): Promise<boolean> {
-    const revision = this.#revision;
-    const data = this.#data;
+    const { draft } = this.#contents;
     this.#noteSession();
     try {
-      const { stat } = await this.#client.createParents(this.path, data, {
+      const { stat } = await this.#client.createParents(this.path, draft.data, {
         mode: 'ephemeral',
         acl: this.#acl,
         parentAcl: this.#parentAcl,
@@ -256,9 +244,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         signal: this.#closing.signal,
       });
       this.#sessions.add(stat.ephemeralOwner);
-      this.#writtenData = data;
-      this.#present(stat, lost, revision);
-      return this.#revision === revision;
+      this.#contents.note(stat.czxid, draft);
+      this.#present(stat, lost);
+      return this.#contents.draft === draft;
     } catch (error) {
       this.#noteSession();
       if (error instanceof NodeExistsError) return false;
@@ -269,39 +257,36 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
   async #keep(stat: Stat, lost: AbortSignal): Promise<void> {
     this.#noteSession();
-    const written = this.#written;
-    if (written?.czxid === stat.czxid && written.revision === this.#revision) {
-      this.#present(stat, lost, written.revision);
-      return;
-    }
-    const revision = this.#revision;
-    const data = this.#data;
+    const contents = this.#contents;
+    if (contents.isHeldBy(stat.czxid)) return this.#present(stat, lost);
+    const { draft } = contents;
     try {
       const { version } = stat;
       // Should somebody else's have come in its place meanwhile, the version keeps us from writing to it, if it can.
-      const changed = await this.#client.set(this.path, data, { version, signal: this.#closing.signal });
+      const changed = await this.#client.set(this.path, draft.data, { version, signal: this.#closing.signal });
       if (changed.czxid !== stat.czxid) return this.#pulse.raise();
-      this.#writtenData = data;
-      this.#present(changed, lost, revision);
-      if (this.#revision !== revision) this.#pulse.raise();
+      contents.note(stat.czxid, draft);
+      this.#present(changed, lost);
+      if (contents.draft !== draft) this.#pulse.raise();
     } catch (error) {
-      if (written?.czxid === stat.czxid && REFUSALS.some((kind) => error instanceof kind)) {
+      if (contents.czxid === stat.czxid && REFUSALS.some((kind) => error instanceof kind)) {
         // What cannot be written is no reason to go. It could not be made with these data either.
-        this.#refused = { since: written.revision, revision, error: error as Error };
-        if (this.#revision === revision) this.#data = this.#writtenData;
-        this.#present(stat, lost, revision);
-        return;
+        contents.refuse(stat.czxid, draft, error as Error);
+        return this.#present(stat, lost);
       }
       // An ACL may let nobody write, us included: then it is what was created, if that was these data.
-      if (error instanceof NoAuthError && (await this.#hasData(stat))) return this.#present(stat, lost, revision);
+      if (error instanceof NoAuthError && (await this.#hasData(stat, draft.data))) {
+        contents.note(stat.czxid, draft);
+        return this.#present(stat, lost);
+      }
       if (!PASSES.some((kind) => error instanceof kind)) throw error;
       this.#pulse.raise();
     }
   }
 
   /** Whether a znode is there still and holds what it should. */
-  async #hasData({ czxid }: Stat): Promise<boolean> {
-    const due = typeof this.#data === 'string' ? text.encode(this.#data) : this.#data;
+  async #hasData({ czxid }: Stat, wanted: Data): Promise<boolean> {
+    const due = typeof wanted === 'string' ? text.encode(wanted) : wanted;
     try {
       const { data, stat } = await this.#client.get(this.path, { codec: nullableBytes, signal: this.#closing.signal });
       return stat.czxid === czxid && isSame(data, due);
@@ -346,7 +331,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    * each other as fast as the service answers.
    */
   #isRival({ czxid, ephemeralOwner }: Stat): boolean {
-    return this.#written !== null && czxid > this.#written.czxid && !this.#sessions.has(ephemeralOwner);
+    const own = this.#contents.czxid;
+    return own !== null && czxid > own && !this.#sessions.has(ephemeralOwner);
   }
 
   /** Whether an earlier session or process of ours has made it; null when it has gone meanwhile. */
@@ -366,18 +352,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** In one transaction, so that nobody comes between. Whether it went well, the next look shows. */
   async #replace(stat: Stat): Promise<void> {
     this.#noteSession();
-    const revision = this.#revision;
-    const data = this.#data;
+    const { draft } = this.#contents;
     try {
       const [, created] = await this.#client
         .transaction()
         .delete(this.path, { version: stat.version })
-        .create(this.path, data, { mode: 'ephemeral', acl: this.#acl })
+        .create(this.path, draft.data, { mode: 'ephemeral', acl: this.#acl })
         .commit({ signal: this.#closing.signal });
       // Servers that do not tell the Stat here get the data once more.
-      if (created.stat === null) return;
-      this.#written = { czxid: created.stat.czxid, revision };
-      this.#writtenData = data;
+      if (created.stat !== null) this.#contents.note(created.stat.czxid, draft);
     } catch (error) {
       if (!(error instanceof TransactionError) || !PASSES.some((kind) => error.cause instanceof kind)) throw error;
     }
@@ -403,16 +386,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     if (id !== undefined) this.#sessions.add(id);
   }
 
-  #present(stat: Stat, lost: AbortSignal, revision: number): void {
-    this.#written = { czxid: stat.czxid, revision };
-    this.#writtenRevision.publish(revision);
+  #present(stat: Stat, lost: AbortSignal): void {
+    this.#contents.confirm();
     this.#certainty.present(stat.czxid, lost);
   }
 
   #end(reason: Error): void {
     const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
     this.#certainty.end(isGood ? null : reason, reason);
-    this.#writtenRevision.end(isGood ? null : reason, reason);
+    this.#contents.end(isGood ? null : reason, reason);
   }
 }
 

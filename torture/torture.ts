@@ -208,14 +208,11 @@ export class Torture {
   async #gather(): Promise<Evidence> {
     const trees = new Map<number, Awaited<ReturnType<typeof readTree>>>();
     for (const { id } of this.#ensemble.servers) trees.set(id, await readTree(this.#network, id, PROGRESS_MS));
-    // Reading took sessions, which have ended.
-    while (!this.#ensemble.isAtRest) await sleep(LOOK_MS);
-    const inspections: { readonly server: number; readonly inspection: Inspection }[] = [];
-    for (const server of this.#ensemble.servers) {
-      const inspection = await server.inspect();
-      if (inspection === null)
-        throw new Error(`server ${server.id} does not say what it holds: ${this.#ensemble.describe()}`);
-      inspections.push({ server: server.id, inspection });
+    // Reading took sessions, which have ended. What servers say of themselves unasked may be older than that.
+    let inspections = await this.#inspect();
+    while (!isAtRest(inspections)) {
+      await sleep(LOOK_MS);
+      inspections = await this.#inspect();
     }
     return {
       history: this.#history,
@@ -226,6 +223,17 @@ export class Torture {
       ),
       digests: inspections.map(({ server, inspection }) => ({ server, digests: new Map(inspection.digests) })),
     };
+  }
+
+  async #inspect(): Promise<readonly Inspected[]> {
+    const inspections: Inspected[] = [];
+    for (const server of this.#ensemble.servers) {
+      const inspection = await server.inspect();
+      if (inspection === null)
+        throw new Error(`server ${server.id} does not say what it holds: ${this.#ensemble.describe()}`);
+      inspections.push({ server: server.id, inspection });
+    }
+    return inspections;
   }
 
   get #kinds(): readonly FaultKind[] {
@@ -319,6 +327,20 @@ export class Torture {
       return `${time}, round ${round}: ${operations} operations, ${faults} faults, epoch ${Math.max(0, ...this.tally.epochs)}, ${leader} leads; ${this.#last}`;
     });
   }
+}
+
+/** What a server has said of itself when it was asked. */
+interface Inspected {
+  readonly server: number;
+  readonly inspection: Inspection;
+}
+
+/** As it was asked one after the other: all are at one zxid, and there is no session that could end. */
+function isAtRest(inspections: readonly Inspected[]): boolean {
+  const [first] = inspections;
+  return inspections.every(
+    ({ inspection }) => inspection.lastZxid === first?.inspection.lastZxid && inspection.sessions.length === 0,
+  );
 }
 
 /** Between two faults, on average; of each round by chance, so that some are storms. */

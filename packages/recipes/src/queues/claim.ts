@@ -204,6 +204,7 @@ class LeasedClaim implements Claim {
   #isDone = false;
   /** `done` is under way; a second call would find what the first one has deleted. */
   #finishing: Promise<void> | null = null;
+  #returning: Promise<void> | null = null;
 
   constructor(
     client: Client,
@@ -300,7 +301,15 @@ class LeasedClaim implements Claim {
   }
 
   async giveBack(options: CallOptions): Promise<void> {
-    if (!this.#isDone) await this.#holding.release(options);
+    if (this.#isDone) return;
+    this.#returning ??= this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing);
+    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+  }
+
+  /** Without the lease a `done` for which its caller waits no longer would fail, or not know whether it has succeeded. */
+  async #returnAfter(finishing: Promise<void>): Promise<void> {
+    await finishing.catch(() => {});
+    if (!this.#isDone) await this.#holding.release();
   }
 }
 

@@ -157,7 +157,13 @@ export class Consumer {
       for (const name of wanted) {
         const claim = await this.#claim(name, null, wait, about);
         if (claim === null) continue;
-        await claim.done({});
+        try {
+          await claim.done(wait.next());
+        } catch (error) {
+          // Nobody else knows of the claim: the item would be kept from everybody as long as the session lives.
+          claim.giveBack({}).catch(() => {});
+          throw error;
+        }
         count++;
       }
       // As above: whatever is still there is looked for once more.

@@ -35,6 +35,13 @@ function inWorld(program: (fleet: Fleet, client: Client) => Promise<void>): () =
   };
 }
 
+/** Keeps the first client from the service for so long. */
+function cutOff({ world }: Fleet, durationMs: number): void {
+  world.network.block('client1', 'zk1');
+  world.network.block('zk1', 'client1');
+  world.timeline.plan(durationMs, () => world.network.heal());
+}
+
 describe('a queue', () => {
   test(
     'gives items in the order in which they were put, in every layout',
@@ -907,6 +914,43 @@ describe('a delay queue', () => {
 });
 
 describe('an id queue', () => {
+  test(
+    'keeps no item from others that it may not remove',
+    inWorld(async (fleet, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      await queue.put('7', 'a');
+      await client.setAcl('/orders', [{ perms: 0b10111, scheme: 'world', id: 'anyone' }]);
+      await expect(queue.remove('7')).rejects.toThrow('NOAUTH');
+      await fleet.world.sleep(1000);
+      expect((await client.children('/orders-leases')).children).toEqual([]);
+      expect(await queue.has('7')).toBe(true);
+    }),
+  );
+
+  test(
+    'removes an item for no longer than its caller likes, and brings to its end what was begun',
+    inWorld(async (fleet, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      await queue.put('7', 'a');
+      await client.ensurePath('/orders-leases');
+      const begin = client.transaction.bind(client);
+      let count = 0;
+      client.transaction = () => {
+        // The first makes the lease, the second deletes it with the item.
+        if (++count === 2) cutOff(fleet, 2500);
+        return begin();
+      };
+      const startedMs = fleet.world.nowMs;
+      await expect(queue.remove('7', { timeoutMs: 500 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        outcome: 'unknown',
+      });
+      expect(fleet.world.nowMs - startedMs).toBeLessThan(1500);
+      await fleet.world.sleep(5000);
+      expect([await queue.has('7'), (await client.children('/orders-leases')).children]).toEqual([false, []]);
+    }),
+  );
+
   test(
     'finds and removes what nobody has taken',
     inWorld(async (_, client) => {

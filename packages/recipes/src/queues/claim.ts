@@ -79,10 +79,16 @@ export class LeaseClaimer implements Claimer {
     const path = joinPath(this.#paths.items, name);
     const lease = { name, path, leasePath, uuid, sessionId, lost, marginMs: this.#marginMs };
     const doubt = new Uncertainty();
-    const claim = await this.#create(lease, placePath, doubt);
-    // The same session may come back with a lease that is given up here, or may have it still without the item.
-    if (claim === null && (lost.aborted || doubt.exists)) void this.#forget(lease);
-    return claim;
+    try {
+      const claim = await this.#create(lease, placePath, doubt);
+      // The same session may come back with a lease that is given up here, or may have it still without the item.
+      if (claim === null && (lost.aborted || doubt.exists)) void this.#forget(lease);
+      return claim;
+    } catch (error) {
+      // It may have been made before, of an item that the service refuses to show, say.
+      void this.#forget(lease);
+      throw error;
+    }
   }
 
   async #create(lease: LeaseOrder, placePath: string | null, doubt: Uncertainty): Promise<Claim | null> {

@@ -100,6 +100,24 @@ describe('a queue', () => {
   );
 
   test(
+    'keeps no item from others that the service refuses to show',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const get = client.get.bind(client);
+      client.get = ((path: string, options: object) =>
+        path.startsWith('/jobs/')
+          ? Promise.reject(new NoAuthError({ operation: 'get', path }))
+          : get(path, options as never)) as typeof client.get;
+      await expect(queue.take()).rejects.toThrow(NoAuthError);
+      client.get = get;
+      await fleet.world.sleep(1000);
+      expect((await client.children('/jobs-leases')).children).toEqual([]);
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
+
+  test(
     'gives back what the scope is left with, and what the session ends with',
     inWorld(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });

@@ -65,11 +65,19 @@ export class Contents {
     if (this.#written !== null) this.#writtenRevision.publish(this.#written.revision);
   }
 
-  /** What the service refuses is forgotten: the znode with this czxid holds what it held. */
-  refuse(czxid: bigint, { revision }: Draft, error: Error): void {
-    this.#refused = { since: this.#written?.revision ?? 0, revision, error };
+  /**
+   * What the service refuses is forgotten, and what the znode held before remains to be held.
+   *
+   * @returns false when it is not a new draft that was refused: nothing would be left to be held
+   */
+  refuse({ revision }: Draft, error: Error): boolean {
+    const written = this.#written;
+    if (written === null || written.revision >= revision) return false;
+    this.#refused = { since: written.revision, revision, error };
     if (this.#draft.revision === revision) this.#draft = { data: this.#writtenData, revision };
-    this.#written = { czxid, revision };
+    this.#written = { czxid: written.czxid, revision };
+    this.confirm();
+    return true;
   }
 
   /** @param error for those who wait; null after a good end, which they get `reason` for */

@@ -266,6 +266,30 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
+  test.each(['deleted', 'replaced'])('comes back as it was when new data are refused while it is %s', (what) =>
+    inWorld(
+      15,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one', whenTaken: 'replace' });
+        const token = await presence.whenPresent();
+        await other.delete('/a');
+        // Before the event of the deletion is here.
+        if (what === 'replaced') void other.create('/a', 'theirs', { mode: 'ephemeral' }).catch(() => {});
+        await expect(presence.set('x'.repeat(2_000_000))).rejects.toThrow(RequestTooLargeError);
+        await world.world.until(() => presence.isPresent && presence.token !== token, 10_000);
+        const { data, stat } = await other.get('/a', { codec: text, read: 'linearizable' });
+        expect([data, stat.ephemeralOwner]).toEqual(['one', client.session?.id]);
+        await presence.set('two');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ),
+  );
+
   test('waits for the znode of its previous process where it is told to', () =>
     inWorld(
       5,

@@ -20,7 +20,7 @@ import {
 } from '@meerkat/client';
 import { isSame } from '../same-bytes.ts';
 import { Certainty, isPresence, type Presence } from './certainty.ts';
-import { Contents } from './contents.ts';
+import { Contents, type Draft } from './contents.ts';
 import { Pulse } from './latest.ts';
 import { hasOwner, withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
@@ -249,9 +249,14 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       return this.#contents.draft === draft;
     } catch (error) {
       this.#noteSession();
-      if (error instanceof NodeExistsError) return false;
+      if (error instanceof NodeExistsError || this.#forget(draft, error)) return false;
       throw error;
     }
+  }
+
+  /** What cannot be written is no reason to go. @returns whether it was that, and the znode is to hold what it held */
+  #forget(draft: Draft, error: unknown): boolean {
+    return REFUSALS.some((kind) => error instanceof kind) && this.#contents.refuse(draft, error as Error);
   }
 
   /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
@@ -269,11 +274,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       this.#present(changed, lost);
       if (contents.draft !== draft) this.#pulse.raise();
     } catch (error) {
-      if (contents.czxid === stat.czxid && REFUSALS.some((kind) => error instanceof kind)) {
-        // What cannot be written is no reason to go. It could not be made with these data either.
-        contents.refuse(stat.czxid, draft, error as Error);
-        return this.#present(stat, lost);
-      }
+      if (contents.czxid === stat.czxid && this.#forget(draft, error)) return this.#present(stat, lost);
       // An ACL may let nobody write, us included: then it is what was created, if that was these data.
       if (error instanceof NoAuthError && (await this.#hasData(stat, draft.data))) {
         contents.note(stat.czxid, draft);
@@ -362,7 +363,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       // Servers that do not tell the Stat here get the data once more.
       if (created.stat !== null) this.#contents.note(created.stat.czxid, draft);
     } catch (error) {
-      if (!(error instanceof TransactionError) || !PASSES.some((kind) => error.cause instanceof kind)) throw error;
+      const cause = error instanceof TransactionError ? error.cause : error;
+      if (this.#forget(draft, cause)) return;
+      if (!(error instanceof TransactionError) || !PASSES.some((kind) => cause instanceof kind)) throw error;
     }
   }
 

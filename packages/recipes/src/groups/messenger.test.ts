@@ -61,6 +61,37 @@ describe('messages between members', () => {
       SOLO,
     ));
 
+  test('are not waited for longer than the receiver likes, also where a copy is to be taken away', () =>
+    inWorld(
+      10,
+      async (world) => {
+        const client = await world.connect('bob');
+        const bob = new Messenger(client, '/mail', 'bob');
+        await bob.open();
+        const mark = `_c_${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}-ann-`;
+        for (const text of ['x', 'x']) await client.create(`/mail/bob/${mark}`, text, { sequential: true });
+        const controller = new AbortController();
+        const receiving = bob.receive({ signal: controller.signal });
+        expect((await receiving.next()).value).toMatchObject({ sender: 'ann' });
+        const { network } = world.world;
+        network.block('bob', 'zk1');
+        network.block('zk1', 'bob');
+        let isOver = false;
+        const next = receiving.next().then(({ done }) => {
+          isOver = done === true;
+        });
+        await world.world.until(() => client.state !== 'connected', 60_000);
+        controller.abort();
+        await world.world.until(() => isOver, 1000);
+        expect(isOver).toBe(true);
+        network.heal();
+        await next;
+        expect(await bob.backlog()).toBeGreaterThan(0);
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('are told to be out of reach when the mailbox may not be listed any more, also in the midst of many', () =>
     inWorld(
       9,

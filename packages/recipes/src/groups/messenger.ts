@@ -118,7 +118,7 @@ export class Messenger {
           const first = seen.get(id);
           if (first === name) continue;
           if (first !== undefined) {
-            await this.#remove(joinPath(box, name), {});
+            await this.#remove(joinPath(box, name), { signal });
             continue;
           }
           const found = await this.#read(joinPath(box, name), signal);

@@ -1,4 +1,5 @@
 import { type CallOptions, type Client, nameOf } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { sequenceOf } from '../sequence.ts';
 import { type Place, renewParent } from './contender.ts';
 import { type Generation, Guarded } from './guarded.ts';
@@ -26,7 +27,7 @@ export class Lock implements Held {
   readonly #holding: Holding;
   readonly #handles: Set<Lock>;
   readonly #end = new AbortController();
-  readonly #onEnd = (): void => this.#end.abort(this.#holding.signal.reason);
+  readonly #stopListening: () => void;
 
   constructor(client: Client, holding: Holding, revocation: AbortSignal, handles: Set<Lock> = new Set()) {
     this.#client = client;
@@ -35,8 +36,10 @@ export class Lock implements Held {
     this.revocation = revocation;
     this.guarded = new Guarded(client, [this]);
     handles.add(this);
-    if (holding.signal.aborted) this.#onEnd();
-    else holding.signal.addEventListener('abort', this.#onEnd, { once: true });
+    const onEnd = (): void => this.#end.abort(holding.signal.reason);
+    // As many handles as one likes.
+    this.#stopListening = onAbort(holding.signal, onEnd);
+    if (holding.signal.aborted) onEnd();
   }
 
   /** The znode that stands for it. */
@@ -80,7 +83,7 @@ export class Lock implements Held {
    */
   release(options?: CallOptions): Promise<void> {
     this.#handles.delete(this);
-    this.#holding.signal.removeEventListener('abort', this.#onEnd);
+    this.#stopListening();
     if (!this.#end.signal.aborted) this.#end.abort(new NotHeldError(this.path, this.token, 'it was released'));
     return this.#handles.size === 0 ? this.#holding.release(options) : Promise.resolve();
   }

@@ -87,7 +87,7 @@ function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
 
 /** The last one first, as it was taken. */
 function giveBack(held: readonly Held[]): void {
-  for (const lock of [...held].reverse()) void lock.release();
+  for (const lock of [...held].reverse()) lock.release().catch(() => {});
 }
 
 /** It ends as soon as one of them does. */

@@ -151,6 +151,23 @@ describe('a lock that is held', () => {
       await sleep(10);
     }));
 
+  test('has more handles than Node.js takes for a leak of listeners, all of which end with it', () =>
+    inWorld(1, async ([one], { sleep }) => {
+      const warnings: Error[] = [];
+      const onWarning = (warning: Error): number => warnings.push(warning);
+      process.on('warning', onWarning);
+      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const handles = Array.from({ length: 20 }, () => lock.reenter());
+      await new Promise((resolve) => void setImmediate(resolve));
+      process.off('warning', onWarning);
+      expect(warnings).toEqual([]);
+      await handles[0]!.release();
+      await one!.client.delete(lock.path);
+      while (!lock.signal.aborted) await sleep(1);
+      expect(handles.every(({ signal, isHeld }) => signal.aborted && !isHeld)).toBe(true);
+      expect(String(handles[0]!.signal.reason)).toContain('it was released');
+    }));
+
   test('says so when it may not be given back, bothers nobody who does not wait for that, and can be tried again', () =>
     inWorld(1, async ([one]) => {
       const noDelete = [acl.world('crwa')];

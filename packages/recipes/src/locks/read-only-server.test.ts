@@ -24,12 +24,13 @@ async function onServers(program: (place: Place) => Promise<void>): Promise<void
   let isReadOnly = false;
   /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */
   const makeTap = (): WireTap => {
-    let isFirst = true;
+    let receivedBytes = 0;
     return {
       onSent() {},
       onReceived(bytes) {
-        if (isFirst && isReadOnly) bytes[40] = 1;
-        isFirst = false;
+        const index = 40 - receivedBytes;
+        if (isReadOnly && index >= 0 && index < bytes.length) bytes[index] = 1;
+        receivedBytes += bytes.length;
       },
       onClosed() {},
     };
@@ -124,3 +125,32 @@ test('the signal of the session ends a timeout after the last server with a quor
     expect(client.lostSignal.aborted).toBe(false);
     expect(claimed.isHeld).toBe(false);
   }));
+
+test.each<[string, (semaphore: Semaphore) => Promise<Held | null>]>([
+  ['waits', (semaphore) => semaphore.acquire({ timeoutMs: 30_000 })],
+  ['tries', (semaphore) => semaphore.tryAcquire({ timeoutMs: 30_000 })],
+])('whoever %s for a lease gets none that is over from the start, whenever the quorum is lost', (_how, take) =>
+  onServers(async ({ client, sleep, goTo }) => {
+    const semaphore = new Semaphore(client, '/limit', { leasesMax: 1 });
+    await (await semaphore.acquire()).release();
+    for (let step = 0; step < 32; step++) {
+      let lease: Held | null = null;
+      const taken = take(semaphore).then((held) => {
+        lease = held;
+      });
+      await sleep(step / 4);
+      let before: Held | null = null;
+      using _ = client.onState(({ state }) => {
+        if (state === 'read-only') before = lease;
+      });
+      await goTo('without a quorum');
+      await sleep(1000);
+      expect(lease, `after ${step} steps`).toBe(before);
+      await goTo('with a quorum');
+      await taken;
+      const now = lease as Held | null;
+      if (before === null && now !== null) expect(now.isHeld).toBe(true);
+      await now?.release();
+    }
+  }),
+);

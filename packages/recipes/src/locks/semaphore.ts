@@ -187,6 +187,8 @@ export class Semaphore {
       while (!lock.signal.aborted && own?.lost.aborted !== true) {
         using listed = await client.children(path, { ...budget.next(), watch: true });
         const { children } = listed;
+        // Lost without the signal having told it yet, as on a server without a quorum, where nobody gets a lease.
+        if (!lock.isHeld) return null;
         if (own === null && children.length < this.#leasesMax) return await this.#createLast(lock, budget);
         if (own !== null && children.length <= this.#leasesMax) {
           if (!children.includes(nameOf(own.path))) return null;
@@ -211,7 +213,7 @@ export class Semaphore {
   async #createLast(lock: Lock, budget: Budget): Promise<Holding | null> {
     const own = await this.#leases.create(budget);
     if (own === null) return null;
-    if (own.stat.ephemeralOwner === lock.sessionId) return this.#hold(own);
+    if (own.stat.ephemeralOwner === lock.sessionId && lock.isHeld) return this.#hold(own);
     void this.#remove(own);
     return null;
   }
@@ -226,7 +228,8 @@ export class Semaphore {
     try {
       const { children } = await this.#client.children(this.#leases.path, budget.next());
       const isFree = children.length <= this.#leasesMax && children.includes(nameOf(own.path));
-      if (isFree && !own.lost.aborted) return this.#hold(own);
+      const isCertain = !own.lost.aborted && this.#client.state !== 'read-only';
+      if (isFree && isCertain) return this.#hold(own);
     } catch (error) {
       void this.#remove(own);
       throw error;

@@ -1,4 +1,5 @@
 import { type About, type Acl, Budget, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import type { Layout } from '../layout.ts';
 import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './contender.ts';
 import { type Contending, inspect, type Line } from './line.ts';
@@ -108,7 +109,8 @@ export class Mutex {
     let left = Promise.resolve();
     try {
       try {
-        isTaken = await takeAfterDelay(client, this.path, place, this.#lockDelayMs, budget, isTry);
+        const isMarked = await takeAfterDelay(client, this.path, place, this.#lockDelayMs, budget, isTry);
+        isTaken = isMarked && new Deadline(client).leftMs > 0;
       } catch (error) {
         if (!isSessionOver(error, place)) throw error;
       } finally {

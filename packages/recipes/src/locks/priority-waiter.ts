@@ -11,6 +11,7 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import type { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
@@ -110,7 +111,7 @@ export class PriorityWaiter {
     if (this.#isDoubtful) {
       const taken = await this.#find(budget.next());
       this.#isDoubtful = false;
-      if (taken !== null) return lost.aborted ? this.#forgo(taken) : taken;
+      if (taken !== null) return this.#had(taken);
     }
     // Before the list: who is not in it will touch us, and we hear that.
     if (!isTry && !(await this.#watchOwn(budget))) return 'gone';
@@ -170,7 +171,7 @@ export class PriorityWaiter {
         return null;
       }
       const taken = { path: this.#heldPath, stat: made.stat, lost, version: generation.version };
-      return lost.aborted || made.stat.ephemeralOwner !== stat.ephemeralOwner ? this.#forgo(taken) : taken;
+      return made.stat.ephemeralOwner === stat.ephemeralOwner ? this.#had(taken) : this.#forgo(taken);
     } catch (error) {
       if (error instanceof TransactionError) {
         const { cause } = error;
@@ -217,9 +218,17 @@ export class PriorityWaiter {
     return null;
   }
 
-  /** It is ours, but not for certain. */
-  #forgo({ path, stat }: Taken): 'gone' {
-    void removeIfOurs(this.#client, path, stat.ephemeralOwner, stat.czxid);
+  /** It is ours: for certain as well, unless the session was lost meanwhile, or the server has no quorum. */
+  #had(taken: Taken): PriorityTurn {
+    return taken.lost.aborted || new Deadline(this.#client).leftMs <= 0 ? this.#forgo(taken) : taken;
+  }
+
+  /** It is ours, but not for certain. Nothing was done under it, so nobody has to wait for a delay. */
+  #forgo(taken: Taken): 'gone' {
+    const { path, stat } = taken;
+    const { ephemeralOwner: sessionId, czxid } = stat;
+    const removed = persist(this.#client, sessionId, () => giveBack(this.#client, this.#line.path, taken));
+    void removed.then(() => removeIfOurs(this.#client, path, sessionId, czxid));
     return 'gone';
   }
 

@@ -187,4 +187,26 @@ describe('a name service whose connection breaks', () => {
       },
       SOLO,
     ));
+
+  test('gives out a name also while somebody deletes the parent again and again', () =>
+    inWorld(
+      16,
+      async (world) => {
+        const client = await world.connect('app');
+        const createProtected = client.createProtected.bind(client);
+        let deletions = 0;
+        client.createProtected = async (...args: Parameters<typeof createProtected>) => {
+          // Between the creation of the parent and that of the name.
+          if (deletions++ < 3) await client.deleteRecursive('/names/workers').catch(() => {});
+          return createProtected(...args);
+        };
+        await using claimed = await new NameService(client, '/names').claim('workers/w-');
+        expect(claimed.name).toBe('workers/w-0000000000');
+        expect(claimed.isHeld).toBe(true);
+        expect(deletions).toBe(4);
+        await claimed.release();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

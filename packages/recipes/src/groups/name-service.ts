@@ -188,7 +188,7 @@ export class NameService {
     const client = this.#client;
     const parent = parentOf(path);
     const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
-    for (let isRepetition = false; ; isRepetition = true) {
+    for (let attempt = 1; ; attempt++) {
       const before = client.session?.id;
       try {
         return await client.createProtected(path, data, { ...shape, ...budget.next() });
@@ -198,8 +198,8 @@ export class NameService {
           const sessionIds = new Set([before, client.session?.id]);
           for (const id of sessionIds) if (id !== undefined) void removeMarked(client, parent, mark, id);
         }
-        if (!(error instanceof NoNodeError) || isRepetition) throw error;
-        // Persistent: the numbers begin anew with another parent.
+        if (!(error instanceof NoNodeError) || attempt === ATTEMPTS_MAX) throw error;
+        // Somebody may delete it again before the next attempt. Persistent: the numbers begin anew with another parent.
         await client.ensurePath(parent, { ...budget.next(), acl: this.#acl });
       }
     }
@@ -267,7 +267,7 @@ export class NameService {
 const NO_NEW_NUMBER =
   'so that it has no number that nobody had. Use another path: made anew, this znode would give the same numbers again';
 
-/** How often a write is tried whose connection is lost. */
+/** How often a write is tried whose connection is lost, and a claim whose parent is deleted. */
 const ATTEMPTS_MAX = 10;
 
 /** A name that is ours alone. */

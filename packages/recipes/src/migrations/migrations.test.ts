@@ -141,6 +141,29 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('are told why they were refused also when the time is over before the lock is given back', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('app', { sessionTimeoutMs: 20_000 });
+        const [server] = world.ensemble.servers;
+        const begin = client.transaction.bind(client);
+        client.transaction = () => {
+          const made = begin();
+          const commit = made.commit.bind(made);
+          made.commit = (options) => commit(options).finally(() => server!.crash());
+          return made;
+        };
+        const refused: Migration = [{ kind: 'set', path: '/missing', data: 'v1' }];
+        await expect(new Migrations(client).apply('shop', [refused], { timeoutMs: 3000 })).rejects.toThrow(
+          TransactionError,
+        );
+        server!.start();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('are not counted by who got no answer when somebody else has applied them', () =>
     inWorld(
       4,

@@ -21,7 +21,7 @@ import { Semaphore } from '../locks/semaphore.ts';
 import { isSame } from '../same-bytes.ts';
 import { compareBySequence } from '../sequence.ts';
 import { untilTired } from '../tidy.ts';
-import { Wait } from '../wait.ts';
+import { isPassing, Wait } from '../wait.ts';
 import { digestOf, type Migration } from './migration-digest.ts';
 
 export interface MigrationsOptions {
@@ -113,8 +113,10 @@ export class Migrations {
         }
       });
     } catch (error) {
-      if (signal.reason instanceof TimeoutError) throw new TimeoutError(about);
-      if (signal.aborted) throw new AbortedError({ ...about, cause: options.signal?.reason });
+      // What the service has said of the set is told also when the lock could not be given back in time.
+      const isGivenUp = signal.aborted && (error instanceof AbortedError || isPassing(error));
+      if (isGivenUp && signal.reason instanceof TimeoutError) throw new TimeoutError(about);
+      if (isGivenUp) throw new AbortedError({ ...about, cause: options.signal?.reason });
       throw run.mayHaveApplied ? asDoubtful(error, about) : error;
     } finally {
       stop();

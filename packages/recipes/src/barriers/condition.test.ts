@@ -1,4 +1,4 @@
-import { type Client, text } from '@meerkat/client';
+import { type Client, ConnectionLossError, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
@@ -146,5 +146,30 @@ test(
     const again = await condition.wait(lock, { timeoutMs: 10_000 });
     expect(again.isHeld).toBe(true);
     expect((await client.children('/changed')).children).toEqual([]);
+  }),
+);
+
+test(
+  'a notifier that loses the lock without having heard whether somebody was woken does not say that nobody was',
+  inWorld(async (fleet, [waiter, notifier, other]) => {
+    const waiting = waitOnce(waiter!);
+    await fleet.world.sleep(100);
+    const { client, condition, mutex } = notifier!;
+    const lock = await mutex.acquire();
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        await commit(options);
+        await other!.client.delete(lock.path);
+        await fleet.world.until(() => !lock.isHeld, 10_000);
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await expect(condition.notify(lock)).rejects.toMatchObject({ code: 'SESSIONLOST', outcome: 'unknown' });
+    await (await waiting).release();
   }),
 );

@@ -1,4 +1,11 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import {
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  SessionLostError,
+  ZooKeeperError,
+} from '@meerkat/client';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
 import type { Held } from '../locks/holding.ts';
@@ -96,7 +103,7 @@ export class Condition<L extends Held> {
     } catch (error) {
       throw isDoubtful ? asDoubtful(error, about) : error;
     }
-    if (!lock.isHeld) throw notHeld(this.path, lock);
+    if (!lock.isHeld) throw isDoubtful ? lostInDoubt(this.path) : notHeld(this.path, lock);
     return isDoubtful;
   }
 
@@ -202,6 +209,8 @@ export class Condition<L extends Held> {
           isDoubtful = true;
           onDoubt();
         }
+        // NotHeldError says that nothing has happened.
+        if (isDoubtful && error instanceof NotHeldError) throw lostInDoubt(this.path, error);
         if (!isLoss(error)) throw error;
         await wait.recover();
       }
@@ -215,6 +224,11 @@ function isWaiter(name: string): boolean {
 
 function notHeld(path: string, lock: Held): NotHeldError {
   return new NotHeldError(path, lock.token, 'the lock of a condition was released, or its session lost');
+}
+
+function lostInDoubt(path: string, cause?: Error): SessionLostError {
+  const detail = 'the lock was lost before it was known whether somebody was woken';
+  return new SessionLostError({ operation: 'Condition.notify', path, outcome: 'unknown', detail, cause });
 }
 
 const MARKER = 'waiter-';

@@ -75,7 +75,8 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
 
   /**
    * Item after item, until the loop is left, the signal is aborted or the client is closed. An item that is not `done`
-   * when the loop goes on is given back.
+   * when the loop goes on is given back; without leases the loop waits until that is done, and rejects when the client is
+   * closed before: the item is nowhere else.
    *
    * @example
    * for await (const item of queue.items({ signal })) {

@@ -704,6 +704,39 @@ test.each([true, false])('an item that was given back is not done any more (leas
 );
 
 describe('a queue without leases', () => {
+  test.each(['heals', 'is closed'])(
+    'lets no loop go before its item is in the queue again, unless the client %s',
+    (end) =>
+      inWorld(async (fleet, client) => {
+        const queue = new Queue(client, '/jobs', { codec: text, leases: false });
+        await queue.put('a');
+        const looping = (async () => {
+          for await (const item of queue) {
+            expect(item.value).toBe('a');
+            cutOff(fleet, 20_000);
+            for (const open of fleet.world.network.openEnds) open.breakStream();
+            // It is not under way when the session ends.
+            await fleet.world.sleep(100);
+            break;
+          }
+        })();
+        const state = { isSettled: false };
+        const settled = looping.finally(() => {
+          state.isSettled = true;
+        });
+        settled.catch(() => {});
+        await fleet.world.sleep(10_000);
+        expect(state.isSettled).toBe(false);
+        if (end === 'heals') {
+          await settled;
+          expect(await drain(queue)).toEqual(['a']);
+        } else {
+          await client.close({ timeoutMs: 100 });
+          await expect(settled).rejects.toMatchObject({ code: 'CLOSED' });
+        }
+      })(),
+  );
+
   test(
     'has an item again that was given back while there was no connection, however long that took',
     inWorld(async (fleet, client) => {

@@ -23,12 +23,12 @@ test.each(seeds(4))(
         for (const host of hosts) world.clockOf(host).jumpWall(world.random.between(-3_600_000, 3_600_000));
       },
       open: (client) => new DelayQueue<Job>(client, '/jobs', options),
-      put: (queue, job, { world }) => {
+      put: (queue, job, call, { world }) => {
         const delayMs = world.random.pick([0, 10, 300, 2000]);
         const nowMs = EPOCH_MS + world.nowMs;
         const at = Math.ceil(nowMs + delayMs);
         promised.set(keyOf(job), delayMs === 0 ? 0 : nowMs + delayMs);
-        return queue.put(job, world.random.chance(0.5) ? { delayMs } : { at });
+        return queue.put(job, { ...call, ...(world.random.chance(0.5) ? { delayMs } : { at }) });
       },
       compare: (a, b) => dueMsOf(a) - dueMsOf(b) || sequenceOf(a.name)! - sequenceOf(b.name)!,
       // Whoever asks the service for its clock hears of the past.

@@ -32,7 +32,7 @@ test.each(seeds(4))(
     const { books, history } = await runQueueStorm({
       seed,
       open: (client) => new IdQueue<Job>(client, '/jobs', options),
-      put: (queue, job) => queue.put(idOf(job), job),
+      put: (queue, job, call) => queue.put(idOf(job), job, call),
       compare: (a, b) => sequenceOf(a.name)! - sequenceOf(b.name)!,
       meddle: async (queue, fleet) => {
         const { random } = fleet.world;

@@ -5,7 +5,7 @@
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { sequenceOf } from '../sequence.ts';
-import { ITEMS, type Job, keyOf, PRODUCERS, runQueueStorm } from '../testing/queue-storm.ts';
+import { ITEMS_MAX, type Job, keyOf, PRODUCERS, runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Queue } from './queue.ts';
 
@@ -15,6 +15,7 @@ test.each(seeds(4))(
     const options = {
       codec: json<Job>(),
       marginMs: seed % 3 === 0 ? 2000 : 0,
+      leases: seed % 5 !== 0,
       ...(seed % 2 === 0 ? { itemsMax: 4 } : {}),
     };
     /** Where in the queue each item of a producer stood. */
@@ -22,12 +23,16 @@ test.each(seeds(4))(
     await runQueueStorm({
       seed,
       open: (client) => new Queue<Job>(client, '/jobs', options),
-      put: (queue, job) => queue.put(job),
+      put: (queue, job, call) => queue.put(job, call),
+      putAll: (queue, jobs, call) => queue.putAll(jobs, call),
+      batchMax: options.itemsMax,
+      leases: options.leases,
       compare: (a, b) => sequenceOf(a.name)! - sequenceOf(b.name)!,
       onTaken: ({ value, name }) => places.set(keyOf(value), sequenceOf(name)!),
     });
-    for (let producer = 0; producer < PRODUCERS; producer++) {
-      const numbers = Array.from({ length: ITEMS }, (_, number) => places.get(keyOf({ producer, number })));
+    // Without leases what is given back stands at the end.
+    for (let producer = 0; options.leases && producer < PRODUCERS; producer++) {
+      const numbers = Array.from({ length: ITEMS_MAX }, (_, number) => places.get(keyOf({ producer, number })));
       const seen = numbers.filter((place) => place !== undefined);
       expect(seen, `the order of producer ${producer}`).toEqual(seen.toSorted((a, b) => a - b));
     }

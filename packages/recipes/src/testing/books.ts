@@ -5,6 +5,10 @@ export class Books {
   readonly doubtfulPuts = new Set<string>();
   readonly done = new Map<string, number>();
   readonly doubtfulDones = new Set<string>();
+  /** What was put together. */
+  readonly batches: (readonly string[])[] = [];
+  /** Those who were told that an item is not theirs to be done. */
+  readonly refusals: { readonly name: string; readonly token: bigint }[] = [];
   /** What consumers have got, and what was committed for certain when they asked for it. */
   readonly takes: { readonly name: string; readonly token: bigint; readonly sinceZxid: number }[] = [];
   /**

@@ -3,6 +3,7 @@ import type { CommittedTree } from '@meerkat/simulator';
 import { expect } from 'vitest';
 import type { Held } from '../locks/holding.ts';
 import type { CommitMark } from './commit-mark.ts';
+import { LostSessions } from './lost-sessions.ts';
 
 /**
  * The judge of locks with a delay after a death, whose parent's data say whether somebody died: `held …` from the taking on,
@@ -13,8 +14,7 @@ import type { CommitMark } from './commit-mark.ts';
  */
 export class OrderlyEnds {
   readonly #parent: string;
-  /** How far was committed when a session was first taken for lost. */
-  readonly #lost = new Map<bigint, number>();
+  readonly #lost = new LostSessions();
   readonly #taken = new Set<bigint>();
   readonly #givenBack = new Set<bigint>();
 
@@ -22,21 +22,8 @@ export class OrderlyEnds {
     this.#parent = parent;
   }
 
-  /** Notes when a client takes its sessions for lost. */
   follow(client: Client, mark: CommitMark): void {
-    const known = new Set<AbortSignal>();
-    const note = (): void => {
-      const { session, lostSignal } = client;
-      if (session === null || known.has(lostSignal)) return;
-      known.add(lostSignal);
-      const onLost = (): void => {
-        if (!this.#lost.has(session.id)) this.#lost.set(session.id, mark.zxid);
-      };
-      if (lostSignal.aborted) onLost();
-      else lostSignal.addEventListener('abort', onLost);
-    };
-    note();
-    client.onState(note);
+    this.#lost.follow(client, mark);
   }
 
   onTaken({ token }: Held): void {
@@ -58,8 +45,7 @@ export class OrderlyEnds {
         if (type !== 'deleted') continue;
         const { czxid, owner } = tree.stateAt(path, tree.zxidBefore(zxid))!;
         const token = BigInt(czxid);
-        const isLost =
-          zxid > (this.#lost.get(owner) ?? Number.POSITIVE_INFINITY) || tree.sessions.get(owner)?.closedZxid === zxid;
+        const isLost = zxid > this.#lost.zxidOf(owner) || tree.sessions.get(owner)?.closedZxid === zxid;
         const isLapsed = this.#taken.has(token) && !this.#givenBack.has(token);
         if (isLost || isLapsed || !marked(path.slice(this.#parent.length + 1), czxid, words)) continue;
         expect(sayingAt(zxid), `what is said of the lock when ${path} is deleted at ${zxid}`).toBe('free');

@@ -1,11 +1,22 @@
-import { type Client, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import {
+  AbortedError,
+  type CallOptions,
+  type Client,
+  NoNodeError,
+  TimeoutError,
+  ZooKeeperError,
+} from '@meerkat/client';
+import type { SeededRandom } from '@meerkat/simulator';
 import { expect } from 'vitest';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import type { ItemQueue } from '../queues/item-queue.ts';
 import type { QueueItem } from '../queues/queue-item.ts';
 import { Books } from './books.ts';
 import { Fleet } from './fleet.ts';
-import { type ItemHistory, QueueHistory } from './queue-history.ts';
+import { LostSessions } from './lost-sessions.ts';
+import { inPatience } from './patience.ts';
+import { QueueHistory } from './queue-history.ts';
+import { type ItemOrder, judgeBeliefs, judgeEnds, judgeLosses, judgeOrder, judgePuts } from './queue-judge.ts';
 
 /** What is put into the queues of these tests. */
 export interface Job {
@@ -17,16 +28,18 @@ export function keyOf({ producer, number }: Job): string {
   return `${producer}/${number}`;
 }
 
-export interface QueueStorm<Q extends ItemQueue<Job>> {
+export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly seed: number;
   /** Before anything goes wrong. */
   readonly prepare?: ((fleet: Fleet, hosts: readonly string[]) => void) | undefined;
   readonly open: (client: Client) => Q;
-  readonly put: (queue: Q, job: Job, fleet: Fleet) => Promise<void>;
-  /** Negative: of two items that anybody may take, `a` is taken first. */
-  readonly compare: (a: ItemHistory, b: ItemHistory) => number;
-  /** When anybody may take it at last, virtual milliseconds. Default: at once. */
-  readonly dueMs?: ((item: ItemHistory) => number) | undefined;
+  readonly put: (queue: Q, job: Job, call: CallOptions, fleet: Fleet) => Promise<void>;
+  /** Puts several in some seeds. Default: nobody does. */
+  readonly putAll?: ((queue: Q, jobs: readonly Job[], call: CallOptions) => Promise<void>) | undefined;
+  /** How many it is at most. Default: more than go into one transaction. */
+  readonly batchMax?: number | undefined;
+  /** As the queues are opened. Default true. */
+  readonly leases?: boolean | undefined;
   /** Told of each item when a consumer has got it. */
   readonly onTaken?: ((item: QueueItem<Job>) => void) | undefined;
   /** What others do at the same time, again and again. */
@@ -42,7 +55,9 @@ export interface QueueReport {
 }
 
 export const PRODUCERS = 2;
-export const ITEMS = 12;
+/** So many and, with the last ones put together, more. */
+const ITEMS = 12;
+export const ITEMS_MAX = 200;
 const CONSUMERS = 3;
 const FAULT_MS = 15_000;
 const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
@@ -51,19 +66,29 @@ const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
  * Two producers put jobs, each of which three consumers have once or more until it is done, while everything goes wrong.
  * Then all is healed, and the queue runs empty. In every seed:
  *
- * 1. a put that succeeded has made one item, one of unknown outcome at most one, and no other put has made any;
- * 2. every item is done, once, by somebody who had the lease: none is lost;
+ * 1. a put that succeeded has made one item, one of unknown outcome at most one, and no other put has made any; what is put
+ *    together is made together;
+ * 2. every item is done, once, by somebody who had the lease: none is lost. Without leases it is given to one consumer at
+ *    most, and lost only with the session of one who has taken it;
  * 3. two consumers are never sure of one item at one time, and tokens grow;
  * 4. nobody is given an item while a better one may be taken from his question to the answer, or is told that there
  *    is none;
- * 5. in the end there are no leases, and nobody stands in line.
+ * 5. nobody has to wait for longer than he likes, and whoever waits fails for no other reason;
+ * 6. in the end there are no leases, and nobody stands in line.
  */
 export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<Q>): Promise<QueueReport> {
-  const { seed, open, meddle, paths = PATHS } = storm;
+  const { seed, open, meddle, paths = PATHS, leases = true } = storm;
   const fleet = new Fleet(seed);
   const books = new Books();
+  const lost = new LostSessions();
   const history = await fleet.run(async () => {
     const clients = await fleet.connectAll(PRODUCERS + CONSUMERS + 1);
+    for (const client of clients)
+      lost.follow(client, {
+        get zxid() {
+          return fleet.committedZxid;
+        },
+      });
     storm.prepare?.(fleet, fleet.hosts);
     if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
     else fleet.unleash(FAULT_MS, clients.length);
@@ -91,57 +116,13 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
     const tree = await fleet.committedTree();
     return tree === null ? null : new QueueHistory(tree, paths.items, paths.leases);
   });
-  judgeBeliefs(books, meddle === undefined);
+  judgeBeliefs(books, meddle === undefined && leases);
   if (history === null) return { books, history };
-  judgePuts(books, history);
-  judgeEnds(history);
-  judgeOrder(books, history, storm);
+  judgePuts(books, history, leases);
+  if (leases) judgeEnds(books, history);
+  else judgeLosses(books, history, lost);
+  judgeOrder(books, history, storm, leases);
   return { books, history };
-}
-
-/** @param isAllDone nobody takes items off in another way */
-function judgeBeliefs(books: Books, isAllDone: boolean): void {
-  for (const key of isAllDone ? books.put : []) {
-    expect(books.done.has(key) || books.doubtfulDones.has(key), `${key} was put and must be done`).toBe(true);
-  }
-  for (const [key, count] of books.done) {
-    expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
-    expect(count, `${key} was done ${count} times`).toBe(1);
-  }
-  expect(books.put.size).toBeGreaterThan(0);
-}
-
-function judgePuts(books: Books, { items }: QueueHistory): void {
-  const made = items.map(({ job }) => keyOf(job));
-  expect(made, 'no item is made twice').toEqual([...new Set(made)]);
-  for (const key of books.put) expect(made, `${key} was put`).toContain(key);
-  for (const key of made) expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
-}
-
-function judgeEnds({ items }: QueueHistory): void {
-  for (const { job, toZxid, enderId, leases } of items) {
-    const key = keyOf(job);
-    expect(toZxid, `${key} is taken off`).toBeLessThan(Number.POSITIVE_INFINITY);
-    const last = leases.find((lease) => lease.toZxid === toZxid);
-    expect(last?.sessionId, `who takes ${key} off has the lease`).toBe(enderId);
-  }
-}
-
-function judgeOrder(
-  books: Books,
-  history: QueueHistory,
-  { compare, dueMs }: Pick<QueueStorm<never>, 'compare' | 'dueMs'>,
-): void {
-  const namesOf = (items: readonly ItemHistory[]): string => items.map(({ name }) => name).join();
-  for (const { name, token, sinceZxid } of books.takes) {
-    const taken = history.item(name);
-    const better = history.free(sinceZxid, Number(token)).filter((other) => compare(other, taken) < 0);
-    expect(namesOf(better), `better than ${name}, and free from zxid ${sinceZxid} to ${token}`).toBe('');
-  }
-  for (const { sinceZxid, untilZxid, sinceMs } of books.misses) {
-    const free = history.free(sinceZxid, untilZxid).filter((item) => dueMs === undefined || dueMs(item) <= sinceMs);
-    expect(namesOf(free), `free from zxid ${sinceZxid} to ${untilZxid}, and not found`).toBe('');
-  }
 }
 
 async function namesBelow(client: Client, path: string): Promise<readonly string[]> {
@@ -171,21 +152,38 @@ async function produce<Q extends ItemQueue<Job>>(
   books: Books,
 ): Promise<void> {
   const { random } = fleet.world;
+  const haste = random.pick([0, 0.3]);
   const puts: Promise<void>[] = [];
-  for (let number = 0; number < ITEMS; number++) {
-    const key = keyOf({ producer, number });
-    const put = storm.put(queue, { producer, number }, fleet).then(
-      () => void books.put.add(key),
+  for (let number = 0; number < ITEMS; ) {
+    const jobs = [{ producer, number }];
+    for (let left = drawBatch(random, storm); left > 1; left--) jobs.push({ producer, number: number + jobs.length });
+    number += jobs.length;
+    const keys = jobs.map(keyOf);
+    if (keys.length > 1) books.batches.push(keys);
+    const put = inPatience(fleet, haste, (call) =>
+      jobs.length > 1 ? storm.putAll!(queue, jobs, call) : storm.put(queue, jobs[0]!, call, fleet),
+    ).then(
+      () => {
+        for (const key of keys) books.put.add(key);
+      },
       (error: unknown) => {
         if (!(error instanceof ZooKeeperError)) throw error;
-        if (error.outcome === 'unknown') books.doubtfulPuts.add(key);
+        expect(error.code, error.message).toMatch(error.outcome === 'unknown' ? GIVEN_UP_OR_LOST : GIVEN_UP);
+        if (error.outcome === 'unknown') for (const key of keys) books.doubtfulPuts.add(key);
       },
     );
     puts.push(put);
-    if (number % 3 === 0) await put;
+    if (puts.length % 3 === 1) await put;
     if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 2000));
   }
   await Promise.all(puts);
+}
+
+/** How many are put together. */
+function drawBatch<Q extends ItemQueue<Job>>(random: SeededRandom, storm: QueueStorm<Q>): number {
+  const { seed, putAll, batchMax = 110 } = storm;
+  if (putAll === undefined || seed % 3 === 0 || random.chance(0.8)) return 1;
+  return Math.min(batchMax, random.chance(0.1) ? random.between(90, 110) : random.between(2, 4));
 }
 
 async function consume<Q extends ItemQueue<Job>>(
@@ -198,32 +196,64 @@ async function consume<Q extends ItemQueue<Job>>(
   const { world } = fleet;
   while (!isOver.value) {
     await passing(fleet, async () => {
-      await using item = await ask(fleet, queue, books);
+      await using item = await ask(fleet, queue, books, storm.leases !== false);
       if (item === null) return world.sleep(world.random.between(100, 1000));
       const key = keyOf(item.value);
       books.take(key, item.token, () => item.isHeld);
       storm.onTaken?.(item);
-      await world.sleep(world.random.between(100, 1500));
-      if (world.random.chance(0.2)) return;
+      await world.sleep(item.value.number < ITEMS ? world.random.between(100, 1500) : world.random.between(0, 100));
+      if (world.random.chance(0.2)) {
+        if (world.random.chance(0.5))
+          await passing(fleet, () => inPatience(fleet, 1, (call) => item.giveBack(call), 50));
+        return;
+      }
       try {
-        await item.done();
+        await finish(fleet, item);
         books.done.set(key, (books.done.get(key) ?? 0) + 1);
       } catch (error) {
-        if (error instanceof ZooKeeperError && error.outcome === 'unknown') books.doubtfulDones.add(key);
-        else if (!(error instanceof NotHeldError)) throw error;
+        if (error instanceof NotHeldError) books.refusals.push(item);
+        else if (error instanceof ZooKeeperError && error.outcome === 'unknown') books.doubtfulDones.add(key);
+        else throw error;
       }
     });
   }
 }
 
-async function ask<Q extends ItemQueue<Job>>(fleet: Fleet, queue: Q, books: Books): Promise<QueueItem<Job> | null> {
+/** Sometimes asks a second time, after it was given up. */
+async function finish(fleet: Fleet, item: QueueItem<Job>): Promise<void> {
+  try {
+    await inPatience(fleet, 0.3, (call) => item.done(call), 50);
+  } catch (error) {
+    if (!(error instanceof TimeoutError) && !(error instanceof AbortedError)) throw error;
+    await item.done();
+  }
+}
+
+async function ask<Q extends ItemQueue<Job>>(
+  fleet: Fleet,
+  queue: Q,
+  books: Books,
+  hasLeases: boolean,
+): Promise<QueueItem<Job> | null> {
   const { random, nowMs: sinceMs } = fleet.world;
   const { committedZxid: sinceZxid } = fleet;
   const isTry = random.chance(0.2);
-  const item = isTry
-    ? await queue.tryTake()
-    : await queue.take({ timeoutMs: random.chance(0.1) ? random.between(0, 100) : 3000 });
-  if (item !== null) books.takes.push({ name: item.name, token: item.token, sinceZxid });
-  else books.misses.push({ sinceZxid, untilZxid: fleet.committedZxid, sinceMs });
-  return item;
+  try {
+    const item = isTry
+      ? await inPatience(fleet, 0.1, (call) => queue.tryTake(call))
+      : await inPatience(fleet, 1, (call) => queue.take(call), random.chance(0.1) ? 100 : 6000);
+    if (item !== null) books.takes.push({ name: item.name, token: item.token, sinceZxid });
+    else books.misses.push({ sinceZxid, untilZxid: fleet.committedZxid, sinceMs });
+    return item;
+  } catch (error) {
+    if (error instanceof ZooKeeperError) {
+      // An item without a lease may be lost with the session.
+      const mayBeLost = !hasLeases && error.outcome === 'unknown';
+      expect(error.code, error.message).toMatch(mayBeLost ? GIVEN_UP_OR_LOST : GIVEN_UP);
+    }
+    throw error;
+  }
 }
+
+const GIVEN_UP = /^(ABORTED|TIMEOUT)$/;
+const GIVEN_UP_OR_LOST = /^(ABORTED|TIMEOUT|SESSIONLOST)$/;

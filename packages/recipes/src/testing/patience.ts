@@ -1,0 +1,30 @@
+import type { CallOptions } from '@meerkat/client';
+import { expect } from 'vitest';
+import type { Fleet } from './fleet.ts';
+
+/**
+ * Does something with a time limit or a signal, by chance, and looks whether it ends in time.
+ *
+ * @param haste how probable a limit is
+ */
+export async function inPatience<T>(
+  { world }: Fleet,
+  haste: number,
+  work: (call: CallOptions) => Promise<T>,
+  patienceMaxMs = 1500,
+): Promise<T> {
+  if (!world.random.chance(haste)) return work({});
+  const patienceMs = world.random.between(0, patienceMaxMs);
+  const { nowMs } = world;
+  const controller = new AbortController();
+  const hasSignal = world.random.chance(0.5);
+  if (hasSignal) void world.sleep(patienceMs).then(() => controller.abort());
+  try {
+    return await work(hasSignal ? { signal: controller.signal } : { timeoutMs: patienceMs });
+  } finally {
+    expect(world.nowMs - nowMs, 'how long it takes with limited patience').toBeLessThanOrEqual(patienceMs + SLACK_MS);
+  }
+}
+
+/** Clocks of clients are not as exact as the world's. */
+const SLACK_MS = 100;

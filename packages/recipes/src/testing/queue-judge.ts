@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import type { Books } from './books.ts';
+import type { LostSessions } from './lost-sessions.ts';
+import type { ItemHistory, QueueHistory } from './queue-history.ts';
+import { keyOf } from './queue-storm.ts';
+
+/**
+ * What producers and consumers were told, of themselves.
+ *
+ * @param isAllDone nobody takes items off in another way, and none is lost
+ */
+export function judgeBeliefs(books: Books, isAllDone: boolean): void {
+  for (const key of isAllDone ? books.put : []) {
+    expect(books.done.has(key) || books.doubtfulDones.has(key), `${key} was put and must be done`).toBe(true);
+  }
+  for (const [key, count] of books.done) {
+    expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
+    expect(count, `${key} was done ${count} times`).toBe(1);
+  }
+  expect(books.put.size).toBeGreaterThan(0);
+}
+
+/** What was put was made once; without leases it may be made again, by whoever has it and gives it back. */
+export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
+  const lives = new Map<string, ItemHistory[]>();
+  for (const item of items.toSorted((a, b) => a.fromZxid - b.fromZxid)) {
+    const key = keyOf(item.job);
+    lives.set(key, [...(lives.get(key) ?? []), item]);
+  }
+  const made = [...lives.keys()];
+  for (const [key, each] of lives) {
+    for (const [i, { fromZxid }] of each.slice(1).entries()) {
+      expect(hasLeases, `${key} is made twice`).toBe(false);
+      expect(fromZxid, `${key} is made again`).toBeGreaterThan(each[i]!.toZxid);
+    }
+  }
+  for (const batch of books.batches) {
+    const together = new Set(batch.map((key) => lives.get(key)?.[0]?.fromZxid ?? null));
+    expect([...together], `when ${batch} were put, all or none`).toHaveLength(1);
+  }
+  for (const key of books.put) expect(made, `${key} was put`).toContain(key);
+  for (const key of made) expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
+}
+
+/** Each is taken off by somebody who has the lease, and who is not told that he has not. */
+export function judgeEnds(books: Books, { items }: QueueHistory): void {
+  const refused = new Set(books.refusals.map(({ name, token }) => `${name} ${token}`));
+  for (const { name, job, toZxid, enderId, leases } of items) {
+    const key = keyOf(job);
+    expect(toZxid, `${key} is taken off`).toBeLessThan(Number.POSITIVE_INFINITY);
+    const last = leases.find((lease) => lease.toZxid === toZxid);
+    expect(last?.sessionId, `who takes ${key} off has the lease`).toBe(enderId);
+    expect(refused.has(`${name} ${last?.fromZxid}`), `${key} is done, and its holder told that it is not`).toBe(false);
+  }
+}
+
+/** Without leases what was put is done, unless the session of the last one who took it off was taken for lost. */
+export function judgeLosses(books: Books, { items }: QueueHistory, lost: LostSessions): void {
+  for (const key of books.put) {
+    if (books.done.has(key) || books.doubtfulDones.has(key)) continue;
+    const ends = items.filter(({ job }) => keyOf(job) === key).map(({ enderId }) => enderId);
+    const isExcused = ends.some((enderId) => enderId !== null && lost.zxidOf(enderId) < Number.POSITIVE_INFINITY);
+    expect(isExcused, `${key} was put, and is lost though nobody who had it was`).toBe(true);
+  }
+}
+
+/** How the items of a queue are ordered. */
+export interface ItemOrder {
+  /** Negative: of two items that anybody may take, `a` is taken first. */
+  readonly compare: (a: ItemHistory, b: ItemHistory) => number;
+  /** When anybody may take it at last, virtual milliseconds. Default: at once. */
+  readonly dueMs?: ((item: ItemHistory) => number) | undefined;
+}
+
+/** Nobody is given an item while a better one may be taken, or is told that there is none. */
+export function judgeOrder(
+  books: Books,
+  history: QueueHistory,
+  { compare, dueMs }: ItemOrder,
+  hasLeases: boolean,
+): void {
+  const namesOf = (items: readonly ItemHistory[]): string => items.map(({ name }) => name).join();
+  for (const { name, token, sinceZxid } of books.takes) {
+    const taken = history.item(name);
+    // It is taken by the making of the lease, or by its deletion.
+    const takenZxid = hasLeases ? Number(token) : taken.toZxid;
+    const better = history.free(sinceZxid, takenZxid).filter((other) => compare(other, taken) < 0);
+    expect(namesOf(better), `better than ${name}, and free from zxid ${sinceZxid} to ${takenZxid}`).toBe('');
+  }
+  for (const { sinceZxid, untilZxid, sinceMs } of books.misses) {
+    const free = history.free(sinceZxid, untilZxid).filter((item) => dueMs === undefined || dueMs(item) <= sinceMs);
+    expect(namesOf(free), `free from zxid ${sinceZxid} to ${untilZxid}, and not found`).toBe('');
+  }
+}

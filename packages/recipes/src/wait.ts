@@ -95,12 +95,13 @@ export class Wait {
       };
       const wake = (): void => settle(null);
       const abort = (): void => settle(new AbortedError({ ...this.#about, cause: signal?.reason }));
+      // First of all, so that one that is rejected after nobody waits for it any more does not end the process.
+      for (const promise of wakes) promise.then(wake, wake);
       if (signal?.aborted === true) {
         abort();
         return;
       }
       if (signal !== undefined) releases.push(onAbort(signal, abort));
-      for (const promise of wakes) promise.then(wake, wake);
       if (lost?.aborted === true) wake();
       else if (lost !== undefined) releases.push(onAbort(lost, wake));
       const leftMs = this.#endMs === null ? Number.POSITIVE_INFINITY : Math.max(0, this.#endMs - clock.monotonicMs());

@@ -106,6 +106,29 @@ test('a change that takes too long is cut short in time, and what it comes to is
     expect(await settings.get()).toBeNull();
   }));
 
+test('a change that fails after its caller has given up does not end the process', () =>
+  onStage(async ({ world, client }) => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      for (const recipe of [new AtomicValue(client, '/a', text, 'x'), new Configuration(client, '/config', text)]) {
+        const controller = new AbortController();
+        const change = async (): Promise<string> => {
+          controller.abort();
+          await world.sleep(10);
+          throw new Error('too late');
+        };
+        await expect(recipe.update(change, { signal: controller.signal })).rejects.toThrow(AbortedError);
+      }
+      await world.sleep(100);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  }));
+
 test('many who add at once are all counted, with and without a lock', () =>
   onStage(async ({ client, other }) => {
     const counters = [client, other].flatMap((each) => [

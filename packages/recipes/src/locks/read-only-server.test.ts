@@ -105,6 +105,8 @@ test('the signal of the session ends a timeout after the last server with a quor
     const claimed = await new NameService(client, '/names').claim('worker-');
     const queue = new Queue(client, '/queue');
     expect(await queue.tryTake()).toBeNull();
+    const full = new Queue(client, '/full');
+    await full.put(new Uint8Array([1]));
     const { lostSignal } = client;
     await goTo('without a quorum');
     await sleep(3000);
@@ -115,6 +117,7 @@ test('the signal of the session ends a timeout after the last server with a quor
     expect(client.lostSignal.aborted).toBe(true);
     expect(await client.exists('/names')).not.toBeNull();
     expect(await queue.tryTake({ timeoutMs: 1000 })).toBeNull();
+    await expect(full.tryTake({ timeoutMs: 1000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     // Nor does it become certain by losing that server, too.
     const stops = client.onState(({ state }) => {
       if (state === 'suspended') suspended.push(claimed.isHeld, client.lostAtMs);
@@ -125,6 +128,7 @@ test('the signal of the session ends a timeout after the last server with a quor
     expect(suspended).toEqual([false, Number.NEGATIVE_INFINITY]);
     expect(client.lostSignal.aborted).toBe(false);
     expect(claimed.isHeld).toBe(false);
+    expect(await full.tryTake()).not.toBeNull();
   }));
 
 test.each<[string, (client: Client, call: CallOptions) => Promise<Held | null>]>([

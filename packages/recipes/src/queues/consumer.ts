@@ -60,7 +60,8 @@ export class Consumer {
     for (;;) {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
-      for (const name of names.slice(0, attemptsMax)) {
+      // On a server without a quorum nothing can be claimed.
+      for (const name of lost.aborted ? [] : names.slice(0, attemptsMax)) {
         const claim = await this.#claim(name, null, wait, about);
         if (claim !== null) return claim;
       }
@@ -154,7 +155,7 @@ export class Consumer {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       const wanted = names.filter(matches);
-      for (const name of wanted) {
+      for (const name of lost.aborted ? [] : wanted) {
         const claim = await this.#claim(name, null, wait, about);
         if (claim === null) continue;
         try {

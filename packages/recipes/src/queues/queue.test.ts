@@ -613,6 +613,39 @@ describe('servers that take less than the client thinks', () => {
     }),
   );
 
+  test.each([1, 2])('do not make a put doubtful whose doubt is ended with %d lost replies', (deletionsMax) =>
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const begin = client.transaction.bind(client);
+      const remove = client.delete.bind(client);
+      let losses = 0;
+      let deletions = 0;
+      client.transaction = () => {
+        const made = begin();
+        const commit = made.commit.bind(made);
+        made.commit = (options) => {
+          const isLost = losses < 2 || (losses === 2 && deletions < deletionsMax);
+          if (!isLost) return commit(options);
+          losses++;
+          return Promise.reject(new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' }));
+        };
+        return made;
+      };
+      client.delete = async (path, options) => {
+        const isLost = deletions++ < deletionsMax;
+        await remove(path, options).catch((error: unknown) => {
+          if (!isLost) throw error;
+        });
+        if (isLost) throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
+      };
+      await queue.put('b');
+      expect([losses, deletions]).toEqual([deletionsMax + 1, deletionsMax]);
+      client.delete = remove;
+      expect(await drain(queue)).toEqual(['a', 'b']);
+    })(),
+  );
+
   test(
     'do not make a put go out twice whose replies are lost as often',
     inWorld(async (_, client) => {

@@ -160,6 +160,12 @@ export class Tally {
             own.version = nextVersion(own.version);
             return null;
           }
+          if (isDoubtful && error.cause instanceof NoNodeError && this.#isEnded(own)) {
+            this.#own = null;
+            isDoubtful = false;
+            progress.mayBeApplied = false;
+            continue;
+          }
           this.#giveUp();
           if (isDoubtful) throw this.#unknown(error);
           if (error.cause instanceof NoNodeError || error.cause instanceof BadVersionError) continue;
@@ -209,11 +215,23 @@ export class Tally {
       return false;
     } catch (error) {
       if (error instanceof BadVersionError) return true;
-      if (isPassing(error)) return null;
+      if (isPassing(error)) {
+        own.isEnding ||= error.outcome === 'unknown';
+        return null;
+      }
+      if (error instanceof NoNodeError && this.#isEnded(own)) {
+        this.#own = null;
+        return false;
+      }
       this.#giveUp();
       if (error instanceof NoNodeError) throw this.#unknown(error, 'the tally was deleted in the moment of a doubt');
       throw error;
     }
+  }
+
+  /** Of a tally that is missing: it was deleted by `#settle`, whose answer was lost, and not with its session. */
+  #isEnded(own: OwnTally): boolean {
+    return own.isEnding && this.#client.session?.id === own.sessionId && !this.#client.lostSignal.aborted;
   }
 
   /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
@@ -226,7 +244,7 @@ export class Tally {
     const client = this.#client;
     if (this.#own !== null && this.#own.sessionId === client.session?.id) return this.#own;
     const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait, this.#makeParent);
-    this.#own = { path, version, sessionId };
+    this.#own = { path, version, sessionId, isEnding: false };
     return this.#own;
   }
 
@@ -259,6 +277,8 @@ interface OwnTally {
   readonly path: string;
   readonly sessionId: bigint;
   version: number;
+  /** Its deletion was sent, and may have been applied. */
+  isEnding: boolean;
 }
 
 /** After that the clock of the service is asked for again: clocks drift, and leaders change. */

@@ -114,3 +114,21 @@ describe.each(Object.keys(CASES))('%s', (title) => {
       expect(counter.kept).toBe(0);
     }));
 });
+
+test('Queue.take keeps no watch when the service refuses to list the items', () =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    const counter = new WatchCounter(one!.client);
+    await new Queue(two!.client, '/it').put(new Uint8Array(1));
+    await two!.client.ensurePath('/it-leases');
+    const queue = new Queue(counter.client, '/it');
+    // Its first look is without watches: the right is taken away while it stands in the line.
+    await (await queue.take()).done();
+    const taking = expect(queue.take()).rejects.toMatchObject({ code: 'NOAUTH' });
+    await sleep(500);
+    await two!.client.setAcl('/it', [{ perms: 0b11110, scheme: 'world', id: 'anyone' }]);
+    // Of what one may not read one hears nothing either.
+    await two!.client.delete('/it-leases');
+    await taking;
+    await sleep(5000);
+    expect(counter.kept).toBe(0);
+  }));

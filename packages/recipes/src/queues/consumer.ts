@@ -116,10 +116,13 @@ export class Consumer {
 
   /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
   async #look(call: CallOptions, watches: Watched[] | null): Promise<Sight> {
-    const [items, leases] = await Promise.all([
+    const listings = [
       this.#list(this.#paths.items, call, watches),
       this.#hasLeases ? this.#list(this.#paths.leases, call, watches) : [],
-    ]);
+    ] as const;
+    // If one is refused the caller takes off all watches, and the other one's has to be among them.
+    await Promise.allSettled(listings);
+    const [items, leases] = await Promise.all(listings);
     const taken = new Set(leases);
     const free = orderedItems(this.#naming, items).filter((name) => !taken.has(name));
     const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);

@@ -3,6 +3,7 @@ import {
   ConnectionLossError,
   json,
   NoAuthError,
+  NotReadOnlyError,
   SessionLostError,
   ThrottledError,
   text,
@@ -734,6 +735,32 @@ test.each([true, false])('an item that was given back is not done any more (leas
     await next.giveBack();
     expect(await queue.size()).toBe(0);
   })(),
+);
+
+test(
+  'a put is not taken for one that was refused when a server without a quorum answers in the doubt',
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.put('a');
+    const begin = client.transaction.bind(client);
+    let count = 0;
+    client.transaction = () => {
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        count++;
+        if (count > 1 && count < 4) throw new NotReadOnlyError({ operation: 'transaction', path: null });
+        const results = await commit(options);
+        if (count > 1) return results;
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await queue.put('b');
+    expect(count).toBe(4);
+    client.transaction = begin;
+    expect(await drain(queue)).toEqual(['a', 'b']);
+  }),
 );
 
 describe('a queue without leases', () => {

@@ -4,6 +4,7 @@ import {
   type Client,
   ConnectionLossError,
   NoNodeError,
+  NotReadOnlyError,
   RequestTooLargeError,
   SessionLostError,
   type Stat,
@@ -175,7 +176,9 @@ export class Tally {
         const isUnknown = error.outcome === 'unknown';
         isDoubtful ||= isUnknown;
         progress.mayBeApplied = isDoubtful;
-        if (!isPassing(error)) {
+        // A server without a quorum does not know what has become of it.
+        const isIgnorant = isDoubtful && error instanceof NotReadOnlyError;
+        if (!isIgnorant && !isPassing(error)) {
           // The caller has given up, or the client ended.
           if (isDoubtful) this.#giveUp();
           throw error;
@@ -215,7 +218,7 @@ export class Tally {
       return false;
     } catch (error) {
       if (error instanceof BadVersionError) return true;
-      if (isPassing(error)) {
+      if (isPassing(error) || error instanceof NotReadOnlyError) {
         own.isEnding ||= error.outcome === 'unknown';
         return null;
       }
@@ -236,8 +239,8 @@ export class Tally {
 
   /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
   async #recover(wait: Wait, isDoubtful: boolean): Promise<void> {
-    if (isDoubtful) await this.#client.whenConnected();
-    else await wait.recover();
+    const patience = isDoubtful ? new Wait(this.#client, {}, { operation: 'commit', path: this.#parent }) : wait;
+    await patience.recover();
   }
 
   async #open(wait: Wait): Promise<OwnTally> {

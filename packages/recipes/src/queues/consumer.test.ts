@@ -1,0 +1,204 @@
+import { type Client, ConnectionLossError, SessionLostError, text } from '@meerkat/client';
+import { DEFAULT_LINK } from '@meerkat/simulator';
+import { describe, expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
+import { cutOff, drain, inWorld } from '../testing/queue-world.ts';
+import { DelayQueue } from './delay-queue.ts';
+import { IdQueue } from './id-queue.ts';
+import { Queue } from './queue.ts';
+
+describe('a queue without leases', () => {
+  test.each(['heals', 'is closed'])(
+    'lets no loop go before its item is in the queue again, unless the client %s',
+    (end) =>
+      inWorld(async (fleet, client) => {
+        const queue = new Queue(client, '/jobs', { codec: text, leases: false });
+        await queue.put('a');
+        const looping = (async () => {
+          for await (const item of queue) {
+            expect(item.value).toBe('a');
+            cutOff(fleet, 20_000);
+            for (const open of fleet.world.network.openEnds) open.breakStream();
+            // It is not under way when the session ends.
+            await fleet.world.sleep(100);
+            break;
+          }
+        })();
+        const state = { isSettled: false };
+        const settled = looping.finally(() => {
+          state.isSettled = true;
+        });
+        settled.catch(() => {});
+        await fleet.world.sleep(10_000);
+        expect(state.isSettled).toBe(false);
+        if (end === 'heals') {
+          await settled;
+          expect(await drain(queue)).toEqual(['a']);
+        } else {
+          await client.close({ timeoutMs: 100 });
+          await expect(settled).rejects.toMatchObject({ code: 'CLOSED' });
+        }
+      })(),
+  );
+
+  test(
+    'has an item again that was given back while there was no connection, however long that took',
+    inWorld(async (fleet, client) => {
+      const { network } = fleet.world;
+      const queue = new Queue(client, '/jobs', { codec: text, leases: false });
+      await queue.put('a');
+      const item = await queue.take();
+      network.block('client1', 'zk1');
+      network.block('zk1', 'client1');
+      for (const end of network.openEnds) end.breakStream();
+      await expect(item.giveBack({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      network.heal();
+      await item.giveBack();
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
+});
+
+test(
+  'leaves no lease behind of an item that somebody has deleted when the reply was lost',
+  inWorld(async (fleet, client) => {
+    const other = await fleet.connect();
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.putAll(['a', 'b']);
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        made.commit = commit;
+        await commit(options);
+        await other.delete('/jobs/queue-0000000000');
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await client.ensurePath('/jobs-leases');
+    expect(await drain(queue)).toEqual(['b']);
+    await fleet.world.sleep(1000);
+    expect((await other.children('/jobs-leases')).children).toEqual([]);
+  }),
+);
+
+test.each([true, false])('a wait goes on when the session is lost while an item is claimed (leases: %s)', (leases) =>
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text, leases });
+    await queue.put('a');
+    // The lease claims by a znode whose parent is missing at first, the other one reads the item before it is removed.
+    const { get, ensurePath } = client;
+    let failures = 0;
+    const fail = (path: string): boolean => (path === '/jobs-leases' || path.startsWith('/jobs/')) && failures++ === 0;
+    const lost = (path: string): SessionLostError => new SessionLostError({ operation: 'claim', path });
+    client.get = ((path: string, options: object) =>
+      fail(path) ? Promise.reject(lost(path)) : get.call(client, path, options as never)) as typeof client.get;
+    client.ensurePath = (path, options) =>
+      fail(path) ? Promise.reject(lost(path)) : ensurePath.call(client, path, options);
+    const item = await queue.take({ timeoutMs: 10_000 });
+    expect([item.value, failures > 0]).toEqual(['a', true]);
+    await item.done();
+    expect(await queue.size()).toBe(0);
+  })(),
+);
+
+describe('a session that ends while an item is claimed', () => {
+  /** Cuts a client off as soon as it claims something, for longer than its session lives. */
+  function cutAtClaim({ world }: Fleet, client: Client): void {
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      world.network.block('client1', 'zk1');
+      world.network.block('zk1', 'client1');
+      world.timeline.plan(10_000, () => world.network.heal());
+      return begin();
+    };
+  }
+
+  test(
+    'does not make an item look as if it were not there',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      cutAtClaim(fleet, client);
+      const item = await queue.tryTake();
+      expect(item?.value).toBe('a');
+      await item?.done();
+    }),
+  );
+
+  test(
+    'does not keep an item that is to be removed',
+    inWorld(async (fleet, client) => {
+      const queue = new IdQueue(client, '/orders', { codec: text });
+      await queue.put('7', 'a');
+      await queue.put('8', 'b');
+      await queue.put('7', 'c');
+      cutAtClaim(fleet, client);
+      expect(await queue.remove('7')).toBe(2);
+      expect(await drain(queue)).toEqual(['b']);
+    }),
+  );
+});
+
+test('giving an item back again, after a lost reply, does not take it from the next one who has it', async () => {
+  for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const [first, second] = await fleet.connectAll(2);
+      const queue = new Queue(first!, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      const taking = new Queue(second!, '/jobs', { codec: text }).take();
+      await fleet.world.sleep(100);
+      const returning = item.giveBack();
+      await fleet.world.sleep(breakMs);
+      for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
+      const next = await taking;
+      await returning;
+      await fleet.world.sleep(3000);
+      expect(next.isHeld, `the connection broke after ${breakMs} ms`).toBe(true);
+      await next.done();
+    });
+  }
+});
+
+test(
+  'giving an item back takes it from nobody who has it since somebody deleted the lease a moment before',
+  inWorld(async (fleet, client) => {
+    const other = await fleet.connect();
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.put('a');
+    const item = await queue.take();
+    // What the service tells of the deletion is on its way for so long.
+    fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+    await other.delete('/jobs-leases/queue-0000000000');
+    const next = await new Queue(other, '/jobs', { codec: text }).take();
+    expect([item.isHeld, next.isHeld]).toEqual([true, true]);
+    await item.giveBack();
+    await fleet.world.sleep(3000);
+    expect(next.isHeld).toBe(true);
+    await next.done();
+  }),
+);
+
+test(
+  'leaves no tallies behind when callers give up while the clock of the service is asked for',
+  inWorld(async (fleet, client) => {
+    const queue = new DelayQueue(client, '/later', { codec: text });
+    await queue.put('first', { delayMs: 1 });
+    fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+    // The first has a tally already, and each of the others makes one of its own before its time is over.
+    for (const timeoutMs of [500, 1200, 1200, 1200]) {
+      // What the clock showed last is too old by then.
+      await fleet.world.sleep(15_000);
+      await expect(queue.put('slow', { delayMs: 1, timeoutMs })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    }
+    await queue.put('last', { delayMs: 1 });
+    await fleet.world.sleep(3000);
+    expect((await client.children('/later-lines/tallies')).children).toHaveLength(1);
+  }),
+);

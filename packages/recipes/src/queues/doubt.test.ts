@@ -1,0 +1,178 @@
+import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { CountDownLatch } from '../barriers/count-down-latch.ts';
+import type { Fleet } from '../testing/fleet.ts';
+import { drain, inWorld } from '../testing/queue-world.ts';
+import { DelayQueue } from './delay-queue.ts';
+import { Queue } from './queue.ts';
+
+describe('what is in doubt', () => {
+  /** The next transaction leaves, and before its answer the connection breaks for so long. */
+  function loseNextReply({ world }: Fleet, client: Client, durationMs: number): void {
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = (options) => {
+        made.commit = commit;
+        const committed = commit(options);
+        world.timeline.plan(1, () => {
+          world.network.block('client1', 'zk1');
+          world.network.block('zk1', 'client1');
+          for (const end of world.network.openEnds) if (end.host === 'client1') end.breakStream();
+        });
+        world.timeline.plan(durationMs, () => world.network.heal());
+        return committed;
+      };
+      return made;
+    };
+  }
+
+  test(
+    'stays so when the client is closed',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      loseNextReply(fleet, client, 60_000);
+      const putting = queue.put('b');
+      const whenPut = expect(putting).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      await client.close({ timeoutMs: 100 });
+      await whenPut;
+    }),
+  );
+
+  test(
+    'does not keep those who wait for longer than they like',
+    inWorld(async (fleet, client) => {
+      const latch = new CountDownLatch(client, '/latch', 5);
+      await latch.countDown();
+      const startedMs = fleet.world.nowMs;
+      loseNextReply(fleet, client, 60_000);
+      const counting = latch.countDown({ timeoutMs: 2000 });
+      await expect(counting).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+      expect(fleet.world.nowMs - startedMs).toBeLessThan(10_000);
+    }),
+  );
+
+  test(
+    'stays so when the client is closed, for an item that is done, too',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      loseNextReply(fleet, client, 60_000);
+      const whenDone = expect(item.done()).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      await client.close({ timeoutMs: 100 });
+      await whenDone;
+    }),
+  );
+
+  test(
+    'does not keep those who come behind it for longer than they like',
+    inWorld(async (fleet, client) => {
+      const queue = new DelayQueue(client, '/later', { codec: text });
+      await queue.put('a');
+      // What the clock of the service showed is too old by then.
+      await fleet.world.sleep(15_000);
+      const startedMs = fleet.world.nowMs;
+      loseNextReply(fleet, client, 60_000);
+      const stuck = queue.put('stuck', { at: 1 });
+      stuck.catch(() => {});
+      const put = queue.put('b', { delayMs: 1, timeoutMs: 500 });
+      await expect(put).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      expect(fleet.world.nowMs - startedMs).toBeLessThan(10_000);
+    }),
+  );
+});
+
+test.each([Number.POSITIVE_INFINITY, 10])(
+  'puts nothing that was given up before anything was sent (itemsMax: %d)',
+  (itemsMax) =>
+    inWorld(async (fleet, client) => {
+      const { network } = fleet.world;
+      const queue = new Queue(client, '/jobs', { codec: text, itemsMax });
+      await queue.put('a');
+      network.block('client1', 'zk1');
+      network.block('zk1', 'client1');
+      for (const end of network.openEnds) end.breakStream();
+      await fleet.world.sleep(100);
+      const others = [queue.put('b'), queue.put('c')];
+      const given = queue.put('x', { timeoutMs: 500 });
+      others.push(queue.put('d'));
+      await expect(given).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      await expect(queue.put('y', { timeoutMs: 500 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        outcome: 'not-applied',
+      });
+      network.heal();
+      await Promise.all(others);
+      expect(await drain(queue)).toEqual(['a', 'b', 'c', 'd']);
+    })(),
+);
+
+test(
+  'puts nothing that is the first of its transaction and was given up before anything was sent',
+  inWorld(async (fleet, client) => {
+    const { network } = fleet.world;
+    const queue = new Queue(client, '/jobs', { codec: text });
+    network.block('client1', 'zk1');
+    network.block('zk1', 'client1');
+    for (const end of network.openEnds) end.breakStream();
+    await fleet.world.sleep(100);
+    const abort = new AbortController();
+    const given = queue.put('x', { signal: abort.signal });
+    const other = queue.put('b', { timeoutMs: 60_000 });
+    await fleet.world.sleep(100);
+    abort.abort();
+    await expect(given).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied' });
+    network.heal();
+    await other;
+    expect(await drain(queue)).toEqual(['b']);
+  }),
+);
+
+test.each([true, false])('an item that was given back is not done any more (leases: %s)', (leases) =>
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text, leases });
+    await queue.put('a');
+    const item = await queue.take();
+    await item.giveBack();
+    await expect(item.done()).rejects.toThrow('not held any more');
+    expect(await drain(queue)).toEqual(['a']);
+    await queue.put('b');
+    const next = await queue.take();
+    await next.done();
+    await next.done();
+    await next.giveBack();
+    expect(await queue.size()).toBe(0);
+  })(),
+);
+
+test(
+  'a put is not taken for one that was refused when a server without a quorum answers in the doubt',
+  inWorld(async (_, client) => {
+    const queue = new Queue(client, '/jobs', { codec: text });
+    await queue.put('a');
+    const begin = client.transaction.bind(client);
+    let count = 0;
+    client.transaction = () => {
+      const made = begin();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        count++;
+        if (count > 1 && count < 4) throw new NotReadOnlyError({ operation: 'transaction', path: null });
+        const results = await commit(options);
+        if (count > 1) return results;
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await queue.put('b');
+    expect(count).toBe(4);
+    client.transaction = begin;
+    expect(await drain(queue)).toEqual(['a', 'b']);
+  }),
+);

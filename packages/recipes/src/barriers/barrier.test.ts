@@ -1,0 +1,134 @@
+import { type Client, ConnectionLossError, nullableBytes } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { inWorld, watched } from '../testing/barrier-world.ts';
+import { Barrier } from './barrier.ts';
+import { CountDownLatch } from './count-down-latch.ts';
+
+describe('a barrier', () => {
+  test(
+    'stops those who come while it stands, and lets all go on when it is removed',
+    inWorld(async (fleet, clients) => {
+      const [first, ...others] = clients.map((client) => new Barrier(client, '/a/barrier'));
+      await first!.wait();
+      await first!.set();
+      await first!.set();
+      expect(await others[0]!.isSet()).toBe(true);
+      const waits = others.map((barrier) => barrier.wait());
+      const states = waits.map(watched);
+      await expect(first!.wait({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await fleet.world.sleep(5000);
+      expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+      await first!.remove();
+      await Promise.all(waits);
+      await first!.remove();
+      expect(await first!.isSet()).toBe(false);
+    }),
+  );
+
+  test(
+    'lets through who waited when it was removed and put up again at once',
+    inWorld(async (fleet, [client, other]) => {
+      const barrier = new Barrier(client!, '/barrier');
+      await barrier.set();
+      const waiting = new Barrier(other!, '/barrier').wait();
+      await fleet.world.sleep(100);
+      await client!.transaction().delete('/barrier').create('/barrier').commit();
+      await waiting;
+      expect(await barrier.isSet()).toBe(true);
+    }),
+  );
+});
+
+describe('a barrier whose remover does not hear of it', () => {
+  test(
+    'is not removed again when somebody has put it up meanwhile',
+    inWorld(async (_, [client, other]) => {
+      const barrier = new Barrier(client!, '/barrier');
+      await barrier.set();
+      const remove = client!.delete.bind(client);
+      client!.delete = async (path, options) => {
+        client!.delete = remove;
+        await remove(path, options);
+        await new Barrier(other!, '/barrier').set();
+        throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
+      };
+      await barrier.remove();
+      expect(await barrier.isSet()).toBe(true);
+      client!.delete = async (path) => {
+        throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
+      };
+      await expect(barrier.remove({ timeoutMs: 100 })).rejects.toMatchObject({ outcome: 'unknown' });
+    }),
+  );
+});
+
+describe('a count-down latch', () => {
+  test(
+    'is not opened by somebody who wanted it to begin at 0, and comes too late to make it',
+    inWorld(async (fleet, [client, other]) => {
+      const get = client!.get.bind(client);
+      client!.get = (async (path: string, options: object) => {
+        client!.get = get;
+        const missing = await get(path, options as never).catch((error: unknown) => error);
+        await new CountDownLatch(other!, '/latch', 2).count();
+        throw missing;
+      }) as Client['get'];
+      const state = watched(new CountDownLatch(client!, '/latch', 0).wait());
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+      expect((await other!.children('/latch')).children).not.toContain('open');
+      // One that was left half made opens, too.
+      await other!.create('/half', '0');
+      await new CountDownLatch(client!, '/half', 0).wait({ timeoutMs: 5000 });
+    }),
+  );
+
+  test(
+    'is not opened by who counts while it is deleted',
+    inWorld(async (fleet, [client, other]) => {
+      await new CountDownLatch(other!, '/latch', 3).countDown();
+      const get = client!.get.bind(client);
+      client!.get = (async (path: string, options: object) => {
+        client!.get = get;
+        const read = await get(path, options as never);
+        await other!.deleteRecursive('/latch');
+        return read;
+      }) as Client['get'];
+      expect(await new CountDownLatch(client!, '/latch', 3).countDown()).toBe(2);
+      const state = watched(new CountDownLatch(other!, '/latch', 3).wait());
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+    }),
+  );
+
+  test(
+    'is not made of a znode that is none',
+    inWorld(async (_, [client]) => {
+      await client!.create('/other', '');
+      const latch = new CountDownLatch(client!, '/other', 3);
+      await expect(latch.wait({ timeoutMs: 5000 })).rejects.toThrow('is no latch');
+      await expect(latch.countDown()).rejects.toThrow('is no latch');
+    }),
+  );
+
+  test(
+    'opens for all when everybody has counted',
+    inWorld(async (fleet, clients) => {
+      const latches = clients.map((client) => new CountDownLatch(client, '/a/latch', 6));
+      const waiting = latches.map((latch) => latch.wait());
+      const states = waiting.map(watched);
+      await Promise.all(latches.map((latch) => latch.countDown()));
+      await Promise.all(latches.slice(1).map((latch) => latch.countDown()));
+      await fleet.world.sleep(1000);
+      expect(states.some(({ isSettled }) => isSettled)).toBe(false);
+      expect(await latches[0]!.count()).toBe(1);
+      expect(await latches[0]!.countDown()).toBe(0);
+      await Promise.all(waiting);
+      expect(await latches[0]!.countDown()).toBe(0);
+      await latches[0]!.wait();
+      await new CountDownLatch(clients[0]!, '/none', 0).wait();
+      const data = await clients[0]!.get('/a/latch', { codec: nullableBytes });
+      expect(new TextDecoder().decode(data.data!)).toBe('0');
+    }),
+  );
+});

@@ -1,0 +1,124 @@
+import { text, type ZooKeeperError } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { inWorld } from '../testing/barrier-world.ts';
+import { CyclicBarrier } from './cyclic-barrier.ts';
+import { readMeeting, writeMeeting } from './meeting-record.ts';
+import { Rendezvous } from './rendezvous.ts';
+
+function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((onResolve) => {
+    resolve = onResolve;
+  });
+  return { promise, resolve };
+}
+
+describe('a rendezvous', () => {
+  test(
+    'shows each what all have brought, in the order of their arrival',
+    inWorld(async (fleet, clients) => {
+      for (let round = 0; round < 3; round++) {
+        const meetings = await Promise.all(
+          clients.map(async (client, i) => {
+            await fleet.world.sleep(100 * i);
+            return new Rendezvous(client, '/meeting', 3, { codec: text }).meet(`${round} ${i}`);
+          }),
+        );
+        expect(meetings.map(({ values }) => values)).toEqual(Array(3).fill([0, 1, 2].map((i) => `${round} ${i}`)));
+        expect(meetings.map(({ index }) => index)).toEqual([0, 1, 2]);
+        expect(new Set(meetings.map(({ round: zxid }) => zxid)).size).toBe(1);
+        await fleet.world.sleep(1000);
+        expect((await clients[0]!.children('/meeting')).children).toEqual([]);
+      }
+    }),
+  );
+
+  test(
+    'does not count who has given up, and lets more than one group meet',
+    inWorld(async (fleet, clients) => {
+      const meet = (i: number, value: string, timeoutMs?: number) =>
+        new Rendezvous(clients[i]!, '/meeting', 2, { codec: text }).meet(value, { timeoutMs });
+      await expect(meet(0, 'gone', 100)).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await fleet.world.sleep(100);
+      const meetings = await Promise.all([0, 1, 2, 0, 1, 2].map((i, k) => meet(i, `${k}`)));
+      const groups = meetings.map(({ values }) => values.join());
+      for (const [k, { values, index }] of meetings.entries()) {
+        expect(values).toHaveLength(2);
+        expect(values[index]).toBe(`${k}`);
+      }
+      expect(new Set(groups).size).toBe(3);
+    }),
+  );
+
+  test(
+    'cannot tell whether others have met with it when it is given up after its arrival',
+    inWorld(async (fleet, [client]) => {
+      await client!.ensurePath('/meeting');
+      const outcomes = new Set<string>();
+      for (let timeoutMs = 0; timeoutMs < 12; timeoutMs += 0.5) {
+        const arrived = (await client!.exists('/meeting'))!.cversion;
+        const meeting = new Rendezvous(client!, '/meeting', 1).meet(new Uint8Array(), { timeoutMs });
+        const outcome = await meeting.then(
+          () => 'met',
+          (error: ZooKeeperError) => error.outcome,
+        );
+        outcomes.add(outcome);
+        await fleet.world.sleep(1000);
+        const hasArrived = (await client!.exists('/meeting'))!.cversion > arrived;
+        if (hasArrived) expect(outcome).not.toBe('not-applied');
+      }
+      expect(outcomes).toEqual(new Set(['not-applied', 'unknown', 'met']));
+    }, 1),
+  );
+
+  test(
+    'does not count twice who has given up and comes again, though its first arrival is still there',
+    inWorld(async (fleet, [client, other]) => {
+      const { promise: delay, resolve: goOn } = makeGate();
+      const remove = client!.delete.bind(client);
+      client!.delete = async (path, options) => {
+        client!.delete = remove;
+        await delay;
+        return remove(path, options);
+      };
+      const rendezvous = new Rendezvous(client!, '/meeting', 2, { codec: text });
+      await expect(rendezvous.meet('first', { timeoutMs: 1000 })).rejects.toMatchObject({ outcome: 'unknown' });
+      const meeting = rendezvous.meet('second');
+      await fleet.world.sleep(1000);
+      expect((await other!.children('/meeting')).children).toHaveLength(1);
+      await new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('other');
+      expect((await meeting).values).toEqual(['second', 'other']);
+      goOn();
+      await fleet.world.sleep(1000);
+      expect((await other!.children('/meeting')).children).toEqual([]);
+    }, 2),
+  );
+
+  test('writes its record as it is described', () => {
+    const record = Uint8Array.of(0, 0, 0, 2, 0, 0, 0, 1, 0x61, 0, 0, 0, 2, 7, 8, 0, 0, 0, 1, 0x62, 255, 255, 255, 255);
+    const arrivals = [
+      { name: 'a', data: Uint8Array.of(7, 8) },
+      { name: 'b', data: null },
+    ];
+    expect(writeMeeting(arrivals)).toEqual(record);
+    expect(readMeeting(record)).toEqual(arrivals);
+    expect(() => readMeeting(record.subarray(0, 14))).toThrow(RangeError);
+  });
+});
+
+describe('a cyclic barrier', () => {
+  test(
+    'opens for so many at once, again and again',
+    inWorld(async (_, clients) => {
+      const seen: bigint[] = [];
+      for (let round = 0; round < 4; round++) {
+        const passages = await Promise.all(clients.map((client) => new CyclicBarrier(client, '/steps', 3).wait()));
+        expect(passages.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
+        const rounds = new Set(passages.map((passage) => passage.round));
+        expect(rounds.size).toBe(1);
+        seen.push(...rounds);
+      }
+      expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : 1)));
+    }),
+  );
+});

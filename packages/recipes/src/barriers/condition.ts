@@ -8,6 +8,7 @@ import {
 } from '@meerkat/client';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
+import { lapse } from '../locks/guarded.ts';
 import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
@@ -223,7 +224,7 @@ function isWaiter(name: string): boolean {
 }
 
 function notHeld(path: string, lock: Held): NotHeldError {
-  return new NotHeldError(path, lock.token, 'the lock of a condition was released, or its session lost');
+  return lapse({ path, token: lock.token, signal: lock.signal });
 }
 
 function lostInDoubt(path: string, cause?: Error): SessionLostError {

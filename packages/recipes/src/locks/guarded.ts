@@ -35,7 +35,7 @@ export interface Generation {
 }
 
 /** What whoever asks something of it is told that is not held any more. */
-export function lapse({ path, token, signal }: Guard): NotHeldError {
+export function lapse({ path, token, signal }: Pick<Guard, 'path' | 'token' | 'signal'>): NotHeldError {
   const reason: unknown = signal.reason;
   if (reason instanceof NotHeldError) return new NotHeldError(path, token, reason.why, { cause: reason.cause });
   // The clock says so before its timer has.

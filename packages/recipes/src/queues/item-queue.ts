@@ -1,10 +1,12 @@
 import { bytes, type CallOptions, type Client, type Codec, DecodeError } from '@meerkat/client';
-import { type Claim, LeaseClaimer, RemovalClaimer } from './claim.ts';
+import type { Claim } from './claim.ts';
 import { Consumer } from './consumer.ts';
 import { readEnvelope, writeEnvelope } from './envelope.ts';
 import { hasEnvelope, type ItemNaming, makePaths, type QueueLayout } from './layout.ts';
+import { LeaseClaimer } from './lease-claimer.ts';
 import { Producer } from './producer.ts';
 import { QueueItem } from './queue-item.ts';
+import { RemovalClaimer } from './removal-claimer.ts';
 import { Tally } from './tally.ts';
 
 export interface QueueOptions<T> {

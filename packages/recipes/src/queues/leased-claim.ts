@@ -1,0 +1,148 @@
+import {
+  type CallOptions,
+  type Client,
+  NoNodeError,
+  SessionLostError,
+  type Stat,
+  TransactionError,
+} from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
+import type { Guarded } from '../locks/guarded.ts';
+import { Holding } from '../locks/holding.ts';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import { waitFor } from '../locks/wait-for.ts';
+import { isPassing, isSessionEnd } from '../wait.ts';
+import type { Claim } from './claim.ts';
+
+/** A lease that is to be, or is. */
+export interface LeaseOrder {
+  readonly name: string;
+  /** Of the item. */
+  readonly path: string;
+  readonly leasePath: string;
+  readonly uuid: string;
+  readonly sessionId: bigint;
+  /** The client's signal of the loss of that session. */
+  readonly lost: AbortSignal;
+  readonly marginMs: number;
+}
+
+/** An item under a lease of ours. */
+export class LeasedClaim implements Claim {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly #client: Client;
+  readonly #leasePath: string;
+  readonly #holding: Holding;
+  #isDone = false;
+  /** `done` is under way; a second call would find what the first one has deleted. */
+  #finishing: Promise<void> | null = null;
+  #returning: Promise<void> | null = null;
+
+  constructor(
+    client: Client,
+    { name, path, leasePath, lost, marginMs }: LeaseOrder,
+    stat: Stat,
+    data: Uint8Array | null,
+  ) {
+    this.name = name;
+    this.path = path;
+    this.data = data;
+    this.#client = client;
+    this.#leasePath = leasePath;
+    this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
+      marginMs,
+      // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
+      isNameShared: true,
+    });
+  }
+
+  get token(): bigint {
+    return this.#holding.token;
+  }
+
+  get isHeld(): boolean {
+    return this.#holding.isHeld;
+  }
+
+  get signal(): AbortSignal {
+    return this.#holding.signal;
+  }
+
+  get guarded(): Guarded {
+    return this.#holding.guarded;
+  }
+
+  async done(options: CallOptions): Promise<void> {
+    if (this.#isDone) return;
+    const about = { operation: 'QueueItem.done', path: this.path };
+    // Once begun it goes on in the background, so that it is known at some time what has become of the item.
+    this.#finishing ??= this.#finish().finally(() => {
+      this.#finishing = null;
+    });
+    await waitFor(this.#client, this.#finishing, options, about);
+  }
+
+  async #finish(): Promise<void> {
+    let isDoubtful = false;
+    for (;;) {
+      try {
+        await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
+        break;
+      } catch (error) {
+        isDoubtful ||= isPassing(error) && error.outcome === 'unknown';
+        if (isPassing(error) && this.#isOwnSession()) {
+          await this.#client.whenConnected().catch((end: unknown) => {
+            throw isDoubtful ? asDoubtful(end, { operation: 'done', path: this.path }) : end;
+          });
+          continue;
+        }
+        if (!isDoubtful) throw this.#told(error);
+        const isInQueue = this.#isOwnSession() ? await this.#isInQueue() : null;
+        if (isInQueue === false) break;
+        if (isInQueue === true) throw this.#told(error);
+        const detail = 'the session ended before the answer';
+        throw new SessionLostError({ operation: 'done', path: this.path, outcome: 'unknown', detail, cause: error });
+      }
+    }
+    this.#isDone = true;
+    this.#holding.leave('it is done');
+  }
+
+  #isOwnSession(): boolean {
+    return this.#client.session?.id === this.#holding.sessionId && !this.#client.lostSignal.aborted;
+  }
+
+  /**
+   * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or somebody has deleted
+   * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be told, as the
+   * session is over.
+   */
+  async #isInQueue(): Promise<boolean | null> {
+    try {
+      return (await this.#client.exists(this.path, { read: 'linearizable' })) !== null;
+    } catch {
+      return null;
+    }
+  }
+
+  #told(error: unknown): unknown {
+    const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
+    if (!isGone && !isSessionEnd(error)) return error;
+    const why = isGone ? 'the item was deleted by somebody else' : 'the session is over';
+    return new NotHeldError(this.#leasePath, this.token, why, { cause: error });
+  }
+
+  async giveBack(options: CallOptions): Promise<void> {
+    if (this.#isDone) return;
+    this.#returning ??= this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing);
+    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+  }
+
+  /** Without the lease a `done` for which its caller waits no longer would fail, or not know whether it has succeeded. */
+  async #returnAfter(finishing: Promise<void>): Promise<void> {
+    await finishing.catch(() => {});
+    if (!this.#isDone) await this.#holding.release();
+  }
+}

@@ -1,0 +1,91 @@
+import { type CallOptions, type Client, joinPath, NoNodeError, nullableBytes, TransactionError } from '@meerkat/client';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import { waitFor } from '../locks/wait-for.ts';
+import { withoutSequence } from '../sequence.ts';
+import { Wait } from '../wait.ts';
+import { type Claim, type Claimer, refused } from './claim.ts';
+import type { QueuePaths } from './layout.ts';
+import type { Tally } from './tally.ts';
+
+/** Claims items by deleting them, for queues whose other consumers do that: what a consumer has when it dies is lost. */
+export class RemovalClaimer implements Claimer {
+  readonly leavesPlace = false;
+  readonly #client: Client;
+  readonly #paths: QueuePaths;
+  readonly #tally: Tally;
+
+  constructor(client: Client, paths: QueuePaths, tally: Tally) {
+    this.#client = client;
+    this.#paths = paths;
+    this.#tally = tally;
+  }
+
+  async claim(name: string): Promise<Claim | null> {
+    const path = joinPath(this.#paths.items, name);
+    const wait = new Wait(this.#client, {}, { operation: 'claim', path });
+    try {
+      const { data, stat } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
+      // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
+      await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
+      return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      if (error instanceof TransactionError) return refused(error);
+      throw error;
+    }
+  }
+}
+
+interface Removed {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly token: bigint;
+}
+
+class RemovedClaim implements Claim {
+  readonly name: string;
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly token: bigint;
+  readonly guarded: null = null;
+  readonly #client: Client;
+  readonly #tally: Tally;
+  readonly #end = new AbortController();
+  #isDone = false;
+  #returning: Promise<unknown> = Promise.resolve();
+
+  constructor(client: Client, { name, path, data, token }: Removed, tally: Tally) {
+    this.#client = client;
+    this.name = name;
+    this.path = path;
+    this.data = data;
+    this.token = token;
+    this.#tally = tally;
+  }
+
+  get isHeld(): boolean {
+    return !this.#end.signal.aborted;
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  async done(): Promise<void> {
+    if (this.#isDone) return;
+    if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it was given back');
+    this.#isDone = true;
+    this.#end.abort(new NotHeldError(this.path, this.token, 'it is done'));
+  }
+
+  async giveBack(options: CallOptions): Promise<void> {
+    if (this.isHeld) {
+      this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
+      const stem = withoutSequence(this.path);
+      // It is nowhere until then, so it goes on when the caller has no patience left.
+      this.#returning = this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
+    }
+    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+  }
+}

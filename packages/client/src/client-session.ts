@@ -1,6 +1,7 @@
 import { makeAuth } from './auth.ts';
 import type { Clock } from './clock.ts';
 import { stallChannel, stateChannel } from './diagnostics/channels.ts';
+import { ClosedError } from './errors.ts';
 import { Listeners } from './listeners.ts';
 import type { FailedAttempt } from './machine/ports.ts';
 import type { Session, SessionListener } from './machine/session.ts';
@@ -63,7 +64,7 @@ export class ClientSession implements SessionListener {
     return this.host.session.state;
   }
 
-  /** Aborts when the session may no longer be ours, at `lost`, `closed` and `auth-failed` at the latest. */
+  /** Aborts when the session may no longer be ours, at `lost`, `auth-failed` and the beginning of `close` at the latest. */
   get lostSignal(): AbortSignal {
     return this.#ownership.signal;
   }
@@ -98,6 +99,10 @@ export class ClientSession implements SessionListener {
 
   onUnsure(reason: string): void {
     this.#ownership.abort(new Error(`the session may be over: ${reason}`));
+  }
+
+  onClosing(): void {
+    this.#ownership.abort(new ClosedError({ operation: 'close', path: null, detail: 'the session may be over' }));
   }
 
   onStall(stalledMs: number): void {

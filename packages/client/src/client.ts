@@ -122,8 +122,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Aborts when the session may no longer be ours: at `lost`, `closed` and `auth-failed`, and while `read-only` or after
-   * that as soon as no server with a quorum has answered for the session timeout. Whatever depends on ownership takes the
+   * Aborts when the session may no longer be ours: at `lost` and `auth-failed`, as soon as the client is closed (`close`, not
+   * only when that is done), and while `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Whatever depends on ownership takes the
    * signal when it begins; after the next connection to a server with a quorum there is another.
    */
   get lostSignal(): AbortSignal {
@@ -198,7 +198,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Ends the session: what is in flight is answered, ephemeral znodes go, watches end. Without a connection the session
+   * Ends the session: what is in flight is answered, ephemeral znodes go, watches end. What depends on the session ends at
+   * once (`lostSignal`), since the service may give it away before it answers. Without a connection the session
    * ends on the servers when its timeout has passed.
    *
    * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout

@@ -75,6 +75,7 @@ class Scene {
         onState: ({ state }) => this.states.push(state),
         onAttemptFailed: ({ failure, detail }) => this.attempts.push(`${failure}: ${detail}`),
         onUnsure: () => {},
+        onClosing: () => {},
         onStall: () => {},
       },
     );

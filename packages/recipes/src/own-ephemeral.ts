@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type Client,
+  ClosedError,
   type Data,
   joinPath,
   NoNodeError,
@@ -28,7 +29,8 @@ export interface OwnEphemeral {
  * nothing stays behind, also when the session counted as lost and came back.
  *
  * @param mark what its name begins with, and no other
- * @throws what `createProtected` throws; SessionLostError of outcome 'unknown' when the session was lost meanwhile
+ * @throws what `createProtected` throws; SessionLostError of outcome 'unknown' when the session was lost meanwhile, ClosedError
+ *   when the client is being closed
  */
 export async function createOwn(
   client: Client,
@@ -50,8 +52,9 @@ export async function createOwn(
       return { path: made, sessionId, version: stat.version, lost: own };
     }
     void removeZnode(client, made, sessionId);
-    const detail = `the session that made ${nameOf(made)} was lost`;
-    throw new SessionLostError({ operation: 'createProtected', path, outcome: 'unknown', detail });
+    const about = { operation: 'createProtected', path, outcome: 'unknown' } as const;
+    if (client.lostSignal.reason instanceof ClosedError) throw new ClosedError(about);
+    throw new SessionLostError({ ...about, detail: `the session that made ${nameOf(made)} was lost` });
   } catch (error) {
     if (error instanceof ZooKeeperError && error.outcome === 'unknown') {
       const sessionIds = new Set([before, client.session?.id]);

@@ -553,6 +553,22 @@ describe('the end', () => {
     expect(world.session.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
   });
 
+  test('nobody is sure of a session that is being closed, whatever is answered meanwhile', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    world.session.close();
+    expect(world.closingAtMs).toEqual([world.nowMs]);
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.nowMs += 100;
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(write.result).toBeDefined();
+    expect(world.session.state).toBe('connected');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.reply(2, 10, 0);
+    expect(world.session.state).toBe('closed');
+  });
+
   test('a connection that breaks while closing is the end all the same', () => {
     const world = new ScriptedWorld();
     world.connect();

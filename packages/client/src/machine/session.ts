@@ -37,6 +37,8 @@ export interface SessionListener {
    * may be over although the state is not `lost`. Where it is, that is told instead.
    */
   onUnsure(reason: string): void;
+  /** The server is about to be asked to end the session: it does so before this client hears of it. */
+  onClosing(): void;
   onAttemptFailed(attempt: FailedAttempt): void;
   /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
   onStall(stalledMs: number): void;
@@ -79,8 +81,8 @@ export interface SessionOptions {
  * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
  * 4. On a new connection credentials go first, then the watches, then requests: nobody sees new data before the event.
  * 5. `lost` is told at the latest when the negotiated timeout has passed since the sending of the last request that was
- *    answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since. From then on
- *    the servers may give what the session owned to somebody else.
+ *    answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since; `onClosing`
+ *    before a closeSession leaves. From then on the servers may give what the session owned to somebody else.
  *
  * The way to a server, in phases:
  *
@@ -177,10 +179,10 @@ export class Session {
 
   /**
    * Monotonic milliseconds until which the session is ours for certain, and longer with each answer of a server that has a
-   * quorum; −∞ when it is not.
+   * quorum; −∞ when it is not, since the servers have been asked to end it say.
    */
   get sureUntilMs(): number {
-    return this.#canBeLost() ? this.#timing.sureUntilMs : Number.NEGATIVE_INFINITY;
+    return this.#canBeLost() && !this.#isClosing ? this.#timing.sureUntilMs : Number.NEGATIVE_INFINITY;
   }
 
   /** The server of the connection that stands. */
@@ -276,6 +278,7 @@ export class Session {
     this.#sendWaiting(this.#connection);
     this.#connection.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
     this.#isClosing = true;
+    this.#listener.onClosing();
   }
 
   /** Ends before a server was found. What is being tried at this moment is told as an attempt that failed. */

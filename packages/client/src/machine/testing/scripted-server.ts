@@ -98,6 +98,8 @@ export class ScriptedWorld {
   readonly stalls: number[] = [];
   /** When the session said that it may be over. */
   readonly unsureAtMs: number[] = [];
+  /** When it said that it is being closed. */
+  readonly closingAtMs: number[] = [];
   readonly probes: HostPort[] = [];
   /** Streams that the session asked for, in order. */
   readonly opened: Target[] = [];
@@ -133,6 +135,7 @@ export class ScriptedWorld {
         onState: (change) => this.states.push(change),
         onAttemptFailed: (attempt) => this.attempts.push(attempt),
         onUnsure: () => this.unsureAtMs.push(this.nowMs),
+        onClosing: () => this.closingAtMs.push(this.nowMs),
         onStall: (ms) => this.stalls.push(ms),
       },
     );

@@ -205,6 +205,55 @@ test('a znode that went without a connection is gone, also when the next one end
     expect(cache.get('/t/a')).toBeNull();
   }));
 
+test('what was missed is found also if events come before all watches of the client are armed again', () =>
+  onStage(async ({ world, writer, reader, cut }) => {
+    for (const path of ['/t', '/t/p', '/t/q']) await writer.create(path);
+    await using cache = new TreeCache(reader, '/t', { refreshSpreadMs: 0 });
+    await cache.ready;
+    // So many that they are armed by several requests, the cache's by the first.
+    const others = Array.from({ length: 30 }, (_, i) => reader.exists(`/${i}${'x'.repeat(10_000)}`, { watch: true }));
+    await Promise.all(others);
+
+    const heal = cut();
+    for (const end of world.network.openEnds) if (end.host === 'reader') end.breakStream();
+    await world.until(() => reader.state !== 'connected', 60_000);
+    const { stat: missed } = await writer.create('/t/p/missed');
+    // The next connection ends after the first of those requests.
+    const { network } = world;
+    const { tap } = network;
+    let bytesLeft = 0;
+    network.tap = {
+      onOpen: (...opened) => tap?.onOpen(...opened),
+      onClose: (connection) => tap?.onClose(connection),
+      onBytes: (connection, from, stage, bytes) => {
+        tap?.onBytes(connection, from, stage, bytes);
+        if (from !== 'reader' || stage !== 'sent' || bytesLeft < 0 || bytes.length < 100_000) return;
+        bytesLeft = 4 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+      },
+    };
+    const admit = (_: number, from: string, size: number): number => {
+      if (from !== 'reader' || bytesLeft === 0) return size;
+      const admitted = Math.min(size, Math.max(0, bytesLeft));
+      bytesLeft = -1;
+      return admitted;
+    };
+    network.valve = { admit };
+    heal();
+    await world.until(() => bytesLeft < 0, 60_000);
+    await world.sleep(100);
+    await writer.create('/t/p/told');
+    await writer.set('/t/q', 'told');
+    await world.sleep(100);
+    expect(cache.zxid).toBeLessThan(missed.czxid);
+    network.valve = null;
+    network.tap = tap;
+    for (const end of network.openEnds) if (end.host === 'reader') end.breakStream();
+
+    const { mzxid } = await writer.set('/t', 'later');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(cache.children('/t/p')).toEqual(['missed', 'told']);
+  }));
+
 test('changes that nobody takes become one, and what came and went is not told', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/t', '0');

@@ -72,8 +72,11 @@ export class ZnodeImage {
   #lastEvent = 0n;
   /** Times that events may have been missed; −1 before the watch is armed. */
   #gaps = -1;
-  /** A connection was lost, and the watch has not said yet that it is armed again. */
-  #isAway = false;
+  /**
+   * A connection was lost, and the watch has not said yet that it is armed again: from where on something may be missed. Events
+   * may come before it says so, when the client has more watches than one request arms. null: there is a connection.
+   */
+  #missingFrom: bigint | null = null;
 
   readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
@@ -109,7 +112,9 @@ export class ZnodeImage {
     signal?.addEventListener('abort', onAbort, { once: true });
     const states = client.onState(({ state }) => {
       // Before it is armed there is nothing that could be missed, and no gap follows.
-      if (state !== 'connected' && this.#gaps >= 0) this.#isAway = true;
+      if (state === 'connected' || this.#gaps < 0) return;
+      this.#drain();
+      this.#missingFrom ??= this.#untold;
     });
     this.#releaseSignal = () => {
       signal?.removeEventListener('abort', onAbort);
@@ -133,7 +138,7 @@ export class ZnodeImage {
   get isStale(): boolean {
     if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
     this.#drain();
-    return this.#isAway || this.#isRefreshing;
+    return this.#missingFrom !== null || this.#isRefreshing;
   }
 
   get znodes(): ReadonlyMap<string, CachedZnode> {
@@ -253,7 +258,11 @@ export class ZnodeImage {
     this.#scheduleSettling();
   }
 
-  /** Nothing is known of the time since the last event. Of a multi some events may have come and others not. */
+  /** From where on not everything has been told. Of a multi some events may have come and others not. */
+  get #untold(): bigint {
+    return this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
+  }
+
   #onGap(): void {
     if (this.#client.lastZxid < this.#told) {
       const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
@@ -261,8 +270,8 @@ export class ZnodeImage {
       return;
     }
     this.#gaps++;
-    this.#isAway = false;
-    const from = this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
+    const from = this.#missingFrom ?? this.#untold;
+    this.#missingFrom = null;
     this.#timeline.onBlind(from);
     // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
     for (const [path, zxid] of this.#childrenAsOf) if (zxid >= from) this.#childrenAsOf.delete(path);

@@ -1,4 +1,4 @@
-import { BadVersionError, type Client, ConnectionLossError, NodeExistsError } from '@meerkat/client';
+import { BadVersionError, type Client, ConnectionLossError, NoAuthError, NodeExistsError, Perm } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { NameService } from './name-service.ts';
 import { inWorld } from './testing/world.ts';
@@ -75,6 +75,44 @@ describe('a name service', () => {
         await world.world.sleep(1000);
         expect(await services[0]?.list('ids')).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
+      },
+      SOLO,
+    ));
+
+  test('gives out no name again after all names and what was bound beside them are gone', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app');
+        const names = new NameService(client, '/names');
+        const bound = names.bindWhileAlive('workers/leader', 'h:1');
+        await bound.whenPresent();
+        const first = await names.claim('workers/w-');
+        await first.release();
+        await bound.close();
+        // Long enough for the service to delete containers that are empty.
+        await world.world.sleep(300_000);
+        const second = await names.claim('workers/w-');
+        expect(second.id).toBeGreaterThan(first.id);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('tells who releases a name that the service does not let it go', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('app');
+        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
+        await client.create('/names', '', { acl });
+        const claimed = await new NameService(client, '/names').claim('w-');
+        // Nobody waits for this one.
+        void claimed.release();
+        await expect(claimed.release()).rejects.toThrow(NoAuthError);
+        expect(claimed.isHeld).toBe(false);
+        await client.close();
+        await claimed.release();
       },
       SOLO,
     ));

@@ -1,9 +1,11 @@
 import {
   type About,
   type Acl,
+  AuthFailedError,
   Budget,
   type CallOptions,
   type Client,
+  ClosedError,
   type Created,
   type ExpectedVersionOptions,
   joinPath,
@@ -26,7 +28,7 @@ import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../loc
 import { removeMarked, removeZnode } from '../locks/removal.ts';
 import { sequenceOf } from '../sequence.ts';
 import { isLoss, isPassing } from '../wait.ts';
-import { neverAborted, orDisconnected, untilDone } from './persistence.ts';
+import { neverAborted, orDisconnected, unheard, untilDone } from './persistence.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export interface NameServiceOptions {
@@ -77,7 +79,13 @@ export class NameService {
    * @param owner who we are, across restarts: the name is taken over at once from our previous process
    */
   bindWhileAlive(name: string, address: string, owner?: string): PersistentEphemeral {
-    return new PersistentEphemeral(this.#client, this.#pathOf(name), { data: address, acl: this.#acl, owner });
+    return new PersistentEphemeral(this.#client, this.#pathOf(name), {
+      data: address,
+      acl: this.#acl,
+      owner,
+      // Names and numbers may be counted there: with a container they would begin anew.
+      parentMode: 'persistent',
+    });
   }
 
   /** Changes what a name stands for. @throws BadVersionError when somebody else has, NoNodeError when it is not bound */
@@ -98,7 +106,7 @@ export class NameService {
     return this.#change(this.#about('unbind', name), options, free, () => null);
   }
 
-  /** The address; null when nobody has bound the name. As fresh as the connected server is. */
+  /** The address; null when nobody has bound the name, '' when only names below it were bound. As fresh as the connected server is. */
   async resolve(name: string, options: CallOptions = {}): Promise<string | null> {
     return (await this.lookUp(name, options))?.address ?? null;
   }
@@ -301,15 +309,17 @@ export class ClaimedName implements AsyncDisposable {
     return !this.signal.aborted && new Deadline(this.#client).leftMs > 0;
   }
 
-  /** Nobody has the name any more; it is not given out again. */
-  async release(): Promise<void> {
+  /**
+   * Nobody has the name any more; it is not given out again. Resolves when its znode is gone, or there is no connection: then
+   * it goes with the next one.
+   *
+   * @throws NoAuthError when the service refuses that: the znode stays as long as the session. Nothing happens to a caller who
+   *   does not wait for it
+   */
+  release(): Promise<void> {
     this.#released.abort();
     const deleted = untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, this.path));
-    const quiet = deleted.catch((error: unknown) => {
-      // The client has ended, and the name with its session.
-      if (!(error instanceof ZooKeeperError)) throw error;
-    });
-    await orDisconnected(this.#client, quiet);
+    return unheard(orDisconnected(this.#client, unlessClientEnds(deleted)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -320,5 +330,12 @@ export class ClaimedName implements AsyncDisposable {
 async function deleteIfThere(client: Client, path: string): Promise<void> {
   await client.delete(path).catch((error: unknown) => {
     if (!(error instanceof NoNodeError)) throw error;
+  });
+}
+
+/** The client may end, and with it the session and what it had. */
+async function unlessClientEnds(done: Promise<void>): Promise<void> {
+  await done.catch((error: unknown) => {
+    if (!(error instanceof ClosedError || error instanceof AuthFailedError)) throw error;
   });
 }

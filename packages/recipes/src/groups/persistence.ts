@@ -151,8 +151,15 @@ export function neverAborted(): AbortSignal {
   return new AbortController().signal;
 }
 
+/** The same promise. Should it reject and nobody wait for it any more, that does not end the process. */
+export function unheard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
 /** Resolves with what is waited for, or as soon as there is no connection to wait with. */
 export async function orDisconnected(client: Client, waited: Promise<void>): Promise<void> {
+  unheard(waited);
   if (client.state !== 'connected') return;
   let leave = (): void => {};
   const disconnected = new Promise<void>((resolve) => {

@@ -78,6 +78,40 @@ describe('a group', () => {
     ),
   );
 
+  test.each<GroupLayout>(['kazoo', 'kazoo-shallow'])(
+    'does not change who a member is by what it tells (%s)',
+    (layout) =>
+      inWorld(
+        5,
+        async (world) => {
+          const client = await world.connect('app');
+          const group = new Group(client, '/g', { layout });
+          await using membership = group.join('ann');
+          await membership.whenJoined();
+          await expect(membership.set('busy')).rejects.toThrow(TypeError);
+          expect(ids(await group.members())).toEqual(['ann']);
+          const { children } = await client.children('/g');
+          expect((await client.exists(`/g/${children[0]}`))?.version).toBe(0);
+          await membership.close();
+          await client.close();
+        },
+        SOLO,
+      ),
+  );
+
+  test('refuses an id with a character that no znode may have in its name', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app');
+        for (const id of ['a\u0000', 'a\u001f', 'smile \u{1f600}', 'half \ud83d', 'a/b', '..']) {
+          expect(() => new Group(client, '/g').join(id), id).toThrow(RangeError);
+        }
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test.each<GroupLayout>(['curator', 'kazoo', 'kazoo-shallow'])(
     'lists a member that was restarted quickly once, and not its stale znode (%s)',
     (layout) =>

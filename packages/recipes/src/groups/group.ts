@@ -94,7 +94,7 @@ export class Group {
       owner,
       acl: this.#options.acl,
     });
-    return new Membership(id, znode);
+    return new Membership(id, znode, form.hasOwnData);
   }
 
   /** The members as they are now. */
@@ -117,11 +117,13 @@ export class Group {
 export class Membership implements AsyncDisposable {
   readonly id: string;
   readonly #znode: PersistentEphemeral;
+  readonly #hasOwnData: boolean;
 
   /** Made by `Group.join`. */
-  constructor(id: string, znode: PersistentEphemeral) {
+  constructor(id: string, znode: PersistentEphemeral, hasOwnData: boolean) {
     this.id = id;
     this.#znode = znode;
+    this.#hasOwnData = hasOwnData;
   }
 
   get path(): string {
@@ -143,9 +145,14 @@ export class Membership implements AsyncDisposable {
     await this.#znode.whenPresent(options);
   }
 
-  /** Changes what the member tells of itself. */
-  set(data: Data, options: CallOptions = {}): Promise<void> {
-    return this.#znode.set(data, options);
+  /** Changes what the member tells of itself. @throws TypeError in the layouts of kazoo, whose members tell nothing */
+  async set(data: Data, options: CallOptions = {}): Promise<void> {
+    if (!this.#hasOwnData) {
+      throw new TypeError(
+        `${this.path}: members in a layout of kazoo have no data of their own; use the layout 'curator'`,
+      );
+    }
+    await this.#znode.set(data, options);
   }
 
   /** Leaves. Resolves when it is gone, or there is no connection: then it goes with the next one, or with the session. */
@@ -258,6 +265,8 @@ function hashOf(text: string): string {
 interface MemberForm {
   /** Whether members have data to be read. */
   readonly hasData: boolean;
+  /** Whether these are what a member tells of itself, and not its id. */
+  readonly hasOwnData: boolean;
   /** Whether an id belongs to one member alone. */
   readonly hasUniqueIds: boolean;
   /** @param hex 32 hexadecimal digits that are nobody else's */
@@ -273,6 +282,7 @@ const NO_DATA = new Uint8Array();
 const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
   curator: {
     hasData: true,
+    hasOwnData: true,
     hasUniqueIds: true,
     makeName: (id) => id,
     makeData: (_, data) => data,
@@ -281,6 +291,7 @@ const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
   },
   kazoo: {
     hasData: true,
+    hasOwnData: false,
     hasUniqueIds: false,
     makeName: (_, hex) => `${hex}${PARTY}`,
     makeData: (id) => id,
@@ -289,6 +300,7 @@ const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
   },
   'kazoo-shallow': {
     hasData: false,
+    hasOwnData: false,
     hasUniqueIds: false,
     makeName: (id, hex) => `${hex}-${id}`,
     makeData: () => '',

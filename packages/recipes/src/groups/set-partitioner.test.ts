@@ -125,6 +125,76 @@ describe('a partitioned set', () => {
       SOLO,
     ));
 
+  test('takes part no more once it is closed, also if the service does not let its locks go', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('w');
+        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
+        await client.createParents('/p/locks/a');
+        await client.setAcl('/p/locks/a', acl);
+        const partitioner = new SetPartitioner(client, '/p', ['a', 'b'], { identifier: 'w', quietMs: 10 });
+        const serving = serve(partitioner).catch((error: unknown) => error);
+        await world.world.until(() => partitioner.share !== null, 20_000);
+        // Somebody else gives it back, too, and does not wait.
+        void partitioner.share?.release();
+        await expect(partitioner.close()).rejects.toThrow(NoAuthError);
+        expect((await client.children('/p/party', { read: 'linearizable' })).children).toEqual([]);
+        expect((await client.children('/p/locks/b', { read: 'linearizable' })).children).toEqual([]);
+        await serving;
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('gives no share any more from the moment of its end', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('w');
+        for (let turns = 0; turns < 20; turns++) {
+          let isClosed = false;
+          const closeLater = async (): Promise<void> => {
+            for (let i = 0; i < turns; i++) await null;
+            isClosed = true;
+            await partitioner.close();
+          };
+          const partition = (): readonly string[] => {
+            void closeLater();
+            return [];
+          };
+          const partitioner = new SetPartitioner(client, `/p${turns}`, [], { identifier: 'w', quietMs: 10, partition });
+          for await (const share of partitioner) {
+            const isGiven = !share.signal.aborted;
+            expect(isClosed && isGiven, `a share is given after the end, ${turns} turns after the division`).toBe(
+              false,
+            );
+            await share.release();
+            break;
+          }
+        }
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('takes an item once that its own function names twice', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const client = await world.connect('w');
+        const partition = (): readonly string[] => ['a', 'b', 'a'];
+        const partitioner = new SetPartitioner(client, '/p', ITEMS, { identifier: 'w', quietMs: 10, partition });
+        const serving = serve(partitioner);
+        await world.world.until(() => partitioner.share !== null, 20_000);
+        expect(partitioner.share?.items).toEqual(['a', 'b']);
+        await partitioner.close();
+        await serving;
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('has the znodes of kazoo', () =>
     inWorld(
       2,

@@ -2,7 +2,7 @@ import { AbortedError, type Acl, type Client, ClosedError, joinPath, nameOf, Ses
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
 import { Group, type Membership } from './group.ts';
-import { afterFailure, pause } from './persistence.ts';
+import { afterFailure, pause, unheard } from './persistence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 export interface SetPartitionerOptions {
@@ -104,6 +104,10 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
         if (entries === null) return;
         const share = await this.#take(entries);
         if (share === null) continue;
+        if (this.#closing.signal.aborted) {
+          await share.release();
+          return;
+        }
         this.#share = share;
         yield share;
         await share.release();
@@ -114,18 +118,29 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     }
   }
 
-  /** Gives back what is ours, and takes part no more. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    this.#roster.close();
-    const share = this.#share;
-    this.#share = null;
-    await share?.release();
-    await this.#membership.close();
+  /**
+   * Gives back what is ours, and takes part no more.
+   *
+   * @throws NoAuthError when the service refuses to let a lock go. Nothing happens to a caller who does not wait for it
+   */
+  close(): Promise<void> {
+    return unheard(this.#end());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #end(): Promise<void> {
+    this.#closing.abort();
+    this.#roster.close();
+    const share = this.#share;
+    this.#share = null;
+    try {
+      await share?.release();
+    } finally {
+      await this.#membership.close();
+    }
   }
 
   /** Who cannot be a member gets no share, and is not left waiting for one. */
@@ -172,7 +187,8 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     // It may have changed before we listened.
     if (this.#roster.entries.current !== entries) return null;
     const members = [...entries.keys()].map((name) => name.slice(name.indexOf('-') + 1));
-    const items = this.#partition(this.identifier, members, this.#items);
+    // Whoever takes an item twice waits for himself.
+    const items = [...new Set(this.#partition(this.identifier, members, this.#items))];
     const taken = await Promise.allSettled(items.map((item) => this.#lock(item, recall.signal)));
     const locks = new Map<string, Lock>();
     let failure: unknown = null;
@@ -223,14 +239,24 @@ export class Share implements AsyncDisposable {
     return [...this.locks.values()].every((lock) => lock.isHeld);
   }
 
-  /** Gives all of it back. */
-  async release(): Promise<void> {
+  /**
+   * Gives all of it back.
+   *
+   * @throws NoAuthError when the service refuses to let a lock go, after the others are given back. Nothing happens to a caller
+   *   who does not wait for it
+   */
+  release(): Promise<void> {
     this.#released.abort();
-    await Promise.all([...this.locks.values()].map((lock) => lock.release()));
+    return unheard(this.#giveBack());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  async #giveBack(): Promise<void> {
+    const released = await Promise.allSettled([...this.locks.values()].map((lock) => lock.release()));
+    for (const result of released) if (result.status === 'rejected') throw result.reason;
   }
 }
 

@@ -43,7 +43,8 @@ export async function takeAfterDelay(
       await client.transaction().check(place.path).set(parent, mark).commit(budget.next());
       return true;
     } catch (error) {
-      if (error instanceof TransactionError && error.cause instanceof NoNodeError) return false;
+      // Our znode, or the whole line.
+      if ((error instanceof TransactionError ? error.cause : error) instanceof NoNodeError) return false;
       if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
       await budget.pause(PAUSE_MS);
     }

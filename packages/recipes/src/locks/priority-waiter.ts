@@ -79,6 +79,8 @@ export class PriorityWaiter {
           const turn = await this.#look(budget, wait, isTry);
           if (turn !== null) return turn;
         } catch (error) {
+          // Somebody has deleted the lock's znode, and so our place.
+          if (error instanceof NoNodeError) return 'gone';
           if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
           await budget.pause(PAUSE_MS);
         }

@@ -140,20 +140,22 @@ export class Semaphore {
 
   /** Through lost connections and sessions: what an attempt leaves behind is removed. */
   async #tryAcquire(budget: Budget, about: About): Promise<Holding | null> {
+    const { countsOwn } = this.#leases;
     for (;;) {
+      await this.#leases.prepare(budget);
       try {
-        return await this.#tryOnce(budget, about);
+        return await (countsOwn ? this.#tryBesideLock(budget, about) : this.#tryWithLock(budget, about));
       } catch (error) {
-        if (!isLoss(error) && !isSessionEnd(error)) throw error;
+        // Somebody has deleted what was prepared.
+        const isDeleted = error instanceof NoNodeError && !countsOwn;
+        if (!isDeleted && !isLoss(error) && !isSessionEnd(error)) throw error;
         await budget.pause(PAUSE_MS);
         await this.#client.whenConnected(budget.next());
       }
     }
   }
 
-  async #tryOnce(budget: Budget, about: About): Promise<Holding | null> {
-    await this.#leases.prepare(budget);
-    if (this.#leases.countsOwn) return this.#tryBesideLock(budget, about);
+  async #tryWithLock(budget: Budget, about: About): Promise<Holding | null> {
     const lock = await this.#mutex.tryAcquire(budget.next());
     if (lock === null) return null;
     let lease: Holding | null = null;
@@ -232,6 +234,8 @@ export class Semaphore {
       if (isFree && isCertain) return this.#hold(own);
     } catch (error) {
       void this.#remove(own);
+      // Somebody has deleted the parent of all leases, and so ours.
+      if (error instanceof NoNodeError) return null;
       throw error;
     }
     await waitFor(this.#client, this.#remove(own), budget.next(), about);

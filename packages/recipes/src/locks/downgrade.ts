@@ -8,9 +8,11 @@ import {
   TransactionError,
   ZooKeeperError,
 } from '@meerkat/client';
+import { Deadline } from '../deadline.ts';
 import { makeMark } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
 import { isSessionEnd } from '../wait.ts';
+import { canRepeat, PAUSE_MS } from './contender.ts';
 import type { HoldingOptions } from './holding.ts';
 import type { Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
@@ -44,7 +46,7 @@ export async function downgrade(
   try {
     await move(client, readers, lock, path, budget);
     const stat = await client.exists(path, budget.next());
-    if (stat === null || lost.aborted) throw over(lock);
+    if (stat === null || lost.aborted || new Deadline(client).leftMs <= 0) throw over(lock);
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
     return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
   } catch (error) {
@@ -63,11 +65,12 @@ async function move(client: Client, readers: Line, lock: Lock, path: string, bud
       return;
     } catch (error) {
       if (!(error instanceof ZooKeeperError)) throw error;
-      const isLoss = error.code === 'CONNECTIONLOSS';
-      if (!isLoss && !(error instanceof TransactionError)) throw error;
+      const isPassing = canRepeat(error);
+      if (!isPassing && !(error instanceof TransactionError)) throw error;
       // Perhaps it had happened before, and the answer was lost.
       if ((await client.exists(path, { ...budget.next('unknown'), read: 'linearizable' })) !== null) return;
-      if (!isLoss) throw error.cause instanceof NoNodeError ? over(lock, error) : error;
+      if (!isPassing) throw error.cause instanceof NoNodeError ? over(lock, error) : error;
+      await budget.pause(PAUSE_MS, 'unknown');
     }
   }
 }

@@ -8,6 +8,7 @@ import { Queue } from '../queues/queue.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import type { Held } from './holding.ts';
 import { Mutex } from './mutex.ts';
+import { NotHeldError } from './not-held-error.ts';
 import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 import { Semaphore } from './semaphore.ts';
@@ -131,11 +132,23 @@ test('the signal of the session ends a timeout after the last server with a quor
     expect(await full.tryTake()).not.toBeNull();
   }));
 
+/** null when it is said that it is not held any more. */
+async function downgraded(client: Client, call: CallOptions): Promise<Held | null> {
+  const lock = new ReadWriteLock(client, '/it');
+  try {
+    return await lock.downgrade(await lock.acquireWrite(call), call);
+  } catch (error) {
+    if (error instanceof NotHeldError) return null;
+    throw error;
+  }
+}
+
 test.each<[string, (client: Client, call: CallOptions) => Promise<Held | null>]>([
   ['a mutex', (client, call) => new Mutex(client, '/it').acquire(call)],
   ['a mutex that is tried', (client, call) => new Mutex(client, '/it').tryAcquire(call)],
   ['a mutex with a delay', (client, call) => new Mutex(client, '/it', { lockDelayMs: 100 }).acquire(call)],
   ['a lock for reading', (client, call) => new ReadWriteLock(client, '/it').acquireRead(call)],
+  ['a lock that becomes one for reading', downgraded],
   ['a lock with priorities', (client, call) => new PriorityLock(client, '/it').acquire(call)],
   ['a lock with priorities that is tried', (client, call) => new PriorityLock(client, '/it').tryAcquire(call)],
   ['a lease', (client, call) => new Semaphore(client, '/it', { leasesMax: 1 }).acquire(call)],

@@ -1,5 +1,7 @@
+import { BadArgumentsError, ThrottledError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
+import { stepClient } from '../testing/stepped-client.ts';
 import { NotHeldError } from './not-held-error.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
@@ -120,5 +122,33 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       cut('host1');
       await expect(lock.downgrade(writing)).rejects.toBeInstanceOf(NotHeldError);
       heal();
+    }));
+
+  test('becomes one also when the service refuses that at first for a reason that passes', () =>
+    inWorld(1, async ([one]) => {
+      const { client, beforeRequest } = stepClient(one!.client);
+      const lock = new ReadWriteLock(client, '/rw', { layout });
+      const writing = await lock.acquireWrite();
+      beforeRequest(1, () => Promise.reject(new ThrottledError({ operation: 'transaction', path: null })));
+      const reading = await lock.downgrade(writing);
+      expect([reading.isHeld, writing.isHeld]).toEqual([true, false]);
+      expect(await names(one!, '/rw')).toHaveLength(1);
+    }));
+
+  test('is made of no other lock, whose number would stand before a writer here', () =>
+    inWorld(2, async ([one, two]) => {
+      const other = await new ReadWriteLock(one!.client, '/other', { layout }).acquireWrite();
+      const lock = new ReadWriteLock(two!.client, '/rw', { layout });
+      const before = await lock.acquireRead();
+      await expect(lock.downgrade(before)).rejects.toBeInstanceOf(BadArgumentsError);
+      expect(before.isHeld).toBe(true);
+      await before.release();
+      const writing = await lock.acquireWrite();
+      await expect(new ReadWriteLock(one!.client, '/rw', { layout }).downgrade(other)).rejects.toMatchObject({
+        code: 'BADARGUMENTS',
+        path: other.path,
+      });
+      expect([other.isHeld, writing.isHeld]).toEqual([true, true]);
+      expect(await lock.contenders()).toHaveLength(1);
     }));
 });

@@ -1,4 +1,12 @@
-import { type Acl, type CallOptions, type Client, type Data, nameOf } from '@meerkat/client';
+import {
+  type Acl,
+  BadArgumentsError,
+  type CallOptions,
+  type Client,
+  type Data,
+  nameOf,
+  parentOf,
+} from '@meerkat/client';
 import type { Layout } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';
@@ -102,11 +110,18 @@ export class ReadWriteLock {
    * get in. The handle given, and all others of the lock for writing, are over from the call on.
    *
    * @throws NotHeldError; AbortedError, TimeoutError: nothing is held any more, neither for reading nor for writing
+   * @throws BadArgumentsError when it is no lock for writing of this read/write lock, and stays what it is
    * @example
    * const writing = await lock.acquireWrite();
    * await using reading = await lock.downgrade(writing);
    */
-  downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
+  async downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
+    const { path } = writing;
+    if (parentOf(path) !== this.path || !isMarked(nameOf(path), this.#writers.marker)) {
+      // In another line its number would stand before whoever holds the lock there.
+      const detail = `it is no lock for writing of ${this.path}`;
+      throw new BadArgumentsError({ operation: 'ReadWriteLock.downgrade', path, detail });
+    }
     return downgrade(this.#client, this.#readers, writing, this.#holding, options);
   }
 

@@ -1,4 +1,5 @@
 import {
+  BadArgumentsError,
   BadVersionError,
   type CallOptions,
   type Client,
@@ -82,6 +83,7 @@ export class Guarded {
    *
    * @returns the results of what `build` has added
    * @throws NotHeldError; TransactionError, whose `index` counts what `build` has added
+   * @throws BadArgumentsError when `build` returns another transaction than it was given
    * @example
    * const [stat] = await lock.guarded.commit((transaction) => transaction.set('/a', '1').delete('/b'));
    */
@@ -100,6 +102,10 @@ export class Guarded {
     const checks = transaction.size;
     // The type counts what comes behind the checks.
     const built = build(transaction as unknown as Transaction<[]>);
+    if ((built as unknown) !== transaction) {
+      const detail = 'nothing would check whether it is held: add to the transaction that is given, and return it';
+      throw new BadArgumentsError({ operation: 'guarded.commit', path: null, detail });
+    }
     try {
       const results: readonly TransactionResult[] = await built.commit(options);
       return results.slice(checks) as readonly TransactionResult[] as Results;

@@ -330,6 +330,16 @@ describe('what is guarded by a lock', () => {
       expect((await client.get('/a', { codec: text })).data).toBe('4');
     }));
 
+  test('is not written by another transaction than the one that checks the lock', () =>
+    inWorld(1, async ([one]) => {
+      const { client } = one!;
+      await client.create('/a', '1');
+      const { guarded } = await new Mutex(client, '/lock').acquire();
+      const written = guarded.commit(() => client.transaction().set('/a', '2'));
+      await expect(written).rejects.toMatchObject({ code: 'BADARGUMENTS' });
+      expect((await client.get('/a', { codec: text })).data).toBe('1');
+    }));
+
   test('is refused by the server when the znode of the lock is gone, whatever its holder believes', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new Mutex(one!.client, '/lock').acquire();

@@ -113,15 +113,14 @@ export class LeaseClaimer implements Claimer {
   async #open(lease: LeaseOrder, made: Stat | null): Promise<Claim | null> {
     const client = this.#client;
     try {
-      const [stat, item] = await Promise.all([
-        made ?? this.#find(lease),
-        client.get(lease.path, { codec: nullableBytes }).catch((error: unknown) => {
-          if (error instanceof NoNodeError) return null;
-          throw error;
-        }),
-      ]);
-      if (stat === null || lease.lost.aborted) return null;
-      const claim = new LeasedClaim(client, lease, stat, item?.data ?? null);
+      const stat = made ?? (await this.#find(lease));
+      if (stat === null) return null;
+      const item = await client.get(lease.path, { codec: nullableBytes, watch: true }).catch(passNoNode);
+      if (lease.lost.aborted) {
+        item?.[Symbol.dispose]();
+        return null;
+      }
+      const claim = new LeasedClaim(client, lease, stat, item);
       if (item !== null) return claim;
       // A consumer that knows nothing of leases has taken it.
       await claim.giveBack({});
@@ -149,6 +148,11 @@ export class LeaseClaimer implements Claimer {
       // It is not there, or the client has ended.
     }
   }
+}
+
+function passNoNode(error: unknown): null {
+  if (error instanceof NoNodeError) return null;
+  throw error;
 }
 
 function isOf(data: Uint8Array | null, uuid: string): boolean {

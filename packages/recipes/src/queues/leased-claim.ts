@@ -5,7 +5,10 @@ import {
   SessionLostError,
   type Stat,
   TransactionError,
+  type Watched,
+  type Znode,
 } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { asDoubtful } from '../doubt.ts';
 import type { Guarded } from '../locks/guarded.ts';
 import { Holding } from '../locks/holding.ts';
@@ -35,20 +38,21 @@ export class LeasedClaim implements Claim {
   readonly #client: Client;
   readonly #leasePath: string;
   readonly #holding: Holding;
+  /** The zxid of the creation of the item: what has its name later is another one. */
+  readonly #czxid: bigint | undefined;
+  /** The item is another one perhaps, since somebody has deleted it or has changed its data. */
+  #isDubious = false;
   #isDone = false;
   /** `done` is under way; a second call would find what the first one has deleted. */
   #finishing: Promise<void> | null = null;
   #returning: Promise<void> | null = null;
 
-  constructor(
-    client: Client,
-    { name, path, leasePath, lost, marginMs }: LeaseOrder,
-    stat: Stat,
-    data: Uint8Array | null,
-  ) {
+  /** @param item null when it is gone already, and the lease is to be given back */
+  constructor(client: Client, { name, path, leasePath, lost, marginMs }: LeaseOrder, stat: Stat, item: Item | null) {
     this.name = name;
     this.path = path;
-    this.data = data;
+    this.data = item?.data ?? null;
+    this.#czxid = item?.stat.czxid;
     this.#client = client;
     this.#leasePath = leasePath;
     this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
@@ -56,6 +60,16 @@ export class LeasedClaim implements Claim {
       // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
       isNameShared: true,
     });
+    if (item === null) return;
+    item.changed.then(
+      () => {
+        this.#isDubious = true;
+      },
+      () => {},
+    );
+    const forget = (): void => item[Symbol.dispose]();
+    if (this.signal.aborted) forget();
+    else onAbort(this.signal, forget);
   }
 
   get token(): bigint {
@@ -88,6 +102,7 @@ export class LeasedClaim implements Claim {
     let isDoubtful = false;
     for (;;) {
       try {
+        if (this.#isDubious && !isDoubtful) await this.#look();
         await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
         break;
       } catch (error) {
@@ -115,13 +130,24 @@ export class LeasedClaim implements Claim {
   }
 
   /**
+   * When the queue is deleted and made anew its numbers begin at 0 again, and another item may have the name of ours.
+   *
+   * @throws NotHeldError when ours is gone
+   */
+  async #look(): Promise<void> {
+    const stat = await this.#client.exists(this.path, { read: 'linearizable' });
+    if (stat?.czxid !== this.#czxid) throw new NotHeldError(this.#leasePath, this.token, DELETED);
+  }
+
+  /**
    * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or somebody has deleted
    * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be told, as the
    * session is over.
    */
   async #isInQueue(): Promise<boolean | null> {
     try {
-      return (await this.#client.exists(this.path, { read: 'linearizable' })) !== null;
+      const stat = await this.#client.exists(this.path, { read: 'linearizable' });
+      return stat !== null && stat.czxid === this.#czxid;
     } catch {
       return null;
     }
@@ -130,7 +156,7 @@ export class LeasedClaim implements Claim {
   #told(error: unknown): unknown {
     const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
     if (!isGone && !isSessionEnd(error)) return error;
-    const why = isGone ? 'the item was deleted by somebody else' : 'the session is over';
+    const why = isGone ? DELETED : 'the session is over';
     return new NotHeldError(this.#leasePath, this.token, why, { cause: error });
   }
 
@@ -146,3 +172,8 @@ export class LeasedClaim implements Claim {
     if (!this.#isDone) await this.#holding.release();
   }
 }
+
+/** What is known of the item. */
+type Item = Znode<Uint8Array | null> & Watched;
+
+const DELETED = 'the item was deleted by somebody else';

@@ -1,0 +1,38 @@
+import { text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { drain, inWorld } from '../testing/queue-world.ts';
+import { Queue } from './queue.ts';
+
+describe('an item under a lease', () => {
+  test(
+    'takes no other one with it that has its name since the queue was deleted and made anew',
+    inWorld(async (fleet, client) => {
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      await other.deleteRecursive('/jobs');
+      await new Queue(other, '/jobs', { codec: text }).put('b');
+      // All that the service has to tell of it has arrived.
+      await client.sync();
+      await expect(item.done()).rejects.toThrow('the item was deleted by somebody else');
+      expect((await client.children('/jobs')).children).toEqual([item.name]);
+      await item.giveBack();
+      expect(await drain(queue)).toEqual(['b']);
+    }),
+  );
+
+  test(
+    'is done also when somebody has changed its data',
+    inWorld(async (fleet, client) => {
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      await other.set(item.path, 'b');
+      await client.sync();
+      await item.done();
+      expect(await queue.size()).toBe(0);
+    }),
+  );
+});

@@ -35,4 +35,21 @@ describe('an item under a lease', () => {
       expect(await queue.size()).toBe(0);
     }),
   );
+
+  test(
+    'can be given back again when the service has refused it the first time',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      await client.setAcl('/jobs-leases', [{ perms: ALL & ~DELETE, scheme: 'world', id: 'anyone' }]);
+      await expect(item.giveBack()).rejects.toMatchObject({ code: 'NOAUTH' });
+      await client.setAcl('/jobs-leases', [{ perms: ALL, scheme: 'world', id: 'anyone' }]);
+      await item.giveBack();
+      expect(await drain(queue)).toEqual(['a']);
+    }),
+  );
 });
+
+const ALL = 31;
+const DELETE = 8;

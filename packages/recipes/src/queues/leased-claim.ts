@@ -162,8 +162,18 @@ export class LeasedClaim implements Claim {
 
   async giveBack(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
-    this.#returning ??= this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing);
+    this.#returning ??= this.#settle(
+      this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing),
+    );
     await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+  }
+
+  /** What the service has refused may be tried again. */
+  #settle(returning: Promise<void>): Promise<void> {
+    returning.catch(() => {
+      this.#returning = null;
+    });
+    return returning;
   }
 
   /** Without the lease a `done` for which its caller waits no longer would fail, or not know whether it has succeeded. */

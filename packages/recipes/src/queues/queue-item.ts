@@ -89,7 +89,11 @@ export class QueueItem<T> implements AsyncDisposable {
     return this.#claim.done(options);
   }
 
-  /** Lets others have it, at its old place; without leases at the end of the queue. Nothing happens after `done`. */
+  /**
+   * Lets others have it, at its old place; without leases at the end of the queue. Nothing happens after `done`.
+   *
+   * @throws what the service refuses, so that nobody else gets the item; it may be tried again
+   */
   giveBack(options: CallOptions = {}): Promise<void> {
     return this.#claim.giveBack(options);
   }

@@ -1,4 +1,13 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, nullableBytes, TransactionError } from '@meerkat/client';
+import {
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  nullableBytes,
+  parentOf,
+  TransactionError,
+  ZooKeeperError,
+} from '@meerkat/client';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { withoutSequence } from '../sequence.ts';
@@ -53,7 +62,7 @@ class RemovedClaim implements Claim {
   readonly #tally: Tally;
   readonly #end = new AbortController();
   #isDone = false;
-  #returning: Promise<unknown> = Promise.resolve();
+  #returning: Promise<void> | null = null;
 
   constructor(client: Client, { name, path, data, token }: Removed, tally: Tally) {
     this.#client = client;
@@ -80,12 +89,33 @@ class RemovedClaim implements Claim {
   }
 
   async giveBack(options: CallOptions): Promise<void> {
-    if (this.isHeld) {
-      this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
-      const stem = withoutSequence(this.path);
-      // It is nowhere until then, so it goes on when the caller has no patience left.
-      this.#returning = this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
-    }
+    if (this.#isDone) return;
+    if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
+    // It is nowhere until then, so it goes on when the caller has no patience left.
+    this.#returning ??= this.#settle(this.#putBack());
     await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+  }
+
+  /** What has certainly not happened may be tried again. */
+  #settle(returning: Promise<void>): Promise<void> {
+    returning.catch((error: unknown) => {
+      if (error instanceof ZooKeeperError && error.outcome === 'not-applied') this.#returning = null;
+    });
+    return returning;
+  }
+
+  async #putBack(): Promise<void> {
+    const stem = withoutSequence(this.path);
+    const wait = new Wait(this.#client, {}, { operation: 'giveBack', path: this.path });
+    for (;;) {
+      try {
+        await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
+        return;
+      } catch (error) {
+        if (!(error instanceof TransactionError) || !(error.cause instanceof NoNodeError)) throw error;
+        // It was the last item, and somebody has deleted the queue; or the service has, if it is a container.
+        await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+      }
+    }
   }
 }

@@ -43,6 +43,8 @@ export class Call {
   xid = 0;
   /** Monotonic milliseconds. */
   sentAtMs = 0;
+  /** Its one-shot watch was left to a persistent one on this connection (`Watches.isCovered`). */
+  isCovered = false;
   /** Connections that were lost while it was in flight. */
   losses = 0;
   /** Resolved, rejected or given up: what still comes for it is dropped. */

@@ -1,5 +1,6 @@
 import {
   AddWatchMode,
+  type AddWatchRequest,
   ErrorCode,
   Fifo,
   JuteReader,
@@ -24,6 +25,8 @@ export interface ConnectionEvents {
   onZxidSeen(zxid: number): void;
   onCredentialsRefused(): void;
   onRearmed(): void;
+  /** The server has not armed the watches: nobody would hear of a change. The connection is of no use. */
+  onRearmRefused(code: number): void;
   /** What the server sent makes no sense: the connection is of no use. */
   onBadReply(what: string): void;
   /** Everything that was sent has been answered. */
@@ -102,6 +105,7 @@ export class Connection {
     this.#nextXid = xid === XID_MAX ? 1 : xid + 1;
     call.xid = xid;
     call.sentAtMs = this.#timing.sentAtMs;
+    call.isCovered = sent !== request && request.op !== OpCode.addWatch;
     this.#inFlight.push(call);
     if (request.op === OpCode.addWatch && this.#watches.keepsModes === null) this.#sendModeProbe(request.path);
   }
@@ -199,7 +203,9 @@ export class Connection {
         this.#onAuthReply(code);
         return;
       case SpecialXid.setWatches:
-        if (this.#rearmsInFlight > 0 && --this.#rearmsInFlight === 0) this.#events.onRearmed();
+        // An overloaded server refuses, too (THROTTLEDOP).
+        if (code !== ErrorCode.ok) this.#events.onRearmRefused(code);
+        else if (this.#rearmsInFlight > 0 && --this.#rearmsInFlight === 0) this.#events.onRearmed();
         return;
       default:
         this.#onReply(xid, zxid, code, reader);
@@ -223,8 +229,10 @@ export class Connection {
     if (call.listener !== null) {
       const { request } = call;
       if (request.op === OpCode.addWatch) this.#watches.onAddWatchAnswered(request.path, request.mode);
-      if (call.isSettled) this.#onUnwantedWatch(call.request, code);
-      else this.#watches.onReply(call.request, code, call.listener);
+      if (!call.isSettled) this.#watches.onReply(request, code, call.listener);
+      if (request.op === OpCode.addWatch && (call.isSettled || code !== ErrorCode.ok)) {
+        this.#onVoidWatch(request);
+      } else if (call.isCovered && 'path' in request) this.#armUncovered(request.path);
     }
     if (!call.isSettled) this.#settle(call, code, reader);
     if (this.#inFlight.length === 0) this.#events.onIdle();
@@ -244,13 +252,19 @@ export class Connection {
     }
   }
 
-  /** A call with a persistent watch was given up, and the server has armed it all the same. */
-  #onUnwantedWatch(request: Request, code: number): void {
-    if (request.op !== OpCode.addWatch || code !== ErrorCode.ok) return;
+  /** A call with a persistent watch was given up or refused. One that stands all the same goes, and nothing is left to it. */
+  #onVoidWatch(request: AddWatchRequest): void {
     const kind = request.mode === AddWatchMode.persistentRecursive ? 'recursive' : 'persistent';
     if (this.#watches.has(kind, request.path)) return;
     this.#watches.add(kind, request.path, NOBODY);
     this.removeWatch(kind, request.path, NOBODY, () => {});
+  }
+
+  /** What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody told. */
+  #armUncovered(path: string): void {
+    for (const request of this.#watches.uncoveredRequests(path, this.#lastZxid)) {
+      this.#outbox.write(SpecialXid.setWatches, request);
+    }
   }
 
   #onNotification(reader: JuteReader): void {

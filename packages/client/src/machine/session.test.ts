@@ -895,4 +895,71 @@ describe('watches', () => {
     expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
     expect(world.session.watches.size).toBe(0);
   });
+
+  test('a one-shot watch that was left to a persistent one stands by itself when that one goes before the reply', () => {
+    for (const modes of ['one', 'apart'] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, data] = [new Watcher(), new Watcher()];
+      world.submit(ADD_PERSISTENT, persistent);
+      world.submit({ ...GET_A, watch: true }, data);
+      expect(world.takeFrames().at(-1)?.body.at(-1)).toBe(0);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, modes === 'one' ? -5 : -121);
+      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
+      world.receive(dataReply(3, 9));
+      // What changes from the reply on is told: the zxid of the reply is the one to compare with.
+      const [frame] = world.takeFrames();
+      expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches]);
+      expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(9).int(1).text('/a').int(0).int(0).list));
+      world.notify(3, '/a', 10);
+      expect(data.told).toEqual(['changed /a 10']);
+    }
+  });
+
+  test('a one-shot watch does without a persistent one that the server refuses', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [data, later] = [new Watcher(), new Watcher()];
+    const added = world.submit(ADD_PERSISTENT, new Watcher());
+    world.submit({ ...GET_A, watch: true }, data);
+    world.takeFrames();
+    world.reply(1, 8, -127);
+    expect(added.failure).toMatchObject({ code: -127 });
+    world.reply(2, 8, -5);
+    world.takeFrames();
+    world.receive(dataReply(3, 8));
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches]);
+    // Nor is it left to one that does not stand afterwards.
+    world.submit({ ...GET_A, watch: true }, later);
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.getData, 1]]);
+  });
+
+  test('a connection on which the server does not arm the watches again is left for another', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const read = world.submit(GET_A);
+    world.receive(new Uint8Array([...replyBytes(-8, 9, -127), ...dataReply(1, 9)]));
+    expect(watcher.told).toEqual(['suspended', 'suspended']);
+    expect(world.states.at(-1)).toMatchObject({
+      state: 'suspended',
+      reason: 'one:2181 (10.0.0.1) refused to arm the watches (code -127)',
+    });
+    // Nobody sees newer data before the event.
+    expect(read.isSettled).toBe(false);
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches, OpCode.getData]);
+    world.reply(-8, 9, 0);
+    expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
+  });
 });

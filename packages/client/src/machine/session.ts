@@ -421,6 +421,7 @@ export class Session {
         },
         onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
         onRearmed: () => this.watches.onRearmed(this.#isSameSession),
+        onRearmRefused: (code) => this.#drop(`${this.#contact.serverName} refused to arm the watches (code ${code})`),
         onBadReply: (what) => this.#onBadReply(what),
         onIdle: () => {
           if (this.#isMoving) this.#drop(MOVING);

@@ -208,6 +208,12 @@ export class Watches {
     return requests;
   }
 
+  /** The requests that arm the one-shot watches of a path; none where a persistent or recursive one still serves them. */
+  uncoveredRequests(path: string, lastZxid: number): Request[] {
+    const entry = this.#entries.get(path);
+    return entry === undefined || entry.hasLasting ? [] : this.#setWatches([[path, entry]], lastZxid);
+  }
+
   /** A notification. What is one-shot is taken off. */
   onEvent(type: number, path: string, zxid: bigint | null): void {
     const name = EVENT_NAMES.get(type);

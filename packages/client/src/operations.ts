@@ -55,7 +55,7 @@ export interface SessionInfo {
   readonly id: bigint;
   /** 16 bytes; whoever has them owns the session. */
   readonly password: Uint8Array;
-  /** As negotiated, milliseconds. */
+  /** As negotiated, milliseconds: the least that a server gave to this session. */
   readonly timeoutMs: number;
 }
 

@@ -448,6 +448,29 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x78n });
   });
 
+  test('nobody is sure of a session for longer than the least that a server gave to it', () => {
+    const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
+    const world = new ScriptedWorld({ session });
+    // Servers may have other limits than the one that made it, and remember its first timeout when they start.
+    world.connect(0x77, 9000);
+    expect(world.session.sessionTimeoutMs).toBe(4000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 4000);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x77, 3000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 3000);
+    // Each asks for what is wanted all the same, and a new session has what it was given.
+    world.close();
+    world.advance(200);
+    expect(new DataView(world.open().buffer).getInt32(16)).toBe(9000);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88, 9000);
+    expect(world.session.sessionTimeoutMs).toBe(9000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 9000);
+  });
+
   test('a session given by the user that has expired is told as lost, then replaced', () => {
     const world = new ScriptedWorld({ session: { id: 5n, password: new Uint8Array(PASSWORD) } });
     world.session.start();

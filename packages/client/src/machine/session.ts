@@ -47,6 +47,8 @@ export interface SessionListener {
 export interface SessionIdentity {
   readonly id: bigint;
   readonly password: Uint8Array;
+  /** As negotiated by whoever had the session before, milliseconds: nobody is sure of it for longer. Default: not known. */
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface SessionOptions {
@@ -105,8 +107,13 @@ export class Session {
   #hasEnded = false;
   /** null while `#contact` searches, and at the end. */
   #connection: Connection | null = null;
-  /** What the server gave; the wish of the options until then. */
+  /**
+   * The least that a server gave to this session; the wish of the options until then. A server that starts, or a leader that
+   * takes over, remembers the first, whatever others gave when connections were made anew.
+   */
   #sessionTimeoutMs: number;
+  /** The same; Infinity until then. */
+  #timeoutMaxMs: number;
   #sessionId = 0n;
   #password: Uint8Array = NO_PASSWORD;
   /** A read-write server has confirmed the session: read-only servers give out ids that nobody else knows. */
@@ -131,6 +138,7 @@ export class Session {
     this.#effects = effects;
     this.#listener = listener;
     this.#sessionTimeoutMs = options.sessionTimeoutMs;
+    this.#timeoutMaxMs = options.session?.timeoutMs ?? Number.POSITIVE_INFINITY;
     this.#timing = new Timing(options.sessionTimeoutMs);
     this.#outbox = new Outbox(effects, clock, this.#timing);
     this.#assembler = new FrameAssembler(options.replyBytesMax, (bytes, start, end) =>
@@ -172,7 +180,7 @@ export class Session {
     return this.#sessionId === 0n ? null : { id: this.#sessionId, password: this.#password };
   }
 
-  /** Milliseconds, as negotiated. */
+  /** Milliseconds, as negotiated: the least that a server gave to this session. */
   get sessionTimeoutMs(): number {
     return this.#sessionTimeoutMs;
   }
@@ -400,12 +408,14 @@ export class Session {
 
   /** The handshake is over: credentials, watches, then everything that waited. */
   #onAccepted(session: AcceptedSession): void {
-    this.#isSameSession = this.#sessionId === 0n ? this.#state === 'connecting' : this.#sessionId === session.sessionId;
+    const isKnown = this.#sessionId === session.sessionId;
+    this.#isSameSession = this.#sessionId === 0n ? this.#state === 'connecting' : isKnown;
     this.#sessionId = session.sessionId;
     this.#password = session.password;
-    this.#sessionTimeoutMs = session.timeoutMs;
+    this.#sessionTimeoutMs = isKnown ? Math.min(this.#timeoutMaxMs, session.timeoutMs) : session.timeoutMs;
+    this.#timeoutMaxMs = this.#sessionTimeoutMs;
     if (!session.isReadOnly) this.#isConfirmed = true;
-    this.#timing.onReady(this.#clock.monotonicMs(), session.timeoutMs, !session.isReadOnly);
+    this.#timing.onReady(this.#clock.monotonicMs(), this.#sessionTimeoutMs, !session.isReadOnly);
     const connection = new Connection(
       {
         outbox: this.#outbox,

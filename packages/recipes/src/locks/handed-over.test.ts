@@ -1,0 +1,22 @@
+import { connect } from '@meerkat/client';
+import { TcpProxy, TestServer } from '@meerkat/testing';
+import { expect, test } from 'vitest';
+import { Mutex } from './mutex.ts';
+
+test('whoever goes on with a session is sure of it no longer than the servers remember it, whatever he asks for', async () => {
+  await using server = await TestServer.start();
+  await using proxy = await TcpProxy.start({ target: server.port });
+  const first = await connect(server.connectString, { sessionTimeoutMs: 600 });
+  const session = await first.detach();
+  await using client = await connect(proxy.connectString, { session, sessionTimeoutMs: 60_000 });
+  const held = await new Mutex(client, '/lock').acquire();
+
+  // A server that starts, or a leader that takes over, knows the timeout with which the session was created.
+  await proxy.refuse();
+  await proxy.cut();
+  await server.restart();
+  await using other = await connect(server.connectString, { sessionTimeoutMs: 60_000 });
+  await using next = await new Mutex(other, '/lock').acquire();
+  expect(next.isHeld).toBe(true);
+  expect(held.isHeld).toBe(false);
+});

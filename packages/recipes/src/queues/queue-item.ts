@@ -38,11 +38,9 @@ export class QueueItem<T> implements AsyncDisposable {
 
   /** @throws what `error` tells; Error when the znode holds several items, as Curator's `putMulti` makes it */
   get value(): T {
-    const [value, ...others] = this.values;
-    if (value === undefined || others.length > 0) {
-      throw new Error(`${this.path} holds ${this.#values.length} items: look at its values`);
-    }
-    return value;
+    const { values, path } = this;
+    if (values.length !== 1) throw new Error(`${path} holds ${values.length} items: look at its values`);
+    return values[0] as T;
   }
 
   /** One, but for what Curator's `putMulti` has made. @throws what `error` tells */

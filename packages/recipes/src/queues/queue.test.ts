@@ -1,4 +1,4 @@
-import { json, NoAuthError, ThrottledError, text } from '@meerkat/client';
+import { type Codec, json, NoAuthError, ThrottledError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
 import { drain, inWorld } from '../testing/queue-world.ts';
@@ -206,6 +206,17 @@ describe('a queue', () => {
       expect(multiple.values).toEqual([1, 23]);
       expect(() => multiple.value).toThrow('holds 2 items');
       await multiple.done();
+    }),
+  );
+
+  test(
+    'has values that are undefined where the codec says so',
+    inWorld(async (_, client) => {
+      const signals: Codec<undefined> = { encode: () => null, decode: () => undefined };
+      const queue = new Queue(client, '/signals', { codec: signals });
+      await queue.put(undefined);
+      const item = await queue.take();
+      expect([item.error, item.value, item.values]).toEqual([null, undefined, [undefined]]);
     }),
   );
 

@@ -4,6 +4,7 @@ import {
   joinPath,
   NodeExistsError,
   NoNodeError,
+  NotReadOnlyError,
   nullableBytes,
   type Stat,
   type Transaction,
@@ -12,7 +13,7 @@ import {
 } from '@meerkat/client';
 import { Uncertainty } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
-import { removeIfOurs } from '../locks/removal.ts';
+import { persist } from '../locks/removal.ts';
 import { isPassing, isSessionEnd, Wait } from '../wait.ts';
 import { type Claim, type Claimer, refused } from './claim.ts';
 import type { QueuePaths } from './layout.ts';
@@ -96,7 +97,7 @@ export class LeaseClaimer implements Claimer {
           else if (index === 1) isParentMissing = true;
           else place = null;
         } else if (isSessionEnd(error)) return null;
-        else if (!isPassing(error)) throw error;
+        else if (!isPassing(error) && !(error instanceof NotReadOnlyError)) throw error;
         else {
           doubt.noted(error);
           await wait.recover();
@@ -137,16 +138,13 @@ export class LeaseClaimer implements Claimer {
     return isOf(data, uuid) ? stat : null;
   }
 
+  /** It may be there, or come to be: without us it would keep the item from everybody as long as the session lives. */
   async #forget({ leasePath, uuid, sessionId }: LeaseOrder): Promise<void> {
     const client = this.#client;
-    const wait = new Wait(client, {}, { operation: 'forget', path: leasePath });
-    try {
-      const options = { read: 'linearizable', codec: nullableBytes } as const;
-      const { data, stat } = await wait.through((call) => client.get(leasePath, { ...call, ...options }));
-      if (isOf(data, uuid)) await removeIfOurs(client, leasePath, sessionId, stat.czxid);
-    } catch {
-      // It is not there, or the client has ended.
-    }
+    await persist(client, sessionId, async () => {
+      const { data } = await client.get(leasePath, { read: 'linearizable', codec: nullableBytes });
+      if (isOf(data, uuid)) await client.delete(leasePath);
+    });
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type Client,
   joinPath,
   NoNodeError,
+  NotReadOnlyError,
   nullableBytes,
   parentOf,
   TransactionError,
@@ -31,17 +32,22 @@ export class RemovalClaimer implements Claimer {
 
   async claim(name: string): Promise<Claim | null> {
     const path = joinPath(this.#paths.items, name);
+    const lost = this.#client.lostSignal;
     const wait = new Wait(this.#client, {}, { operation: 'claim', path });
-    try {
-      const { data, stat } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
-      // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
-      await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
-      return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
-    } catch (error) {
-      if (error instanceof NoNodeError) return null;
-      if (error instanceof TransactionError) return refused(error);
-      throw error;
+    while (!lost.aborted) {
+      try {
+        const { data, stat } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
+        // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
+        await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
+        return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
+      } catch (error) {
+        if (error instanceof NoNodeError) return null;
+        if (error instanceof TransactionError) return refused(error);
+        if (!(error instanceof NotReadOnlyError)) throw error;
+        await wait.recover();
+      }
     }
+    return null;
   }
 }
 

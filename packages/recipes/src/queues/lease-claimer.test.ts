@@ -1,0 +1,73 @@
+import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { drain, inWorld } from '../testing/queue-world.ts';
+import { Queue } from './queue.ts';
+
+/**
+ * From now on a server without a quorum answers, which refuses writes and `sync`; the first transaction is applied before,
+ * and its reply is lost if one says so.
+ *
+ * @returns ends it
+ */
+function loseQuorum(client: Client, losesReply: boolean): () => void {
+  const { transaction: begin, get } = client;
+  let hasLost = !losesReply;
+  client.transaction = () => {
+    const made = begin.call(client);
+    const commit = made.commit.bind(made);
+    made.commit = async (options) => {
+      if (hasLost) throw new NotReadOnlyError({ operation: 'transaction', path: null });
+      hasLost = true;
+      await commit(options);
+      throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+    };
+    return made;
+  };
+  client.get = ((path: string, options: { readonly read?: string }) =>
+    hasLost && options.read === 'linearizable'
+      ? Promise.reject(new NotReadOnlyError({ operation: 'get', path }))
+      : get.call(client, path, options as never)) as typeof client.get;
+  return () => {
+    client.transaction = begin;
+    client.get = get;
+  };
+}
+
+describe('a claim on a server without a quorum', () => {
+  test.each([true, false])('waits until there is one (leases: %s)', (leases) =>
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text, leases });
+      await queue.put('a');
+      const restore = loseQuorum(client, false);
+      const taking = queue.take({ timeoutMs: 10_000 });
+      await fleet.world.sleep(1000);
+      restore();
+      const item = await taking;
+      expect(item.value).toBe('a');
+      await item.done();
+      expect(await queue.size()).toBe(0);
+    })(),
+  );
+
+  test.each(['waits on', 'gives up'])(
+    'leaves no lease behind whose reply was lost before, when its caller %s',
+    (what) =>
+      inWorld(async (fleet, client) => {
+        const queue = new Queue(client, '/jobs', { codec: text });
+        await queue.put('a');
+        await client.ensurePath('/jobs-leases');
+        const restore = loseQuorum(client, true);
+        const taking = queue.take({ timeoutMs: what === 'gives up' ? 500 : 10_000 });
+        const taken = taking.then(
+          (item) => item.giveBack().then(() => item.value),
+          (error: { readonly code?: string }) => error.code,
+        );
+        await fleet.world.sleep(1000);
+        restore();
+        expect(await taken).toBe(what === 'gives up' ? 'TIMEOUT' : 'a');
+        await fleet.world.sleep(3000);
+        expect((await client.children('/jobs-leases')).children).toEqual([]);
+        expect(await drain(queue)).toEqual(['a']);
+      })(),
+  );
+});

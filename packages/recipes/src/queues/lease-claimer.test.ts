@@ -1,6 +1,7 @@
 import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { drain, inWorld } from '../testing/queue-world.ts';
+import { DelayQueue } from './delay-queue.ts';
 import { Queue } from './queue.ts';
 
 /**
@@ -10,7 +11,8 @@ import { Queue } from './queue.ts';
  * @returns ends it
  */
 function loseQuorum(client: Client, losesReply: boolean): () => void {
-  const { transaction: begin, get } = client;
+  const { transaction: begin, get, set } = client;
+  client.set = (path: string) => Promise.reject(new NotReadOnlyError({ operation: 'set', path }));
   let hasLost = !losesReply;
   client.transaction = () => {
     const made = begin.call(client);
@@ -30,6 +32,7 @@ function loseQuorum(client: Client, losesReply: boolean): () => void {
   return () => {
     client.transaction = begin;
     client.get = get;
+    client.set = set;
   };
 }
 
@@ -47,6 +50,21 @@ describe('a claim on a server without a quorum', () => {
       await item.done();
       expect(await queue.size()).toBe(0);
     })(),
+  );
+
+  test(
+    'waits also for what time it is',
+    inWorld(async (fleet, client) => {
+      const queue = new DelayQueue(client, '/later', { codec: text });
+      await queue.put('a', { delayMs: 1 });
+      // What the clock of the service showed is too old by then.
+      await fleet.world.sleep(15_000);
+      const restore = loseQuorum(client, false);
+      const taking = queue.take({ timeoutMs: 10_000 });
+      await fleet.world.sleep(1000);
+      restore();
+      expect((await taking).value).toBe('a');
+    }),
   );
 
   test.each(['waits on', 'gives up'])(

@@ -104,8 +104,8 @@ export class Tally {
 
   async #stamp(wait: Wait): Promise<void> {
     for (;;) {
-      const own = await this.#open(wait);
       try {
+        const own = await this.#open(wait);
         let askedMs = 0;
         const stat = await wait.through((call) => {
           askedMs = this.#monotonicMs();
@@ -117,7 +117,8 @@ export class Tally {
       } catch (error) {
         // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
         this.#giveUp();
-        if (!(error instanceof NoNodeError)) throw error;
+        if (error instanceof NotReadOnlyError) await wait.recover();
+        else if (!(error instanceof NoNodeError)) throw error;
       }
     }
   }

@@ -25,6 +25,12 @@ export class Deadline {
     return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
   }
 
+  /** Why nobody may be sure now; null as long as one may. */
+  get passed(): string | null {
+    if (this.#client.state === 'read-only') return NO_QUORUM;
+    return this.leftMs <= 0 ? TOO_LONG : null;
+  }
+
   /**
    * Tells once when it has passed, at once if it has already. Without a margin it tells only of a server without a quorum:
    * for everything else the client has a timer of its own, and aborts the signal of the session.
@@ -44,7 +50,7 @@ export class Deadline {
     };
     const look = (): void => {
       const { leftMs } = this;
-      if (leftMs <= 0) pass('no answer of the service came for too long');
+      if (leftMs <= 0) pass(TOO_LONG);
       else cancel = clock.schedule(Math.max(1, Math.ceil(leftMs)), look);
     };
     const states = this.#client.onState(({ state }) => {
@@ -56,4 +62,5 @@ export class Deadline {
   }
 }
 
+const TOO_LONG = 'no answer of the service came for too long';
 const NO_QUORUM = 'the server that answers has no quorum, and cannot tell the others that the session lives';

@@ -10,7 +10,7 @@ import { waitFor, whenAborted } from './wait-for.ts';
 export interface Held extends AsyncDisposable {
   /** Larger than that of every holder before: a store that refuses smaller ones than it has seen is fenced. */
   readonly token: bigint;
-  /** Whether it is ours for certain, at this moment. */
+  /** Whether it is ours for certain, at this moment. Once it is not, it never is again, and `signal` is aborted. */
   readonly isHeld: boolean;
   /** Aborts as soon as it is not ours for certain, with a NotHeldError. */
   readonly signal: AbortSignal;
@@ -70,8 +70,6 @@ export class Holding implements Held {
   readonly #stopListening: () => void;
   readonly #deadline: Deadline;
   #stopClock: () => void = () => {};
-  /** The clock has said once that it is over. */
-  #hasLapsed = false;
   #released: Promise<void> | null = null;
 
   /**
@@ -98,9 +96,11 @@ export class Holding implements Held {
   }
 
   get isHeld(): boolean {
-    if (this.#end.signal.aborted || this.#hasLapsed) return false;
-    this.#hasLapsed = this.#deadline.leftMs <= 0;
-    return !this.#hasLapsed;
+    if (this.#end.signal.aborted) return false;
+    // A late answer may move the deadline before its timer rings: what was said to be over is over for everybody.
+    const passed = this.#deadline.passed;
+    if (passed !== null) this.#lose(passed);
+    return passed === null;
   }
 
   get signal(): AbortSignal {

@@ -1,7 +1,8 @@
-/** What is held says one thing at a time. */
-import { connect } from '@meerkat/client';
+/** What is held says one thing at a time, and bothers nobody who has stopped listening. */
+import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/client';
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inWorld } from '../testing/in-world.ts';
 import { makeWorld, openStation } from '../testing/line-world.ts';
 import { Mutex } from './mutex.ts';
 
@@ -34,5 +35,42 @@ test('what the clock has ended is over for its signal and for others, too, altho
     await answered;
     expect([client.state, client.lostSignal.aborted, lock.isHeld]).toEqual(['connected', false, false]);
     expect((await new Mutex(other, '/lock').acquire({ timeoutMs: 1000 })).isHeld).toBe(true);
+  });
+});
+
+describe('a release that nobody waits for', () => {
+  let unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown): void => {
+    unhandled.push(error);
+  };
+
+  beforeEach(() => {
+    unhandled = [];
+    process.on('unhandledRejection', onUnhandled);
+  });
+
+  afterEach(() => {
+    process.off('unhandledRejection', onUnhandled);
+  });
+
+  test.each([
+    ['is refused', NoAuthError],
+    ['takes too long', TimeoutError],
+    ['is given up', AbortedError],
+  ] as const)('does not end the process when it %s', async (how, error) => {
+    await inWorld(1, async ([one], { sleep, cut }) => {
+      const lock = await new Mutex(one!.client, '/lock', { acl: [acl.world('crwa')] }).acquire();
+      const controller = new AbortController();
+      if (how !== 'is refused') cut('host1');
+      const call = { timeoutMs: 1000, signal: controller.signal };
+      void lock.release(call);
+      const waitedFor = lock.release(call);
+      if (how === 'is given up') controller.abort();
+      await expect(waitedFor).rejects.toBeInstanceOf(error);
+      await sleep(100);
+    });
+    // Node tells of rejections that nobody has caught when all promises have had their turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
   });
 });

@@ -121,7 +121,9 @@ export class Holding implements Held {
   release(options: CallOptions = {}): Promise<void> {
     this.#finish('it was released');
     const released = this.#released ?? this.#settleWith(this.#giveBack(options));
-    return waitFor(this.#client, released, options, { operation: 'release', path: this.path });
+    const told = waitFor(this.#client, released, options, { operation: 'release', path: this.path });
+    told.catch(() => {});
+    return told;
   }
 
   /** @internal It is over; the caller deletes the znode, or has done it. */

@@ -1,7 +1,8 @@
+import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { text } from '@meerkat/client';
-import { expect, test } from 'vitest';
-import { onAbort } from './abort.ts';
+import { expect, test, vi } from 'vitest';
+import { firstAbortOf, onAbort } from './abort.ts';
 import { Queue } from './queues/queue.ts';
 import { Fleet } from './testing/fleet.ts';
 
@@ -34,6 +35,20 @@ test('many that are held, and many waits with one signal, are no leak to Node.js
     });
   });
   expect(warnings).toEqual([]);
+});
+
+test('a signal that aborts with the first of several leaves nothing at the others', () => {
+  const controllers = Array.from({ length: 3 }, () => new AbortController());
+  const signals = controllers.map(({ signal }) => signal);
+  const first = firstAbortOf(signals);
+  const told = vi.fn<() => void>();
+  first.addEventListener('abort', told);
+  controllers[1]!.abort('enough');
+  expect([first.aborted, first.reason]).toEqual([true, 'enough']);
+  expect(signals.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
+  controllers[0]!.abort();
+  expect(told).toHaveBeenCalledOnce();
+  expect(firstAbortOf([signals[2]!, signals[1]!]).reason).toBe('enough');
 });
 
 test('who is told of an abort may take others off', () => {

@@ -1,4 +1,5 @@
 import { AbortedError, type Acl, type CallOptions, type Client, text } from '@meerkat/client';
+import { firstAbortOf } from '../abort.ts';
 import type { Layout } from '../layout.ts';
 import { contend } from '../locks/contender.ts';
 import { Holding } from '../locks/holding.ts';
@@ -93,7 +94,7 @@ export class Election {
         if (error instanceof AbortedError) break;
         throw error;
       }
-      const isOver = signal === undefined ? holding.signal : AbortSignal.any([holding.signal, signal]);
+      const isOver = signal === undefined ? holding.signal : firstAbortOf([holding.signal, signal]);
       try {
         result = await lead({ holding, signal: isOver, token: holding.token, guarded: holding.guarded });
       } catch (error) {

@@ -1,8 +1,20 @@
+import { getEventListeners } from 'node:events';
+import { BadArgumentsError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
+import { stepClient } from '../testing/stepped-client.ts';
 import { MultiLock } from './multi-lock.ts';
 import { Mutex } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
+
+/** How many others are told when a signal aborts, as far as Node.js shows it: its sets are of a kind of their own. */
+function leftAt(signal: AbortSignal): number {
+  const kept = Object.getOwnPropertySymbols(signal).map((key): unknown => Reflect.get(signal, key));
+  const sizes = kept.map((each) =>
+    typeof each === 'object' && each !== null && 'size' in each ? Number(each.size) : 0,
+  );
+  return sizes.reduce((sum, size) => sum + size, getEventListeners(signal, 'abort').length);
+}
 
 describe('a multi-lock', () => {
   test('holds all of its locks or none', () =>
@@ -90,6 +102,35 @@ describe('a multi-lock', () => {
       const lock = await new MultiLock(one!.client, ['/locks/a', '/locks/a']).acquire({ timeoutMs: 10_000 });
       expect(lock.isHeld).toBe(true);
       expect(await names(one!, '/locks/a')).toHaveLength(1);
+    }));
+
+  test('is not made of two locks of one path, which would wait for each other', () =>
+    inWorld(1, ([one]) => {
+      const { client } = one!;
+      expect(() => new MultiLock(client, ['/locks/a', new Mutex(client, '/locks/a')])).toThrow(BadArgumentsError);
+      const mutex = new Mutex(client, '/locks/a');
+      expect(() => new MultiLock(client, [mutex, '/locks/b', mutex])).not.toThrow();
+      return Promise.resolve();
+    }));
+
+  test('that is tried is not had when one of its locks is lost while the next one is tried', () =>
+    inWorld(2, async ([one, two]) => {
+      const { client, beforeRequest } = stepClient(one!.client);
+      await two!.client.ensurePath('/locks/b');
+      await client.ensurePath('/locks/a');
+      // After the creation and the list of the first, and its watch.
+      beforeRequest(4, () => two!.client.deleteRecursive('/locks/a'));
+      expect(await new MultiLock(client, ['/locks/a', '/locks/b']).tryAcquire()).toBeNull();
+      await one!.sleep(50);
+      expect(await names(two!, '/locks/b')).toEqual([]);
+    }));
+
+  test('leaves nothing at the signal of a caller who uses it again and again', () =>
+    inWorld(1, async ([one]) => {
+      const { signal } = new AbortController();
+      const both = new MultiLock(one!.client, ['/locks/a', '/locks/b']);
+      for (let i = 0; i < 3; i++) await (await both.acquire({ signal })).release();
+      expect(leftAt(signal)).toBe(0);
     }));
 
   test('ends with the first of its locks that ends, and writes only while it has all', () =>

@@ -1,4 +1,5 @@
-import { AbortedError, Budget, type CallOptions, type Client } from '@meerkat/client';
+import { AbortedError, BadArgumentsError, Budget, type CallOptions, type Client } from '@meerkat/client';
+import { firstAbortOf } from '../abort.ts';
 import { PAUSE_MS } from './contender.ts';
 import { type Guard, Guarded } from './guarded.ts';
 import type { Held } from './holding.ts';
@@ -24,12 +25,20 @@ export class MultiLock {
   readonly #client: Client;
   readonly #locks: readonly Lockable[];
 
-  /** @param locks paths of mutexes, or locks of this client; one that is given twice is taken once */
+  /**
+   * @param locks paths of mutexes, or locks of this client; one that is given twice is taken once
+   * @throws BadArgumentsError for two locks of one path, which would wait for each other
+   */
   constructor(client: Client, locks: readonly (string | Lockable)[], options: MutexOptions = {}) {
     this.#client = client;
     this.#locks = [...new Set(locks)]
       .map((lock) => (typeof lock === 'string' ? new Mutex(client, lock, options) : lock))
       .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+    for (const [i, { path }] of this.#locks.entries()) {
+      if (path !== this.#locks[i + 1]?.path) continue;
+      const detail = 'two locks of this path would wait for each other; give the path twice, or one lock';
+      throw new BadArgumentsError({ operation: 'MultiLock', path, detail });
+    }
   }
 
   /**
@@ -70,8 +79,9 @@ export class MultiLock {
         if (one === null) return null;
         held.push(one);
       }
-      isComplete = true;
-      return new HeldTogether(this.#client, held);
+      // One may have been lost while the next one was tried.
+      isComplete = held.every(({ isHeld }) => isHeld);
+      return isComplete ? new HeldTogether(this.#client, held) : null;
     } finally {
       if (!isComplete) giveBack(held);
     }
@@ -82,7 +92,7 @@ export class MultiLock {
 function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
   const signals = held.map(({ signal }) => signal);
   if (signals.length === 0) return call;
-  return { ...call, signal: AbortSignal.any(call.signal === undefined ? signals : [call.signal, ...signals]) };
+  return { ...call, signal: firstAbortOf(call.signal === undefined ? signals : [call.signal, ...signals]) };
 }
 
 /** The last one first, as it was taken. */

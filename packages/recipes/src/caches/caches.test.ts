@@ -323,6 +323,39 @@ test('a cache is not told of what it may not read any more, and ends when it fin
     await expect(cache.waitFor(stat.czxid + 1n)).rejects.toThrow(NoAuthError);
   }));
 
+test('a filter that throws ends the cache, and throws nowhere else', () =>
+  onStage(async ({ writer, reader }) => {
+    await writer.create('/t');
+    await using hearing = reader.watch('/t', { recursive: true });
+    await hearing.ready;
+    const includes = (path: string): boolean => {
+      if (path === '/t/bad') throw new TypeError('no path of ours');
+      return true;
+    };
+    await using cache = new TreeCache(reader, '/t', { includes });
+    await cache.ready;
+    const change = cache.changes().next();
+    await writer.create('/t/bad');
+    for await (const _ of hearing) {
+      expect([cache.zxid >= 0n, cache.stale]).toEqual([true, true]);
+      break;
+    }
+    await expect(change).rejects.toThrow('no path of ours');
+    await expect(cache.waitFor(0n)).rejects.toThrow('no path of ours');
+  }));
+
+test('a cache whose watch is taken off says so', () =>
+  onStage(async ({ world, writer, reader }) => {
+    await writer.create('/t');
+    await using cache = new TreeCache(reader, '/t');
+    await cache.ready;
+    const change = cache.changes().next();
+    await reader.removeWatches('/t', 'any');
+    expect(await change).toEqual({ done: true, value: undefined });
+    await world.sleep(10);
+    await expect(cache.waitFor(0n)).rejects.toThrow('its watch was taken off by removeWatches');
+  }));
+
 test('closing a cache, its client or its signal ends its changes', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/a', '1');

@@ -33,7 +33,8 @@ export class Inquiries {
   readonly #looking: Set<string> = new Set();
   readonly #listing: Set<string> = new Set();
   readonly #ended: AbortController = new AbortController();
-  #isHeldBack = false;
+  /** Ends the pause after a lost connection; null when there is none. */
+  #cancelPause: (() => void) | null = null;
 
   constructor(client: Client, options: InquiriesOptions, events: InquiriesEvents) {
     this.#client = client;
@@ -81,17 +82,16 @@ export class Inquiries {
   holdBack(): void {
     const { clock, random } = this.#client.surroundings;
     const delayMs = (this.#options.refreshSpreadMs * random.uint32()) / 2 ** 32;
-    if (delayMs < 1 || this.#isHeldBack) return;
-    this.#isHeldBack = true;
-    clock.schedule(delayMs, () => {
-      this.#isHeldBack = false;
+    if (delayMs < 1 || this.#cancelPause !== null) return;
+    this.#cancelPause = clock.schedule(delayMs, () => {
+      this.#cancelPause = null;
       this.ask();
     });
   }
 
   /** Sends what may be sent. */
   ask(): void {
-    if (this.#isHeldBack || this.#ended.signal.aborted) return;
+    if (this.#cancelPause !== null || this.#ended.signal.aborted) return;
     for (const path of this.#lists) {
       if (this.#isFull) return;
       if (this.#listing.has(path)) continue;
@@ -119,6 +119,7 @@ export class Inquiries {
   }
 
   end(): void {
+    this.#cancelPause?.();
     this.#ended.abort();
   }
 

@@ -99,10 +99,7 @@ export class ZnodeImage {
         look: (at, how) => this.#look(at, how),
         list: (at) => this.#list(at),
         onAnswered: () => this.#scheduleSettling(),
-        onFailed: (error) => {
-          this.#finish(error);
-          void this.#watch.close();
-        },
+        onFailed: (error) => this.#fail(error),
       },
     );
     this.#watch = client.watch(path, { recursive: shape.depthMax > 0, bufferMax: BUFFER_MAX });
@@ -129,7 +126,7 @@ export class ZnodeImage {
     if (this.#end === null && this.#gaps >= 0) {
       this.#drain();
       // Nothing is different up to here; the image itself never changes inside a read of this.
-      if (this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#told);
+      if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#told);
     }
     return this.#timeline.zxid;
   }
@@ -138,7 +135,7 @@ export class ZnodeImage {
   get isStale(): boolean {
     if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
     this.#drain();
-    return this.#missingFrom !== null || this.#isRefreshing;
+    return this.#end !== null || this.#missingFrom !== null || this.#isRefreshing;
   }
 
   get znodes(): ReadonlyMap<string, CachedZnode> {
@@ -216,20 +213,24 @@ export class ZnodeImage {
         this.#scheduleSettling();
         await this.#watch.arrival();
       }
-      // Says why, or that the user has closed the client.
+      // Says why, or nothing if it was the user.
       for await (const _ of this.#watch);
-      this.#finish(new ClosedError({ operation: 'cache', path: this.path, detail: 'the client was closed' }));
+      this.#finish(this.#endedByUser());
     } catch (error) {
-      this.#finish(error as Error);
-      void this.#watch.close();
+      this.#fail(error as Error);
     }
   }
 
-  /** Takes what has been told. Afterwards every change up to `#told` is known to have happened. */
+  /** Takes what has been told. Afterwards every change up to `#told` is known to have happened, unless this was the end. */
   #drain(): void {
-    for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
+    try {
+      for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
+    } catch (error) {
+      // Thrown by `includes`, which is the user's.
+      this.#fail(error as Error);
+    }
     const { lastZxid } = this.#client;
-    if (lastZxid <= this.#told) return;
+    if (this.#end !== null || lastZxid <= this.#told) return;
     this.#told = lastZxid;
     if (!this.#timeline.isSettled) this.#scheduleSettling();
   }
@@ -266,7 +267,7 @@ export class ZnodeImage {
   #onGap(): void {
     if (this.#client.lastZxid < this.#told) {
       const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
-      this.#finish(new DataInconsistencyError({ operation: 'cache', path: this.path, detail }));
+      this.#fail(new DataInconsistencyError({ operation: 'cache', path: this.path, detail }));
       return;
     }
     this.#gaps++;
@@ -329,8 +330,8 @@ export class ZnodeImage {
       found = await this.#read(path);
       stat = found?.stat ?? null;
     }
-    if (this.#end !== null) return;
     this.#drain();
+    if (this.#end !== null) return;
     if (gaps === this.#gaps) this.#timeline.onSight(this.#told);
     // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
     const isSureNow = gaps === this.#gaps && !this.#inquiries.hasLook(path);
@@ -373,8 +374,8 @@ export class ZnodeImage {
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
     }
-    if (this.#end !== null) return;
     this.#drain();
+    if (this.#end !== null) return;
     // After a gap the parent is looked at again, and so its children are.
     if (gaps !== this.#gaps || stat === null) return;
     for (const name of names) {
@@ -407,6 +408,7 @@ export class ZnodeImage {
 
   #settle(): void {
     this.#drain();
+    if (this.#end !== null) return;
     // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
     if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
@@ -449,6 +451,17 @@ export class ZnodeImage {
       // What does not pass ends the image; for the rest there is another round, as long as there is time.
       budget.next();
     }
+  }
+
+  #fail(error: Error): void {
+    this.#finish(error);
+    void this.#watch.close();
+  }
+
+  #endedByUser(): Error {
+    const about = { operation: 'cache', path: this.path };
+    if (this.#client.state === 'closed') return new ClosedError(about);
+    return new NoWatcherError({ ...about, detail: 'its watch was taken off by removeWatches' });
   }
 
   #finish(error: Error): void {

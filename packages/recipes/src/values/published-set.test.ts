@@ -1,0 +1,204 @@
+import { BadVersionError, type Client, ConnectionLossError, NoNodeError, text } from '@meerkat/client';
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { PublishedSet } from './published-set.ts';
+
+function onStage(program: (client: Client, other: Client) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
+    await program(client!, other!);
+    await Promise.all([client!.close(), other!.close()]);
+  });
+}
+
+test('a set is published whole, read whole, and gone back to', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    expect(await flags.read()).toBeNull();
+    const first = await flags.publish({ colour: 'red', size: '12' });
+    const second = await flags.publish(new Map([['colour', 'blue']]));
+    const read = await new PublishedSet(other, '/flags', text).read();
+    expect(read?.name).toBe(second);
+    expect([...(read?.entries ?? [])]).toEqual([['colour', 'blue']]);
+    expect(await flags.history()).toEqual([second, first]);
+
+    expect(await flags.rollback()).toBe(first);
+    expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ colour: 'red', size: '12' });
+    await expect(flags.rollback({ to: 'set-0' })).rejects.toThrow(RangeError);
+  }));
+
+test('a set that fits is one transaction, and a larger one is put in force by its last', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 10 });
+    await using watch = other.watch('/flags', { recursive: true });
+    await watch.ready;
+    const zxids = async (): Promise<number> => {
+      await other.sync();
+      const seen = new Set<bigint | null>();
+      for (let event = watch.take(); event !== null; event = watch.take())
+        if (event.type !== 'gap') seen.add(event.zxid);
+      return seen.size;
+    };
+    await flags.publish({ a: '1' });
+    // The parent, and then all at once.
+    expect(await zxids()).toBe(2);
+    await flags.publish({ a: '1', b: '2' });
+    expect(await zxids()).toBe(1);
+    await flags.publish(Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`f${i}`, `${i}`])));
+    expect(await zxids()).toBe(5);
+    expect((await flags.read())?.entries.size).toBe(25);
+  }));
+
+test('what an abandoned publication has left is deleted by the next one', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { keep: 2 });
+    await flags.publish({ a: '1' });
+    // As a publisher leaves it that has died: begun behind version 0, never named.
+    const orphan = `set-0000000001-${'0'.repeat(32)}`;
+    await other.create(`/flags/${orphan}`);
+    await other.create(`/flags/${orphan}/a`, 'half');
+    // As one does it that is still at work, behind a version that is yet to come.
+    const busy = `set-0000000003-${'1'.repeat(32)}`;
+    await other.create(`/flags/${busy}`);
+    for (const value of ['2', '3']) await flags.publish({ a: value });
+    const { children } = await client.children('/flags');
+    expect(children).not.toContain(orphan);
+    expect(children).toContain(busy);
+    expect(children.length).toBe(4);
+  }));
+
+test('a publication may be bound to the set that it was made from', () =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' }, { onlyAfter: null });
+    await flags.publish({ a: '2' }, { onlyAfter: first });
+    await expect(flags.publish({ a: '3' }, { onlyAfter: first })).rejects.toThrow(BadVersionError);
+    expect((await flags.read())?.entries.get('a')).toBe('2');
+  }));
+
+test('a reader whose set is deleted under its hands begins again', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(other, '/flags', text, { keep: 1 });
+    const first = await flags.publish({ a: '1', b: '1' });
+    const children = client.children.bind(client);
+    let isInTime = true;
+    // Between its look at ready and its look at the set another set is published, and half of this one is deleted.
+    client.children = (async (path: string) => {
+      if (isInTime) {
+        isInTime = false;
+        await flags.publish({ a: '2', b: '2' });
+        await other.create(`/flags/${first}`);
+        await other.create(`/flags/${first}/a`, '1');
+      }
+      return children(path);
+    }) as typeof client.children;
+    const read = await new PublishedSet(client, '/flags', text).read();
+    expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '2', b: '2' });
+    expect(isInTime).toBe(false);
+  }));
+
+test('a reader of a set that somebody has deleted by hand is told, and an observer gets the next one', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    const second = await flags.publish({ a: '2' });
+    await other.deleteRecursive(`/flags/${second}`);
+    await expect(flags.read({ timeoutMs: 60_000 })).rejects.toThrow(NoNodeError);
+
+    const children = client.children.bind(client);
+    let looks = 0;
+    client.children = (async (...args: Parameters<typeof children>) => {
+      looks++;
+      return children(...args);
+    }) as typeof client.children;
+    const observation = flags.observe();
+    const next = observation.next();
+    await new Promise<void>((resolve) => client.surroundings.clock.schedule(60_000, resolve));
+    // Nothing has changed that would have to be looked at again.
+    expect(looks).toBe(1);
+    expect(await new PublishedSet(other, '/flags', text).rollback()).toBe(first);
+    expect((await next).value).toMatchObject({ name: first });
+    await observation.return(undefined);
+  }));
+
+test('a rollback in doubt whose set was deleted by hand at that moment comes to an end', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    await flags.publish({ a: '2' });
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = transaction;
+      const made = transaction();
+      // It never reaches the service, which the rollback cannot know.
+      made.commit = async () => {
+        await other.deleteRecursive(`/flags/${first}`);
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await expect(flags.rollback({ timeoutMs: 60_000 })).rejects.toThrow(RangeError);
+  }));
+
+test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a znode is refused: "%s"', (name) =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    await flags.publish({ a: '1' });
+    await expect(flags.publish({ [name]: '2' }, { timeoutMs: 5000 })).rejects.toThrow(RangeError);
+    expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ a: '1' });
+  }),
+);
+
+test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 2 });
+    const transaction = client.transaction.bind(client);
+    let parts = 0;
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        // Between two parts somebody else is faster, and cleans up what can never be in force any more.
+        if (++parts === 2) await new PublishedSet(other, '/flags', text).publish({ x: 'faster' });
+        return commit(options);
+      };
+      return made;
+    };
+    const name = await flags.publish({ a: '1', b: '2', c: '3' });
+    const read = await flags.read();
+    expect(read?.name).toBe(name);
+    expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '1', b: '2', c: '3' });
+  }));
+
+test('a set that somebody has deleted by hand is not gone back to', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const first = await flags.publish({ a: '1' });
+    const second = await flags.publish({ a: '2' });
+    await other.deleteRecursive(`/flags/${first}`);
+    await expect(flags.rollback({ timeoutMs: 5000 })).rejects.toThrow(RangeError);
+    expect((await flags.read())?.name).toBe(second);
+  }));
+
+test('a publication that gives up while others are faster says that nothing was published', () =>
+  onStage(async (client, other) => {
+    let n = 0;
+    const flags = new PublishedSet(client, '/flags', text);
+    const faster = new PublishedSet(other, '/flags', text);
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        await faster.publish({ a: `faster ${++n}` });
+        return commit(options);
+      };
+      return made;
+    };
+    const publication = flags.publish({ a: 'slower' }, { timeoutMs: 2000 });
+    await expect(publication).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
+  }));

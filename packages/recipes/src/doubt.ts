@@ -21,6 +21,18 @@ export function asHarmless(error: unknown, about: About): unknown {
   return withOutcome(error, 'not-applied', about);
 }
 
+/**
+ * What ends a call of which a write is in doubt: the caller's patience or the client if it was that, and otherwise what has left
+ * the doubt.
+ *
+ * @param loss how the reply got lost; undefined when nothing is in doubt
+ */
+export function withDoubt(error: unknown, loss: ZooKeeperError | undefined, about: About): unknown {
+  if (loss === undefined) return error;
+  const told = asDoubtful(error, about);
+  return told instanceof ZooKeeperError && told.outcome === 'unknown' ? told : loss;
+}
+
 /** Whether one of the attempts that a call makes may have been carried out although its answer was lost. */
 export class Uncertainty {
   #exists = false;

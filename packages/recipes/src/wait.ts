@@ -1,5 +1,6 @@
 import { AbortedError, Budget, type CallOptions, type Client, TimeoutError, ZooKeeperError } from '@meerkat/client';
 import { onAbort } from './abort.ts';
+import { asHarmless } from './doubt.ts';
 
 /** What a waiting call of a recipe is about, for its errors. */
 export interface Waiting {
@@ -112,6 +113,15 @@ export class Wait {
         settle(isTheEnd ? new TimeoutError(this.#about) : null);
       });
     });
+  }
+
+  /** The same where nothing is under way that the caller could have changed by: the error says so. */
+  async idle(wakes: readonly Promise<unknown>[], options?: WakeOptions): Promise<void> {
+    try {
+      await this.any(wakes, options);
+    } catch (error) {
+      throw asHarmless(error, this.#about);
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 import {
-  type About,
   BadVersionError,
   type CallOptions,
   type Client,
@@ -15,9 +14,9 @@ import {
   type Transaction,
   TransactionError,
   type TransactionResult,
-  ZooKeeperError,
+  type ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from '../doubt.ts';
+import { withDoubt } from '../doubt.ts';
 import { isSame } from '../same-bytes.ts';
 import { isPassing, Wait } from '../wait.ts';
 import { type Doubt, Witness } from './witness.ts';
@@ -171,7 +170,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     let lock: AsyncDisposable | null = null;
     let read: ReadConsistency = 'local';
     try {
-      await pause(wait, about, [turn]);
+      await wait.idle([turn]);
       for (let races = 0; ; ) {
         const found = await wait.through((call) => this.#find({ ...call, read }));
         const applied = await this.#settle(found, doubts, wait);
@@ -181,7 +180,7 @@ export class AtomicValue<T> implements AsyncDisposable {
         const before = doubt === undefined ? await this.#decode(found) : doubt.before;
         const changed = doubt === undefined ? change(before, found?.stat ?? null) : doubt.after;
         // A change that takes its time is not waited for longer than the caller likes.
-        if (changed instanceof Promise) await pause(wait, about, [changed]);
+        if (changed instanceof Promise) await wait.idle([changed]);
         const after = await changed;
         if (after === undefined && read === 'linearizable') {
           return { before, after: before, version: found?.stat.version ?? null };
@@ -195,10 +194,10 @@ export class AtomicValue<T> implements AsyncDisposable {
         races++;
         if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(wait);
         // The first is tried again at once, and so is whoever has the lock.
-        if (races > 1 && lock === null) await pause(wait, about, [], this.#drawPause(races));
+        if (races > 1 && lock === null) await wait.idle([], { delayMs: this.#drawPause(races) });
       }
     } catch (error) {
-      throw tellOfDoubt(error, doubts, about);
+      throw withDoubt(error, doubts[0]?.loss, about);
     } finally {
       if (lock !== null) await giveBack(lock, wait);
     }
@@ -223,7 +222,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     if (found === null) transaction.create(this.path, data);
     else transaction.set(this.path, data, { version: checkedVersion(found.stat, this.path) });
     const doubt = this.#witness.note(transaction);
-    const attempt = { doubt, found, before, after, loss: null };
+    const attempt = { doubt, found, before, after };
     try {
       await transaction.commit(wait.next());
       this.#witness.onApplied(doubt);
@@ -310,25 +309,11 @@ interface Attempt<T> {
   readonly before: T;
   readonly after: T;
   /** How the reply got lost. */
-  readonly loss: ZooKeeperError | null;
+  readonly loss: ZooKeeperError;
 }
 
-function resultOf<T>({ found, before, after }: Attempt<T>): AtomicUpdate<T> {
+function resultOf<T>({ found, before, after }: Omit<Attempt<T>, 'loss'>): AtomicUpdate<T> {
   return { before, after, version: found === null ? 0 : (found.stat.version + 1) | 0 };
-}
-
-/** Waits, changing nothing. */
-function pause(wait: Wait, about: About, wakes: readonly Promise<unknown>[], delayMs?: number): Promise<void> {
-  return wait.any(wakes, { delayMs }).catch((error: unknown) => {
-    throw asHarmless(error, about);
-  });
-}
-
-/** Whoever gives up while a write is in doubt must be told so. */
-function tellOfDoubt(error: unknown, [doubt]: readonly { readonly loss: unknown }[], about: About): unknown {
-  if (doubt === undefined) return error;
-  const told = asDoubtful(error, about);
-  return told instanceof ZooKeeperError && told.outcome === 'unknown' ? told : doubt.loss;
 }
 
 /** Not longer than the caller likes to wait, and whatever comes of it: the change is what it is. */

@@ -1,4 +1,12 @@
-import { type Client, DecodeError, json, NoNodeError, type StandardSchema, text } from '@meerkat/client';
+import {
+  type Client,
+  ConnectionLossError,
+  DecodeError,
+  json,
+  NoNodeError,
+  type StandardSchema,
+  text,
+} from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Configuration } from './configuration.ts';
@@ -155,4 +163,78 @@ test('former versions that this recipe has published stay, however often others 
     expect(await settings.at(3)).toBe('four');
     expect(await settings.rollback({ to: 3 })).toEqual({ value: 'four', version: 10 });
     expect(await settings.history()).toEqual([9, 8]);
+  }));
+
+/** What becomes of the next transaction of a client, which gets its commit. */
+function onNextCommit(client: Client, act: (commit: () => Promise<unknown>) => Promise<void>): void {
+  const transaction = client.transaction.bind(client);
+  client.transaction = () => {
+    client.transaction = transaction;
+    const made = transaction();
+    const commit = made.commit.bind(made);
+    made.commit = async () => {
+      await act(commit);
+      throw new ConnectionLossError({ operation: 'transaction', path: null });
+    };
+    return made;
+  };
+}
+
+test('an update in doubt is not done again when others keep so few versions that its copy is gone', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    const frugal = new Configuration(other, '/config', text, { keep: 1 });
+    await settings.set('a');
+    onNextCommit(client, async (commit) => {
+      await commit();
+      for (const letter of ['c', 'd', 'e']) await frugal.update((current) => `${current}${letter}`);
+    });
+    const update = settings.update((current) => `${current}b`);
+    await expect(update).rejects.toMatchObject({ code: 'CONNECTIONLOSS', outcome: 'unknown' });
+    expect((await settings.get())?.value).toBe('abcde');
+  }));
+
+test('an update in doubt that was not carried out is done upon what others have made meanwhile', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    const frugal = new Configuration(other, '/config', text, { keep: 1 });
+    await settings.set('a');
+    onNextCommit(client, async () => void (await frugal.update((current) => `${current}c`)));
+    expect(await settings.update((current) => `${current}b`)).toEqual({ value: 'acb', version: 2 });
+  }));
+
+test('nobody is asked anew while an update is in doubt that may still come through', () =>
+  onStage(async (client) => {
+    const settings = new Configuration(client, '/config', text);
+    await settings.set('a');
+    let comeThrough = async (): Promise<unknown> => null;
+    onNextCommit(client, async (commit) => {
+      comeThrough = commit;
+    });
+    let asked = 0;
+    const update = await settings.update((current) => (++asked === 1 ? `${current}b` : undefined));
+    await comeThrough().catch(() => {});
+    expect([asked, update, await settings.get()]).toEqual([1, { value: 'ab', version: 1 }, update]);
+  }));
+
+test('an update that gives up while it is asked what to write says that nothing was published', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    let asked = 0;
+    const change = async (): Promise<string> => {
+      await new Configuration(other, '/config', text).set('faster');
+      return ++asked === 1 ? 'slower' : new Promise(() => {});
+    };
+    const update = settings.update(change, { timeoutMs: 2000 });
+    await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    expect(asked).toBe(2);
+  }));
+
+test('who gives up an update in doubt is told so, and that it was him', () =>
+  onStage(async (client) => {
+    const settings = new Configuration(client, '/config', text);
+    const controller = new AbortController();
+    onNextCommit(client, async () => controller.abort('enough'));
+    const update = settings.set('a', { signal: controller.signal });
+    await expect(update).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown', cause: 'enough' });
   }));

@@ -18,7 +18,7 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asHarmless } from '../doubt.ts';
+import { withDoubt } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
 import { isPassing, Wait, type Waiting } from '../wait.ts';
@@ -96,7 +96,7 @@ export class Configuration<T> {
       const current = found === null ? null : await this.#decode(found.data);
       const changed = change(current, found?.stat.version ?? null);
       // A change that takes its time is not waited for longer than the caller likes.
-      if (changed instanceof Promise) await wait.any([changed]);
+      if (changed instanceof Promise) await wait.idle([changed]);
       const next = await changed;
       return next === undefined ? undefined : this.#codec.encode(next);
     });
@@ -153,20 +153,17 @@ export class Configuration<T> {
     make: (found: Found | null, copies: Copies, wait: Wait) => Promise<Made>,
   ): Promise<ConfigurationVersion<T> | null> {
     const wait = this.#wait(method, options);
-    let doubt: ZooKeeperError | null = null;
-    /** Copies that writes in doubt have made, if they were carried out, and what they have published. */
-    const doubtful: Map<string, ConfigurationVersion<T>> = new Map();
+    const doubts: Doubt<T>[] = [];
     try {
       for (let round = 1; ; round++) {
         const read = round === 1 ? 'local' : 'linearizable';
         const found = await wait.through((call) => this.#find(this.path, { ...call, read }));
-        const copies = await wait.through((call) => this.#copies(call, doubtful.size > 0 ? 'linearizable' : 'local'));
-        const own = copies.names.find((name) => doubtful.has(name));
-        if (own !== undefined) return doubtful.get(own)!;
-        // Its copy may have been let go of already.
-        const oldest = Math.min(...[...doubtful.values()].map(({ version }) => version));
-        if (doubt !== null && oldest < copies.inForce - this.#keep) throw doubt;
-        const data = await makeOf(make(found, copies, wait), read);
+        const copies = await wait.through((call) => this.#copies(call, doubts.length > 0 ? 'linearizable' : 'local'));
+        const applied = settle(doubts, found, copies);
+        if (applied !== null) return applied;
+        // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
+        const [doubt] = doubts;
+        const data = doubt === undefined ? await makeOf(make(found, copies, wait), read) : doubt.data;
         if (data === AGAIN) continue;
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
@@ -182,22 +179,17 @@ export class Configuration<T> {
           return published;
         } catch (error) {
           if (isPassing(error)) {
-            if (error.outcome === 'unknown') {
-              doubtful.set(name, published);
-              doubt = error;
-            }
+            if (error.outcome === 'unknown') doubts.push({ name, found, data, published, loss: error });
             await wait.recover();
           } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, wait))) throw error;
           else if (round > 2) {
             const delayMs = (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32;
-            await wait.any([], { delayMs }).catch((failure: unknown) => {
-              throw asHarmless(failure, this.#about(method));
-            });
+            await wait.idle([], { delayMs });
           }
         }
       }
     } catch (error) {
-      throw doubt !== null && error instanceof ZooKeeperError ? doubt : error;
+      throw withDoubt(error, doubts[0]?.loss, this.#about(method));
     }
   }
 
@@ -313,6 +305,42 @@ interface Copies {
   readonly names: readonly string[];
   /** By version, the newest first. */
   readonly pathOf: ReadonlyMap<number, string>;
+}
+
+/** A publication of which nobody knows whether it was carried out. */
+interface Doubt<T> {
+  /** Of the copy that it has made if it was. */
+  readonly name: string;
+  /** What it replaces, and expects to be in force. */
+  readonly found: Found | null;
+  readonly data: Uint8Array | null;
+  readonly published: ConfigurationVersion<T>;
+  /** How the reply got lost. */
+  readonly loss: ZooKeeperError;
+}
+
+/**
+ * Which of the doubtful publications was carried out; the others are struck off once they cannot be any more.
+ *
+ * @param found read after the last of them; the copies, read after that
+ * @throws the loss of one that nobody can tell anything of: its copy would have been let go of
+ */
+function settle<T>(doubts: Doubt<T>[], found: Found | null, copies: Copies): ConfigurationVersion<T> | null {
+  for (const doubt of [...doubts]) {
+    const { version } = doubt.published;
+    if (copies.names.includes(doubt.name)) return doubt.published;
+    if (isVersionOf(found, doubt.found)) continue;
+    // Whoever publishes keeps a copy, of what somebody else has written as well: this version was another one then.
+    if (copies.inForce > version && !copies.pathOf.has(version)) throw doubt.loss;
+    doubts.splice(doubts.indexOf(doubt), 1);
+  }
+  return null;
+}
+
+/** It still is as it was read. */
+function isVersionOf(now: Found | null, then: Found | null): boolean {
+  if (now === null || then === null) return now === then;
+  return now.stat.czxid === then.stat.czxid && now.stat.version === then.stat.version;
 }
 
 /** null for a name that is none of ours. */

@@ -16,10 +16,9 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { checkedName } from '../child-name.ts';
-import { asHarmless } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
-import { isPassing, Wait, type Waiting } from '../wait.ts';
+import { isPassing, Wait } from '../wait.ts';
 
 export interface PublishedSetOptions {
   /** How many sets stay, the one in force included. At least 1, default 3. */
@@ -113,7 +112,7 @@ export class PublishedSet<T> {
         return name;
       }
       if (!isWhole) await untilTired(this.#client, this.#client.deleteRecursive(joinPath(this.path, name)), wait);
-      await this.#pause('publish', round, wait);
+      await this.#pause(round, wait);
     }
   }
 
@@ -135,7 +134,7 @@ export class PublishedSet<T> {
         // Publishers delete what is not named any more, and a name does not come back.
         throw this.#deletedError(name);
       }
-      await this.#pause('read', round, wait);
+      await this.#pause(round, wait);
     }
   }
 
@@ -172,7 +171,7 @@ export class PublishedSet<T> {
       }
       if (await this.#putInForce(ready, name, null, wait)) return name;
       refused = ready.version;
-      await this.#pause('rollback', round, wait);
+      await this.#pause(round, wait);
     }
   }
 
@@ -384,20 +383,14 @@ export class PublishedSet<T> {
   }
 
   /** After a round in which nothing was done. */
-  #pause(method: string, round: number, wait: Wait): Promise<void> {
+  #pause(round: number, wait: Wait): Promise<void> {
     const { random } = this.#client.surroundings;
     const delayMs = (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32;
-    return wait.any([], { delayMs }).catch((error: unknown) => {
-      throw asHarmless(error, this.#about(method));
-    });
+    return wait.idle([], { delayMs });
   }
 
   #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, this.#about(method));
-  }
-
-  #about(method: string): Waiting {
-    return { operation: `PublishedSet.${method}`, path: this.path };
+    return new Wait(this.#client, options, { operation: `PublishedSet.${method}`, path: this.path });
   }
 }
 

@@ -985,4 +985,31 @@ describe('watches', () => {
     world.reply(-8, 9, 0);
     expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
   });
+
+  test('watches that are armed again hear of a new session although its first connection broke before they were', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77);
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.close();
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x88);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+    world.reply(-8, 9, 0);
+    expect(watcher.told.at(-1)).toBe('rearmed on a new session');
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x88);
+    world.reply(-8, 9, 0);
+    expect(watcher.told.at(-1)).toBe('rearmed');
+  });
 });

@@ -119,6 +119,8 @@ export class Session {
   /** A read-write server has confirmed the session: read-only servers give out ids that nobody else knows. */
   #isConfirmed: boolean;
   #isSameSession = true;
+  /** In which the watches were armed last: several connections may break before they are again. */
+  #armedSessionId = 0n;
   /** Larger than that of any reply so far: a server that has not seen it yet is not connected to. */
   #lastZxid = 0;
   #isClosing = false;
@@ -430,7 +432,7 @@ export class Session {
           this.#lastZxid = zxid;
         },
         onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
-        onRearmed: () => this.watches.onRearmed(this.#isSameSession),
+        onRearmed: () => this.#onRearmed(),
         onRearmRefused: (code) => this.#drop(`${this.#contact.serverName} refused to arm the watches (code ${code})`),
         onBadReply: (what) => this.#onBadReply(what),
         onIdle: () => {
@@ -441,8 +443,15 @@ export class Session {
     this.#connection = connection;
     this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#contact.serverName}`);
     for (const credentials of this.#credentials) connection.sendCredentials(credentials);
+    if (this.watches.isEmpty) this.#armedSessionId = this.#sessionId;
     connection.rearmWatches(this.#lastZxid);
     this.#sendWaiting(connection);
+  }
+
+  #onRearmed(): void {
+    const isSame = this.#armedSessionId === this.#sessionId;
+    this.#armedSessionId = this.#sessionId;
+    this.watches.onRearmed(isSame);
   }
 
   #sendWaiting(connection: Connection): void {

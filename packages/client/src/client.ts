@@ -705,7 +705,13 @@ export class Client implements AsyncDisposable {
     }
     const request = { op, path: absolute, watch: watch !== null };
     const plan = { request, read, about: { operation, path }, listener: watch, whenMissing };
-    return callRead(this.#session, plan, absolute, options);
+    const made = callRead<T>(this.#session, plan, absolute, options);
+    if (watch === null) return made;
+    return made.catch((error: unknown) => {
+      // The sync before a linearizable read may have been refused, and the read have left its watch.
+      this.#forget(path, watch);
+      throw error;
+    });
   }
 }
 

@@ -1,8 +1,11 @@
+import { ErrorCode, OpCode } from '@meerkat/protocol';
 import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { connect } from './connect.ts';
 import { AuthFailedError, ClosedError, NoWatcherError } from './errors.ts';
+import { Bytes, PASSWORD, replyBytes } from './machine/testing/scripted-server.ts';
 import { OneShotWatch } from './one-shot.ts';
+import type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
 
 test('the promise has the event, with the path below the chroot', async () => {
   const watch = new OneShotWatch((path) => path.replace('/app', ''));
@@ -80,3 +83,74 @@ test('a watch that is taken off tells nothing, and leaves those of others on the
   expect(told).toEqual([]);
   expect(Object.keys(dropped)).toEqual(['data', 'stat', 'changed']);
 });
+
+test('a linearizable read whose sync was refused leaves no watch, although the read itself did', async () => {
+  const service = new RefusingSync();
+  await using client = await connect('127.0.0.1:1', { transport: service });
+
+  await expect(client.get('/a', { watch: true, read: 'linearizable' })).rejects.toMatchObject({ code: 'THROTTLEDOP' });
+  await client.exists('/b', { watch: true });
+  service.cut();
+  await client.sync().catch(() => {});
+
+  // What a client still waits for is armed again before anything else.
+  const numbers = new Bytes().int(0).int(1).text('/b').int(0);
+  expect(service.rearmed).toEqual([new Uint8Array(numbers.list)]);
+});
+
+/** A service that is too busy to sync, and answers the little else that it is asked. */
+class RefusingSync implements Transport {
+  /** The lists of each setWatches. */
+  readonly rearmed: Uint8Array[] = [];
+  #events: TransportEvents | null = null;
+
+  resolve(): Promise<readonly string[]> {
+    return Promise.resolve(['127.0.0.1']);
+  }
+
+  probe(): Promise<string> {
+    return Promise.reject(new Error('nobody is asked'));
+  }
+
+  connect(_target: unknown, events: TransportEvents): TransportStream {
+    this.#events = events;
+    let isFirst = true;
+    queueMicrotask(() => events.onOpen());
+    return {
+      write: (bytes) => {
+        const view = new DataView(bytes.slice().buffer);
+        for (let at = 0; at < view.byteLength; at += 4 + view.getInt32(at)) {
+          const xid = view.getInt32(at + 4);
+          const body = new Uint8Array(view.buffer, at + 12, view.getInt32(at) - 8);
+          const answer = isFirst ? accepted() : this.#answer(xid, view.getInt32(at + 8), body);
+          isFirst = false;
+          queueMicrotask(() => events.onBytes(answer));
+        }
+        return true;
+      },
+      destroy() {},
+    };
+  }
+
+  cut(): void {
+    this.#events?.onClosed(null, 'cut');
+  }
+
+  #answer(xid: number, op: number, body: Uint8Array): Uint8Array {
+    switch (op) {
+      case OpCode.sync:
+        return replyBytes(xid, 0, ErrorCode.throttledOp);
+      case OpCode.getData:
+        return replyBytes(xid, 7, 0, new Bytes().text('hi').stat(7));
+      case OpCode.exists:
+        return replyBytes(xid, 7, ErrorCode.noNode);
+      case OpCode.setWatches:
+        this.rearmed.push(body.slice(8));
+    }
+    return replyBytes(xid, 7, 0);
+  }
+}
+
+function accepted(): Uint8Array {
+  return new Bytes().int(0).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
+}

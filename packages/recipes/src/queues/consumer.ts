@@ -1,4 +1,5 @@
 import { type CallOptions, type Client, joinPath, NoNodeError, type Watched } from '@meerkat/client';
+import { asHarmless, Uncertainty } from '../doubt.ts';
 import { contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -29,6 +30,8 @@ export class Consumer {
   readonly #tally: Tally;
   readonly #hasLeases: boolean;
   readonly #line: Line;
+  /** Without leases: what is to be given back that came too late for whoever had asked for it, and is nowhere until then. */
+  readonly #late: Set<Promise<void>> = new Set();
 
   constructor(client: Client, parts: ConsumerParts) {
     this.#client = client;
@@ -40,29 +43,58 @@ export class Consumer {
     this.#line = { path: parts.paths.consumers, layout: 'curator', marker: MARKER, markers: [MARKER] };
   }
 
-  /** The first item that nobody has, as soon as there is one. */
-  async take(options: CallOptions, about: Waiting): Promise<Claim> {
-    const wait = new Wait(this.#client, options, about);
-    const taken = await this.#takeFirst(wait, about, 1);
-    if (taken !== null) return taken;
-    for (;;) {
-      const claim = await this.#takeInLine(wait, about);
-      if (claim !== null) return claim;
+  /**
+   * The first item that nobody has, as soon as there is one.
+   *
+   * @throws of outcome 'unknown' when an item was perhaps deleted that is not in the queue again
+   */
+  take(options: CallOptions, about: Waiting): Promise<Claim> {
+    return this.#taking(options, about, async (taking) => {
+      const taken = await this.#takeFirst(taking, 1);
+      if (taken !== null) return taken;
+      for (;;) {
+        const claim = await this.#takeInLine(taking);
+        if (claim !== null) return claim;
+      }
+    });
+  }
+
+  /**
+   * The first item that nobody has; null when there was none, or others got all that there was at some moment after the call.
+   *
+   * @throws as `take`
+   */
+  tryTake(options: CallOptions, about: Waiting): Promise<Claim | null> {
+    return this.#taking(options, about, (taking) => this.#takeFirst(taking, Number.POSITIVE_INFINITY));
+  }
+
+  /**
+   * Resolves when everything is in the queue again that came too late for its caller.
+   *
+   * @throws what has ended that, so that an item may be nowhere
+   */
+  async whenReturned(): Promise<void> {
+    await Promise.all(this.#late);
+  }
+
+  async #taking<T>(options: CallOptions, about: Waiting, take: (taking: Taking) => Promise<T>): Promise<T> {
+    const doubt = new Uncertainty();
+    try {
+      return await take({ wait: new Wait(this.#client, options, about), about, doubt });
+    } catch (error) {
+      // Waiting has no effect, and a claim by a lease none that does not end by itself.
+      throw doubt.exists ? error : asHarmless(error, about);
     }
   }
 
-  /** The first item that nobody has; null when there was none, or others got all that there was at some moment after the call. */
-  tryTake(options: CallOptions, about: Waiting): Promise<Claim | null> {
-    return this.#takeFirst(new Wait(this.#client, options, about), about, Number.POSITIVE_INFINITY);
-  }
-
-  async #takeFirst(wait: Wait, about: Waiting, attemptsMax: number): Promise<Claim | null> {
+  async #takeFirst(taking: Taking, attemptsMax: number): Promise<Claim | null> {
+    const { wait } = taking;
     for (;;) {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       // On a server without a quorum nothing can be claimed.
       for (const name of lost.aborted ? [] : names.slice(0, attemptsMax)) {
-        const claim = await this.#claim(name, null, wait, about);
+        const claim = await this.#claim(name, null, taking);
         if (claim !== null) return claim;
       }
       // A claim that ended with its session says nothing about the item.
@@ -72,8 +104,9 @@ export class Consumer {
   }
 
   /** @returns null when the session, and with it the place, was lost */
-  async #takeInLine(wait: Wait, about: Waiting): Promise<Claim | null> {
+  async #takeInLine(taking: Taking): Promise<Claim | null> {
     const client = this.#client;
+    const { wait, about } = taking;
     const place = await contend(client, this.#line, wait.next(), about);
     let hasLeft = false;
     try {
@@ -82,7 +115,7 @@ export class Consumer {
         try {
           const { names, dueInMs } = await wait.through((call) => this.#look(call, watches));
           for (const name of names) {
-            const claim = await this.#claim(name, place.path, wait, about);
+            const claim = await this.#claim(name, place.path, taking);
             if (claim === null) continue;
             hasLeft = this.#claimer.leavesPlace;
             return claim;
@@ -100,18 +133,28 @@ export class Consumer {
   }
 
   /** A claim that comes when the caller has given up already is given back. */
-  async #claim(name: string, placePath: string | null, wait: Wait, about: Waiting): Promise<Claim | null> {
+  async #claim(name: string, placePath: string | null, { wait, about, doubt }: Taking): Promise<Claim | null> {
     const limits = wait.next();
     const claiming = this.#claimer.claim(name, placePath);
     try {
       return await waitFor(this.#client, claiming, limits, about);
     } catch (error) {
-      claiming.then(
-        (claim) => claim?.giveBack({}).catch(() => {}),
-        () => {},
-      );
+      const returned = claiming.then((claim) => claim?.giveBack({}));
+      if (this.#hasLeases) returned.catch(() => {});
+      else {
+        doubt.noted(error);
+        this.#noteLate(returned);
+      }
       throw error;
     }
+  }
+
+  #noteLate(returned: Promise<void>): void {
+    this.#late.add(returned);
+    const forget = (): void => {
+      this.#late.delete(returned);
+    };
+    returned.then(forget, forget);
   }
 
   /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
@@ -153,13 +196,14 @@ export class Consumer {
   /** The items with these names, none of which anybody holds, deleted: how many there were. @throws as `Claim.done` */
   async remove(matches: (name: string) => boolean, options: CallOptions, about: Waiting): Promise<number> {
     const wait = new Wait(this.#client, options, about);
+    const taking = { wait, about, doubt: new Uncertainty() };
     let count = 0;
     for (;;) {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       const wanted = names.filter(matches);
       for (const name of lost.aborted ? [] : wanted) {
-        const claim = await this.#claim(name, null, wait, about);
+        const claim = await this.#claim(name, null, taking);
         if (claim === null) continue;
         try {
           await claim.done(wait.next());
@@ -194,6 +238,14 @@ export interface ConsumerParts {
   readonly claimer: Claimer;
   readonly tally: Tally;
   readonly hasLeases: boolean;
+}
+
+/** A call under way. */
+interface Taking {
+  readonly wait: Wait;
+  readonly about: Waiting;
+  /** Whether an item was perhaps deleted. */
+  readonly doubt: Uncertainty;
 }
 
 interface Sight {

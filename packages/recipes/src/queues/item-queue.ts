@@ -1,4 +1,12 @@
-import { bytes, type CallOptions, type Client, type Codec, DecodeError } from '@meerkat/client';
+import {
+  AbortedError,
+  bytes,
+  type CallOptions,
+  type Client,
+  ClosedError,
+  type Codec,
+  DecodeError,
+} from '@meerkat/client';
 import type { Claim } from './claim.ts';
 import { Consumer } from './consumer.ts';
 import { readEnvelope, writeEnvelope } from './envelope.ts';
@@ -56,7 +64,9 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   /**
    * The first item that nobody has; waits until there is one.
    *
-   * @throws AbortedError, TimeoutError: nothing was taken, or it is given back
+   * @throws AbortedError, TimeoutError, ClosedError: nothing was taken, or it is given back, so that `outcome` is
+   *   'not-applied'. Without leases it is 'unknown' while an item is being deleted: it is put into the queue again when that
+   *   has happened, unless the client is closed before
    * @example
    * await using item = await queue.take({ timeoutMs: 60_000 });
    */
@@ -77,8 +87,8 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
 
   /**
    * Item after item, until the loop is left, the signal is aborted or the client is closed. An item that is not `done`
-   * when the loop goes on is given back; without leases the loop waits until that is done, and rejects when the client is
-   * closed before: the item is nowhere else.
+   * when the loop goes on is given back; without leases the loop waits until that is done, also with what came too late for
+   * the signal, and rejects when the client is closed before: the item is nowhere else.
    *
    * @example
    * for await (const item of queue.items({ signal })) {
@@ -92,8 +102,9 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
       try {
         item = await this.take({ signal });
       } catch (error) {
-        if (isEnd(error)) return;
-        throw error;
+        if (!isEnd(error)) throw error;
+        await this.consumer.whenReturned();
+        return;
       }
       try {
         yield item;
@@ -134,8 +145,8 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   }
 }
 
+/** The caller or the client has ended it, and no item may be lost with it. */
 function isEnd(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as { readonly code?: unknown };
-  return code === 'ABORTED' || code === 'CLOSED';
+  if (error instanceof AbortedError) return true;
+  return error instanceof ClosedError && error.outcome === 'not-applied';
 }

@@ -18,6 +18,61 @@ describe('an item without a lease', () => {
   );
 
   test(
+    'is in the queue again when a loop has ended that it came too late for',
+    inWorld(async (fleet, client) => {
+      const rest = new Queue(client, '/jobs', { codec: text, leases: false });
+      const outcomes = new Set<unknown>();
+      for (let ms = 0; ms < 12; ms += 0.5) {
+        const mortal = await fleet.connect();
+        const queue = new Queue(mortal, '/jobs', { codec: text, leases: false });
+        await rest.put('a');
+        const end = new AbortController();
+        const done: string[] = [];
+        const looping = (async () => {
+          for await (const item of queue.items({ signal: end.signal })) {
+            done.push(item.value);
+            await item.done();
+          }
+        })();
+        const other = new Queue(mortal, '/other', { codec: text, leases: false });
+        await fleet.world.sleep(ms);
+        end.abort();
+        await looping;
+        await expect(other.take({ timeoutMs: 1 })).rejects.toMatchObject({ outcome: 'not-applied' });
+        await mortal.close();
+        outcomes.add(done.length);
+        expect([...done, ...(await drain(rest))], `aborted after ${ms} ms`).toEqual(['a']);
+      }
+      expect(outcomes).toEqual(new Set([0, 1]));
+    }),
+  );
+
+  test(
+    'is told of as in doubt when its taker gives up or the client ends before the answer',
+    inWorld(async (fleet, client) => {
+      for (const end of ['timeout', 'close', 'close a loop'] as const) {
+        const mortal = await fleet.connectAs('mortal');
+        const queue = new Queue(mortal, '/jobs', { codec: text, leases: false });
+        await new Queue(client, '/jobs', { codec: text }).put('a');
+        const begin = mortal.transaction.bind(mortal);
+        mortal.transaction = () => {
+          fleet.world.network.block('zk1', 'mortal');
+          return begin();
+        };
+        const options = end === 'timeout' ? { timeoutMs: 1000 } : {};
+        const taking = end === 'close a loop' ? queue.items().next() : queue.take(options);
+        const refused = expect(taking).rejects.toMatchObject({ outcome: 'unknown' });
+        await fleet.world.sleep(1500);
+        await mortal.close({ timeoutMs: 100 });
+        await refused;
+        fleet.world.network.heal();
+        await fleet.world.sleep(20_000);
+        await drain(new Queue(client, '/jobs', { codec: text }));
+      }
+    }),
+  );
+
+  test(
     'can be given back again when the service has refused it the first time',
     inWorld(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });

@@ -16,7 +16,7 @@ import { sequenceOf } from '../sequence.ts';
 import type { OwnZnode } from './holding.ts';
 import { blockerOf, canMove, contendersOf, type Line } from './line.ts';
 import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from './overflow.ts';
-import { removeMarked, removeZnode } from './removal.ts';
+import { type Refusal, removeMarked, removeZnode, throwRefusal } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
 /*
@@ -54,7 +54,7 @@ export async function contend(client: Client, line: Line, options: CallOptions, 
   return place;
 }
 
-/** The same without waiting: null when it is not our turn. */
+/** The same without waiting: null when it is not our turn. @throws what keeps us from leaving the line then */
 export function tryContend(client: Client, line: Line, options: CallOptions, about: About): Promise<Place | null> {
   return stand(client, line, options, about, true);
 }
@@ -71,7 +71,7 @@ async function stand(
     for (;;) {
       const place = await enter(client, line, budget);
       let turn: Turn = 'gone';
-      let removed: Promise<unknown> = Promise.resolve();
+      let removed: Promise<Refusal> = Promise.resolve(null);
       try {
         turn = await awaitTurn(client, line, place, budget, about, isTry);
       } catch (error) {
@@ -81,7 +81,7 @@ async function stand(
       }
       if (turn === 'ours') return place;
       if (turn === 'not-ours') {
-        await waitFor(client, removed, budget.next(), about);
+        throwRefusal(await waitFor(client, removed, budget.next(), about));
         return null;
       }
     }

@@ -1,7 +1,7 @@
 import { type Budget, type Client, NoNodeError, TransactionError, text, ZooKeeperError } from '@meerkat/client';
 import { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
-import { persist, removeZnode } from './removal.ts';
+import { persist, type Refusal, removeZnode } from './removal.ts';
 
 /*
  * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
@@ -57,14 +57,14 @@ export async function releaseInOrder(client: Client, parent: string, path: strin
 }
 
 /** Leaves without having had the lock; if it stands there already that we hold it, says that nobody died. Never rejects. */
-export async function leaveInOrder(client: Client, parent: string, place: Place): Promise<void> {
+export async function leaveInOrder(client: Client, parent: string, place: Place): Promise<Refusal> {
   const { path, stat } = place;
   await persist(client, stat.ephemeralOwner, async () => {
     const { data, stat: marked } = await client.get(parent, { read: 'linearizable', codec: text });
     if (data !== markOf(place)) return;
     await client.transaction().delete(path).set(parent, FREE, { version: marked.version }).commit();
   });
-  await removeZnode(client, path, stat.ephemeralOwner);
+  return removeZnode(client, path, stat.ephemeralOwner);
 }
 
 function markOf({ stat }: Place): string {

@@ -5,6 +5,7 @@ import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './con
 import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { leaveInOrder, releaseInOrder, takeAfterDelay } from './lock-delay.ts';
+import { type Refusal, throwRefusal } from './removal.ts';
 import { requestRevocation } from './revocation.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -68,7 +69,11 @@ export class Mutex {
     }
   }
 
-  /** The lock if nobody has it or waits for it; otherwise null. */
+  /**
+   * The lock if nobody has it or waits for it; otherwise null.
+   *
+   * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
+   */
   async tryAcquire(options: CallOptions = {}): Promise<Lock | null> {
     const about = this.#about('tryAcquire');
     const budget = new Budget(options, this.#client.surroundings, about);
@@ -106,7 +111,7 @@ export class Mutex {
   async #waitForDelay(place: Place, budget: Budget, about: About, isTry: boolean): Promise<boolean> {
     const client = this.#client;
     let isTaken = false;
-    let left = Promise.resolve();
+    let left: Promise<Refusal> = Promise.resolve(null);
     try {
       try {
         const isMarked = await takeAfterDelay(client, this.path, place, this.#lockDelayMs, budget, isTry);
@@ -116,7 +121,7 @@ export class Mutex {
       } finally {
         if (!isTaken) left = leaveInOrder(client, this.path, place);
       }
-      if (isTry && !isTaken) await waitFor(client, left, budget.next(), about);
+      if (isTry && !isTaken) throwRefusal(await waitFor(client, left, budget.next(), about));
       return isTaken;
     } catch (error) {
       throw asGivenUp(error, about);

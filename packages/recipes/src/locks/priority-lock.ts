@@ -15,6 +15,7 @@ import type { Line } from './line.ts';
 import { Lock } from './lock.ts';
 import { HELD, inspectByPriority, markerOf, type PriorityContending, type PriorityLine } from './priority-line.ts';
 import { giveBack, type PriorityTurn, PriorityWaiter, type Taken } from './priority-waiter.ts';
+import { type Refusal, throwRefusal } from './removal.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -71,7 +72,11 @@ export class PriorityLock {
     return lock;
   }
 
-  /** The lock if nobody has it, and nobody waits for it who would get it before us; otherwise null. */
+  /**
+   * The lock if nobody has it, and nobody waits for it who would get it before us; otherwise null.
+   *
+   * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
+   */
   tryAcquire(options: PriorityAcquireOptions = {}): Promise<Lock | null> {
     return this.#contend(options, this.#about('tryAcquire'), true);
   }
@@ -107,7 +112,7 @@ export class PriorityLock {
         const place = await enter(this.#client, places, budget);
         const waiter = new PriorityWaiter(this.#client, this.#line, place);
         let turn: PriorityTurn = 'gone';
-        let left = Promise.resolve();
+        let left: Promise<Refusal> = Promise.resolve(null);
         try {
           turn = await waiter.awaitTurn(budget, wait, isTry);
         } catch (error) {
@@ -117,7 +122,7 @@ export class PriorityLock {
         }
         if (typeof turn !== 'string') return this.#hold(turn);
         if (turn === 'gone') continue;
-        await waitFor(this.#client, left, budget.next(), about);
+        throwRefusal(await waitFor(this.#client, left, budget.next(), about));
         return null;
       }
     } catch (error) {

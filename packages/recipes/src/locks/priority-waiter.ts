@@ -16,7 +16,7 @@ import type { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
 import { aheadOf, FREE, formatHolder, HELD, type PriorityLine, parseHolder, waitersOf } from './priority-line.ts';
-import { persist, removeIfOurs, removeZnode } from './removal.ts';
+import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
 
 /** The znode `held`, made by us. */
 export interface Taken extends OwnZnode {
@@ -94,7 +94,7 @@ export class PriorityWaiter {
   }
 
   /** Leaves the line. @returns once nothing of us is left, or it goes with the session */
-  async leave(): Promise<void> {
+  async leave(): Promise<Refusal> {
     const sessionId = this.#place.stat.ephemeralOwner;
     const removed = removeZnode(this.#client, this.#place.path, sessionId);
     if (this.#isDoubtful) {
@@ -103,7 +103,7 @@ export class PriorityWaiter {
         if (taken !== null) await giveBack(this.#client, this.#line.path, taken);
       });
     }
-    await removed;
+    return removed;
   }
 
   /** One round; null when it is to look again. */

@@ -9,6 +9,11 @@ import { type Client, joinPath, NoNodeError, ZooKeeperError } from '@meerkat/cli
 /** Why the service does not remove a znode, which then stays as long as its session; null when it is gone. */
 export type Refusal = ZooKeeperError | null;
 
+/** Others would wait for it, so the caller is told. */
+export function throwRefusal(refusal: Refusal): void {
+  if (refusal !== null) throw refusal;
+}
+
 /**
  * Deletes an ephemeral znode, however often the connection is lost. Never rejects.
  *

@@ -18,7 +18,7 @@ import { Holding } from './holding.ts';
 import { type Leases, makeLeases, type OwnLease } from './leases.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
-import { removeZnode } from './removal.ts';
+import { type Refusal, removeZnode, throwRefusal } from './removal.ts';
 import { waitFor, whenAborted } from './wait-for.ts';
 
 export interface SemaphoreOptions {
@@ -100,6 +100,7 @@ export class Semaphore {
    * once for the last one it may be that none gets it.
    *
    * @throws AbortedError, TimeoutError: nothing is held
+   * @throws NoAuthError when the service does not let what the try has made be deleted: it stands until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
     const about = this.#about('tryAcquire');
@@ -238,7 +239,7 @@ export class Semaphore {
       if (error instanceof NoNodeError) return null;
       throw error;
     }
-    await waitFor(this.#client, this.#remove(own), budget.next(), about);
+    throwRefusal(await waitFor(this.#client, this.#remove(own), budget.next(), about));
     return null;
   }
 
@@ -246,7 +247,7 @@ export class Semaphore {
     return new Holding(this.#client, own, own.lost, { marginMs: this.#marginMs });
   }
 
-  #remove(own: OwnLease): Promise<unknown> {
+  #remove(own: OwnLease): Promise<Refusal> {
     return removeZnode(this.#client, own.path, own.stat.ephemeralOwner);
   }
 

@@ -1,9 +1,10 @@
 /** A server without a quorum answers pings for as long as one likes, while the session is silent for all others and expires. */
-import { type CallOptions, type Client, connect } from '@meerkat/client';
+import { type CallOptions, type Client, connect, text } from '@meerkat/client';
 import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
 import { NameService } from '../groups/name-service.ts';
+import { IdQueue } from '../queues/id-queue.ts';
 import { Queue } from '../queues/queue.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import type { Held } from './holding.ts';
@@ -142,6 +143,28 @@ async function downgraded(client: Client, call: CallOptions): Promise<Held | nul
     throw error;
   }
 }
+
+test('nothing is deleted, taken or leased for a consumer of a queue while no server with a quorum has answered for long', () =>
+  onServers(async ({ client, sleep, goTo }) => {
+    // The server of this world would carry it out.
+    const plain = new IdQueue(client, '/plain', { codec: text, leases: false });
+    const leased = new IdQueue(client, '/leased', { codec: text });
+    for (const queue of [plain, leased]) await queue.put('7', 'a');
+    await goTo('without a quorum');
+    await sleep(10_000);
+    expect(client.lostSignal.aborted).toBe(true);
+    const waiting = { timeoutMs: 1000 };
+    for (const queue of [plain, leased]) {
+      await expect(queue.remove('7', waiting)).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await expect(queue.tryTake(waiting)).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      await expect(queue.take(waiting)).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      expect(await queue.size()).toBe(1);
+    }
+    expect(await client.exists('/leased-leases')).toBeNull();
+    await goTo('with a quorum');
+    expect(await plain.remove('7')).toBe(1);
+    expect((await leased.take()).value).toBe('a');
+  }));
 
 test.each<[string, (client: Client, call: CallOptions) => Promise<Held | null>]>([
   ['a mutex', (client, call) => new Mutex(client, '/it').acquire(call)],

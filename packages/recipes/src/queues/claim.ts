@@ -22,7 +22,7 @@ export interface Claimer {
    * Goes on until the outcome is known: it has no limit, so that nothing is claimed that nobody knows of.
    *
    * @param placePath our place in the line of consumers; null for none
-   * @returns null when somebody else was faster, or the session ended on the way
+   * @returns null when somebody else was faster, or the session ended on the way or counts as lost already
    */
   claim(name: string, placePath: string | null): Promise<Claim | null>;
 }

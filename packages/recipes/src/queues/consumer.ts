@@ -92,8 +92,7 @@ export class Consumer {
     for (;;) {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
-      // On a server without a quorum nothing can be claimed.
-      for (const name of lost.aborted ? [] : names.slice(0, attemptsMax)) {
+      for (const name of names.slice(0, attemptsMax)) {
         const claim = await this.#claim(name, null, taking);
         if (claim !== null) return claim;
       }
@@ -202,7 +201,7 @@ export class Consumer {
       const { names } = await wait.through((call) => this.#look(call, null));
       const lost = this.#client.lostSignal;
       const wanted = names.filter(matches);
-      for (const name of lost.aborted ? [] : wanted) {
+      for (const name of wanted) {
         const claim = await this.#claim(name, null, taking);
         if (claim === null) continue;
         try {

@@ -103,7 +103,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     'no server has answered for the whole session timeout; a new session is sought, what depended on the old one is void',
   ),
   CLOSED: refused(null, 'the client is closed'),
-  TIMEOUT: doubtfulForNow(null, 'no answer within timeoutMs'),
+  TIMEOUT: doubtfulForNow(null, 'timeoutMs has passed'),
   ABORTED: doubtful(null, 'aborted by its signal'),
   REQUESTTOOLARGE: refused(
     null,
@@ -112,7 +112,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   BADREPLY: doubtful(null, 'what the server sent is no answer to this request'),
   CONNECTFAILED: refusedForNow(null, ''),
   TRANSACTIONFAILED: refused(null, 'nothing of it was done'),
-  DECODEFAILED: refused(null, 'the data of the znode is not what the codec expects'),
+  DECODEFAILED: refused(null, 'the codec refuses the data'),
 };
 
 function refused(number: number | null, text: string): ErrorMeaning {

@@ -216,9 +216,10 @@ export class TransactionError extends ZooKeeperError {
   readonly index: number;
   readonly operations: readonly About[];
 
-  constructor(index: number, operations: readonly About[], cause: ZooKeeperError) {
+  /** @param operation the method that failed: of the client, or of what is built upon it */
+  constructor(index: number, operations: readonly About[], cause: ZooKeeperError, operation = 'transaction') {
     super({
-      operation: 'transaction',
+      operation,
       path: cause.path,
       server: cause.server,
       detail: `operation ${index + 1} of ${operations.length}, ${cause.message}`,

@@ -52,6 +52,12 @@ describe('json', () => {
     expect(json<{ a: number }>().encode({ a: 1 })).toEqual(utf8('{"a":1}'));
   });
 
+  test('a schema of another kind is refused before there are data to blame', () => {
+    // As a program without types may give it.
+    const schema = { parse: (value: unknown) => value } as unknown as StandardSchema<unknown>;
+    expect(() => json(schema)).toThrow('json: the schema does not speak Standard Schema');
+  });
+
   test('a byte order mark that an editor has left is passed over', () => {
     expect(json().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x31))).toBe(1);
   });

@@ -15,6 +15,7 @@ import { SchemaError, type StandardSchema } from './standard-schema.ts';
 export function json<T = unknown>(): Codec<T>;
 export function json<T>(schema: StandardSchema<T>): Codec<T>;
 export function json<T>(schema?: StandardSchema<T>): Codec<T> {
+  if (schema !== undefined) checkSchema(schema);
   return {
     encode(value) {
       // undefined, functions and symbols have no JSON; JSON.stringify returns undefined then, whatever its type says.
@@ -28,6 +29,12 @@ export function json<T>(schema?: StandardSchema<T>): Codec<T> {
       return schema === undefined ? (value as T) : validate(schema, value);
     },
   };
+}
+
+/** Where no compiler has looked at it, a schema of another kind would seem to be a fault of the data. */
+function checkSchema(schema: StandardSchema<unknown>): void {
+  if (typeof schema?.['~standard']?.validate === 'function') return;
+  throw new TypeError('json: the schema does not speak Standard Schema: it has no method `~standard`.validate');
 }
 
 function validate<T>(schema: StandardSchema<T>, value: unknown): T | Promise<T> {

@@ -28,7 +28,7 @@ export class Deadline {
   /** Why nobody may be sure now; null as long as one may. */
   get passed(): string | null {
     if (this.#client.state === 'read-only') return NO_QUORUM;
-    return this.leftMs <= 0 ? TOO_LONG : null;
+    return this.leftMs <= 0 ? this.#silence : null;
   }
 
   /**
@@ -50,7 +50,7 @@ export class Deadline {
     };
     const look = (): void => {
       const { leftMs } = this;
-      if (leftMs <= 0) pass(TOO_LONG);
+      if (leftMs <= 0) pass(this.#silence);
       else cancel = clock.schedule(Math.max(1, Math.ceil(leftMs)), look);
     };
     const states = this.#client.onState(({ state }) => {
@@ -59,6 +59,12 @@ export class Deadline {
     if (this.#client.state === 'read-only') pass(NO_QUORUM);
     else if (this.#marginMs > 0) look();
     return stop;
+  }
+
+  get #silence(): string {
+    const timeoutMs = this.#client.session?.timeoutMs ?? Number.POSITIVE_INFINITY;
+    if (this.#marginMs < timeoutMs) return TOO_LONG;
+    return `marginMs, ${this.#marginMs}, leaves nothing of the session timeout, ${timeoutMs} ms`;
   }
 }
 

@@ -50,7 +50,7 @@ export {
   type Share,
 } from './groups/set-partitioner.ts';
 export type { Layout } from './layout.ts';
-export { type FencedStore, type FencedWriter, fence } from './locks/fence.ts';
+export { type Fence, type FencedStore, type FencedWriter, fence } from './locks/fence.ts';
 export { type Generation, type Guard, Guarded } from './locks/guarded.ts';
 export type { Held, Holding } from './locks/holding.ts';
 export type { Contending } from './locks/line.ts';

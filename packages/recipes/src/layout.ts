@@ -3,6 +3,15 @@ import type { Surroundings } from '@meerkat/client';
 /** Whose znodes a recipe makes: a fleet in which others use that library shares them. */
 export type Layout = 'curator' | 'kazoo';
 
+/** Whoever takes a layout from a file or the environment has no compiler to look at it. @throws RangeError */
+export function checkLayout<Name extends string>(layout: Name, known: readonly Name[]): void {
+  if (known.includes(layout)) return;
+  const names = known.map((name) => `'${name}'`).join(', ');
+  throw new RangeError(`there is no layout '${layout}' here; there are ${names}`);
+}
+
+export const LAYOUTS: readonly Layout[] = ['curator', 'kazoo'];
+
 /**
  * The beginning of a znode's name by which its maker finds it again, in the form of each library.
  *

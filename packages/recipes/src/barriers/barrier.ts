@@ -1,5 +1,6 @@
 import { type CallOptions, type Client, NodeExistsError } from '@meerkat/client';
 import { Uncertainty } from '../doubt.ts';
+import { asGivenUp } from '../locks/contender.ts';
 import { Wait } from '../wait.ts';
 import { ignoreMissing } from './ready.ts';
 
@@ -90,7 +91,10 @@ export class Barrier {
       if (seen.stat === null) return;
       standing ??= seen.stat.czxid;
       if (seen.stat.czxid !== standing) return;
-      await wait.any([seen.changed]);
+      await wait.any([seen.changed]).catch((error: unknown) => {
+        const about = { operation: 'Barrier.wait', path: this.path };
+        throw asGivenUp(error, about, this.#client, 'the barrier stands');
+      });
       read = 'local';
     }
   }

@@ -11,6 +11,7 @@ import {
   type TransactionResult,
   text,
 } from '@meerkat/client';
+import { asGivenUp } from '../locks/contender.ts';
 import { Tally } from '../queues/tally.ts';
 import { Wait } from '../wait.ts';
 
@@ -90,7 +91,10 @@ export class CountDownLatch {
         this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
       );
       if (open.stat !== null) return;
-      await wait.any([open.changed]);
+      await wait.any([open.changed]).catch((error: unknown) => {
+        const about = { operation: 'CountDownLatch.wait', path: this.path };
+        throw asGivenUp(error, about, this.#client, 'it is not counted down');
+      });
     }
   }
 

@@ -96,7 +96,7 @@ export class Election {
       }
       const isOver = signal === undefined ? holding.signal : firstAbortOf([holding.signal, signal]);
       try {
-        result = await lead({ holding, signal: isOver, token: holding.token, guarded: holding.guarded });
+        result = await lead(leadershipOf(holding, isOver));
       } catch (error) {
         // What has gone wrong first is told.
         await holding.release().catch(() => {});
@@ -133,11 +133,32 @@ export class Election {
 
 /** What a leader is told. */
 export interface Leadership {
+  /** What `campaign` resolves with. */
   readonly holding: Holding;
+  /** The znode of the candidate. */
+  readonly path: string;
   /** Aborts when it has to end. */
   readonly signal: AbortSignal;
+  /** Larger than that of every leader before. */
   readonly token: bigint;
+  /** Whether we lead for certain, at this moment. */
+  readonly isHeld: boolean;
+  /** Writes that the service refuses once we do not lead. */
   readonly guarded: Holding['guarded'];
+}
+
+function leadershipOf(holding: Holding, signal: AbortSignal): Leadership {
+  const { path, token, guarded } = holding;
+  return {
+    holding,
+    path,
+    signal,
+    token,
+    guarded,
+    get isHeld() {
+      return holding.isHeld;
+    },
+  };
 }
 
 async function asCandidate(one: Contending): Promise<Candidate> {

@@ -1,6 +1,6 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
 import { checkedName } from '../child-name.ts';
-import { type Layout, makeUuidHex } from '../layout.ts';
+import { checkLayout, type Layout, makeUuidHex } from '../layout.ts';
 import type { Presence } from './certainty.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
@@ -73,7 +73,9 @@ export class Group {
     this.path = path;
     this.#client = client;
     this.#options = options;
-    this.#form = FORMS[options.layout ?? 'curator'];
+    const { layout = 'curator' } = options;
+    checkLayout(layout, GROUP_LAYOUTS);
+    this.#form = FORMS[layout];
   }
 
   /**
@@ -278,6 +280,8 @@ interface MemberForm {
 
 const PARTY = '__party__';
 const NO_DATA = new Uint8Array();
+
+const GROUP_LAYOUTS: readonly GroupLayout[] = ['curator', 'kazoo', 'kazoo-shallow'];
 
 const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
   curator: {

@@ -67,13 +67,14 @@ async function stand(
   isTry: boolean,
 ): Promise<Place | null> {
   const budget = new Budget(options, client.surroundings, about);
+  const view: View = { ahead: null };
   try {
     for (;;) {
       const place = await enter(client, line, budget);
       let turn: Turn = 'gone';
       let removed: Promise<Refusal> = Promise.resolve(null);
       try {
-        turn = await awaitTurn(client, line, place, budget, about, isTry);
+        turn = await awaitTurn(client, line, place, budget, about, isTry, view);
       } catch (error) {
         if (!isSessionOver(error, place)) throw error;
       } finally {
@@ -86,8 +87,15 @@ async function stand(
       }
     }
   } catch (error) {
-    throw asGivenUp(error, about);
+    const obstacle = view.ahead === null ? undefined : `${joinPath(line.path, view.ahead)} stands before it`;
+    throw asGivenUp(error, about, client, obstacle);
   }
+}
+
+/** What a contender has seen of its line, for the error should its caller give up. */
+interface View {
+  /** Whom it waits for. */
+  ahead: string | null;
 }
 
 /** Makes the znode, and the one above it where it is missing. */
@@ -135,6 +143,7 @@ async function awaitTurn(
   budget: Budget,
   about: About,
   isTry: boolean,
+  view: View,
 ): Promise<Turn> {
   const { lost } = place;
   const name = nameOf(place.path);
@@ -155,6 +164,7 @@ async function awaitTurn(
       }
       const names = exhausted.names;
       const ahead = blockerOf(line, names, names.indexOf(name));
+      view.ahead = ahead;
       if (ahead === null) return 'ours';
       if (isTry) return 'not-ours';
       // Not `exists`, which would leave a watch where nothing is any more.
@@ -254,11 +264,20 @@ export function canRepeat(error: ZooKeeperError): boolean {
   return error.isRetryable && !IS_FINAL.has(error.code);
 }
 
-/** Whatever request was under way when the caller gave up: nothing is held, and nobody waits. */
-export function asGivenUp(error: unknown, about: About): unknown {
+/**
+ * Whatever request was under way when the caller gave up: nothing is held, and nobody waits.
+ *
+ * @param obstacle what was in the way as long as there was a connection
+ */
+export function asGivenUp(error: unknown, about: About, client: Client, obstacle?: string): unknown {
   if (error instanceof AbortedError) return new AbortedError({ ...about, outcome: 'not-applied', cause: error.cause });
-  if (error instanceof TimeoutError) return new TimeoutError({ ...about, outcome: 'not-applied' });
-  return error;
+  if (!(error instanceof TimeoutError)) return error;
+  return new TimeoutError({ ...about, outcome: 'not-applied', detail: describeObstacle(client, obstacle) });
+}
+
+/** Why a wait was in vain: without a connection nobody knows of anything else. */
+export function describeObstacle(client: Client, obstacle?: string): string | undefined {
+  return client.state === 'connected' ? obstacle : `the client is ${client.state}`;
 }
 
 /** Ends of the caller's patience and of the client. */

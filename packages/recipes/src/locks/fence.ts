@@ -1,4 +1,3 @@
-import type { Held } from './holding.ts';
 import { NotHeldError } from './not-held-error.ts';
 
 /**
@@ -14,6 +13,14 @@ export interface FencedStore<Key, Value> {
   write(key: Key, value: Value, token: bigint): Promise<boolean>;
 }
 
+/** What a store can be fenced by: a lock, a lease, a leadership, an item of a queue. */
+export interface Fence {
+  readonly token: bigint;
+  readonly isHeld: boolean;
+  /** The znode that stands for it, for the error. */
+  readonly path?: string | undefined;
+}
+
 /** What writes to a store on behalf of something that is held. */
 export interface FencedWriter<Key, Value> {
   /** @throws NotHeldError when it is known not to be held, or the store has seen a later holder */
@@ -27,13 +34,18 @@ export interface FencedWriter<Key, Value> {
  * const accounts = fence(lock, new AccountStore(database));
  * await accounts.write('ann', 70);
  */
-export function fence<Key, Value>(held: Held, store: FencedStore<Key, Value>): FencedWriter<Key, Value> {
+export function fence<Key, Value>(held: Fence, store: FencedStore<Key, Value>): FencedWriter<Key, Value> {
+  const { path = 'what the store is fenced by' } = held;
   return {
     async write(key, value) {
-      if (!held.isHeld) throw new NotHeldError('what the store is fenced by', held.token, 'nothing was written');
+      if (!held.isHeld) throw new NotHeldError(path, held.token, 'nothing was written');
       const isWritten = await store.write(key, value, held.token);
       if (isWritten) return;
-      throw new NotHeldError('what the store is fenced by', held.token, 'the store has seen a later holder');
+      throw new NotHeldError(
+        path,
+        held.token,
+        'the store has seen a larger token than this one, and has refused the write',
+      );
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type About, type Acl, Budget, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
 import { Deadline } from '../deadline.ts';
-import type { Layout } from '../layout.ts';
+import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
 import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './contender.ts';
 import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
@@ -124,7 +124,12 @@ export class Mutex {
       if (isTry && !isTaken) throwRefusal(await waitFor(client, left, budget.next(), about));
       return isTaken;
     } catch (error) {
-      throw asGivenUp(error, about);
+      throw asGivenUp(
+        error,
+        about,
+        client,
+        `${place.path} has it once lockDelayMs has passed since the death of a holder`,
+      );
     }
   }
 
@@ -135,6 +140,7 @@ export class Mutex {
 
 /** The znodes of a mutex; leader elections have the same. */
 export function makeMutexLine(path: string, layout: Layout, data?: Data, acl?: readonly Acl[]): Line {
+  checkLayout(layout, LAYOUTS);
   const marker = layout === 'curator' ? CURATOR_MARKER : KAZOO_MARKER;
   // A name below the path must be legal: the server refuses what is not.
   joinPath(path, marker);

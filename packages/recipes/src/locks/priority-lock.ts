@@ -126,7 +126,7 @@ export class PriorityLock {
         return null;
       }
     } catch (error) {
-      throw asGivenUp(error, about);
+      throw asGivenUp(error, about, this.#client, 'somebody else has it');
     }
   }
 

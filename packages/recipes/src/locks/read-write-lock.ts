@@ -7,7 +7,7 @@ import {
   nameOf,
   parentOf,
 } from '@meerkat/client';
-import type { Layout } from '../layout.ts';
+import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
 import { withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';
 import { downgrade } from './downgrade.ts';
@@ -49,6 +49,7 @@ export class ReadWriteLock {
 
   constructor(client: Client, path: string, options: ReadWriteLockOptions = {}) {
     const { layout = 'curator', data, acl, marginMs = 0 } = options;
+    checkLayout(layout, LAYOUTS);
     const { read, write } = MARKERS[layout];
     const line = { path, layout, markers: [read, write], data, acl };
     this.path = path;

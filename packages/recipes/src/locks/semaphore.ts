@@ -91,7 +91,8 @@ export class Semaphore {
     try {
       return await this.#acquire(new Budget(options, this.#client.surroundings, about), about);
     } catch (error) {
-      throw asGivenUp(error, about);
+      const obstacle = `others have the leases, of which there are ${this.#leasesMax}, or wait for them`;
+      throw asGivenUp(error, about, this.#client, obstacle);
     }
   }
 
@@ -107,7 +108,7 @@ export class Semaphore {
     try {
       return await this.#tryAcquire(new Budget(options, this.#client.surroundings, about), about);
     } catch (error) {
-      throw asGivenUp(error, about);
+      throw asGivenUp(error, about, this.#client);
     }
   }
 

@@ -228,8 +228,13 @@ class MigrationRun {
       this.#applied++;
     } catch (error) {
       if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful = mark;
-      if (!(error instanceof TransactionError) || error.index < migration.length) throw error;
-      const { cause } = error;
+      if (!(error instanceof TransactionError)) throw error;
+      const { index, operations, cause } = error;
+      if (index < migration.length) {
+        // What we have added to the migration is nobody's business.
+        const operation = `Migrations.apply (migration ${count + 1} of ${this.#id})`;
+        throw new TransactionError(index, operations.slice(0, migration.length), cause, operation);
+      }
       // Somebody else was faster: the next look tells how far they have come.
       if (cause instanceof BadVersionError) return;
       if (cause instanceof NoNodeError) throw new NotHeldError(leasePath, 0n, 'its znode does not exist', { cause });

@@ -1,6 +1,6 @@
 import { type CallOptions, type Client, joinPath, NoNodeError, type Watched } from '@meerkat/client';
 import { asHarmless, Uncertainty } from '../doubt.ts';
-import { contend } from '../locks/contender.ts';
+import { asGivenUp, contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
@@ -120,7 +120,9 @@ export class Consumer {
             return claim;
           }
           const wakes = watches.map(({ changed }) => changed);
-          await wait.any(wakes, { lost: place.lost, delayMs: dueInMs });
+          await wait.any(wakes, { lost: place.lost, delayMs: dueInMs }).catch((error: unknown) => {
+            throw taking.doubt.exists ? error : asGivenUp(error, about, client, 'there was no item that nobody had');
+          });
         } finally {
           for (const watch of watches) watch[Symbol.dispose]();
         }

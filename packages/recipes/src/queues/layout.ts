@@ -1,4 +1,5 @@
 import { joinPath } from '@meerkat/client';
+import { checkLayout } from '../layout.ts';
 import { compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
 
 /**
@@ -35,6 +36,7 @@ export interface QueuePaths {
 }
 
 export function makePaths(path: string, layout: QueueLayout, leasesPath: string | undefined): QueuePaths {
+  checkLayout(layout, QUEUE_LAYOUTS);
   const isLocking = layout === 'kazoo-locking';
   const lines = isLocking ? joinPath(path, 'lines') : `${path}-lines`;
   return {
@@ -51,6 +53,8 @@ export function makePaths(path: string, layout: QueueLayout, leasesPath: string 
 export function hasEnvelope(layout: QueueLayout): boolean {
   return layout === 'curator';
 }
+
+const QUEUE_LAYOUTS: readonly QueueLayout[] = ['curator', 'curator-simple', 'kazoo', 'kazoo-locking'];
 
 const PREFIXES: Readonly<Record<QueueLayout, string>> = {
   curator: 'queue-',

@@ -14,7 +14,7 @@ import {
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
-import { contend, type Place } from '../locks/contender.ts';
+import { contend, describeObstacle, type Place } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { Remedy, SequenceExhaustedError, warnIfHigh } from '../locks/overflow.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -74,9 +74,18 @@ export class Producer {
       const outcome = pending.sending?.mayBeApplied === true ? 'unknown' : 'not-applied';
       if (error instanceof AbortedError || error instanceof TimeoutError) this.#withdraw(pending);
       if (error instanceof AbortedError) throw new AbortedError({ ...about, outcome, cause: error.cause });
-      if (error instanceof TimeoutError) throw new TimeoutError({ ...about, outcome });
+      if (error instanceof TimeoutError) {
+        const obstacle = outcome === 'unknown' ? undefined : this.#obstacle();
+        throw new TimeoutError({ ...about, outcome, detail: obstacle });
+      }
       throw error;
     }
+  }
+
+  /** What kept from being sent what was not. */
+  #obstacle(): string | undefined {
+    const isBounded = this.#itemsMax !== Number.POSITIVE_INFINITY;
+    return describeObstacle(this.#client, isBounded ? `there was no room: itemsMax is ${this.#itemsMax}` : undefined);
   }
 
   #withdraw(pending: Pending): void {

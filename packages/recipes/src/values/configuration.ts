@@ -126,7 +126,11 @@ export class Configuration<T> {
       }
       if (copies.inForce !== inForce) return AGAIN;
       const versions = [...copies.pathOf.keys()].join(', ');
-      throw new RangeError(`version ${version} of ${this.path} is not kept; kept are: ${versions || 'none'}`);
+      const wanted =
+        version < 0
+          ? `there is nothing before the first version of ${this.path}`
+          : `version ${version} of ${this.path} is not kept`;
+      throw new RangeError(`${wanted}; kept are: ${versions || 'none'}`);
     });
     return published as ConfigurationVersion<T>;
   }
@@ -168,7 +172,7 @@ export class Configuration<T> {
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
         }
-        const value = await this.#decode(data);
+        const value = await this.#decode(data, this.#about(method).operation);
         const published = { value, version: found === null ? 0 : (found.stat.version + 1) | 0 };
         const name = this.#copyName(published.version);
         const isFoundKept = found === null || copies.pathOf.has(found.stat.version);
@@ -260,11 +264,12 @@ export class Configuration<T> {
     }
   }
 
-  async #decode(data: Uint8Array | null): Promise<T> {
+  /** @param operation of data that are to be published: what is refused then is not what the znode holds */
+  async #decode(data: Uint8Array | null, operation = 'Configuration'): Promise<T> {
     try {
       return await this.#codec.decode(data);
     } catch (error) {
-      throw new DecodeError('Configuration', this.path, data, error);
+      throw new DecodeError(operation, this.path, data, error);
     }
   }
 

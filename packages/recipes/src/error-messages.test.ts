@@ -1,0 +1,192 @@
+import { type Client, connect, json, text } from '@meerkat/client';
+import { TestServer } from '@meerkat/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  Barrier,
+  Configuration,
+  CountDownLatch,
+  Election,
+  fence,
+  Group,
+  type Layout,
+  Migrations,
+  Mutex,
+  NotHeldError,
+  Queue,
+  type QueueLayout,
+  ReadWriteLock,
+  Semaphore,
+} from './index.ts';
+import { inWorld } from './testing/in-world.ts';
+
+/*
+ * What an error says of itself: what was tried, on what, what was in the way, and what was wrong with what was asked.
+ */
+
+let server: TestServer;
+let client: Client;
+
+beforeAll(async () => {
+  server = await TestServer.start();
+  client = await connect(server.connectString);
+});
+
+afterAll(async () => {
+  await client.close();
+  await server.stop();
+});
+
+/** Of the virtual clock. */
+const PATIENCE_MS = 500;
+
+describe('a wait that has been in vain', () => {
+  test('for a lock or a leadership tells who stood before it', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new Mutex(one!.client, '/m').acquire();
+      const leader = await new Election(one!.client, '/e').campaign();
+      const call = { timeoutMs: PATIENCE_MS };
+      expect(await failureOf(new Mutex(two!.client, '/m').acquire(call))).toMatchObject({
+        message: `Mutex.acquire /m: timeoutMs has passed: ${lock.path} stands before it (TIMEOUT)`,
+        outcome: 'not-applied',
+      });
+      expect(await failureOf(new Election(two!.client, '/e').campaign(call))).toMatchObject({
+        message: `Election.campaign /e: timeoutMs has passed: ${leader.path} stands before it (TIMEOUT)`,
+      });
+    }));
+
+  test('for a lease tells how many there are', () =>
+    inWorld(1, async ([one]) => {
+      const semaphore = new Semaphore(one!.client, '/s', { leasesMax: 1 });
+      await semaphore.acquire();
+      const { message } = await failureOf(semaphore.acquire({ timeoutMs: PATIENCE_MS }));
+      expect(message).toContain(
+        'Semaphore.acquire /s: timeoutMs has passed: others have the leases, of which there are 1',
+      );
+    }));
+
+  test('for an item, or for room, has taken and put nothing', () =>
+    inWorld(1, async ([one]) => {
+      const queue = new Queue(one!.client, '/q', { codec: text, itemsMax: 1 });
+      expect(await failureOf(queue.take({ timeoutMs: PATIENCE_MS }))).toMatchObject({
+        message: 'take /q: timeoutMs has passed: there was no item that nobody had (TIMEOUT)',
+        outcome: 'not-applied',
+      });
+      await queue.put('one');
+      expect(await failureOf(queue.put('two', { timeoutMs: PATIENCE_MS }))).toMatchObject({
+        message: 'put /q: timeoutMs has passed: there was no room: itemsMax is 1 (TIMEOUT)',
+        outcome: 'not-applied',
+      });
+    }));
+
+  test('for a barrier or a latch has changed nothing', () =>
+    inWorld(1, async ([one]) => {
+      const barrier = new Barrier(one!.client, '/b');
+      await barrier.set();
+      const call = { timeoutMs: PATIENCE_MS };
+      expect(await failureOf(barrier.wait(call))).toMatchObject({
+        message: 'Barrier.wait /b: timeoutMs has passed: the barrier stands (TIMEOUT)',
+        outcome: 'not-applied',
+      });
+      expect(await failureOf(new CountDownLatch(one!.client, '/l', 2).wait(call))).toMatchObject({
+        message: 'CountDownLatch.wait /l: timeoutMs has passed: it is not counted down (TIMEOUT)',
+        outcome: 'not-applied',
+      });
+    }));
+
+  test('without a connection says so, and nothing of others', () =>
+    inWorld(2, async ([one, two], { cut }) => {
+      await new Mutex(one!.client, '/m').acquire();
+      const suspended = new Promise<void>((resolve) => {
+        two!.client.onState(({ state }) => {
+          if (state === 'suspended') resolve();
+        });
+      });
+      cut(two!.host);
+      await suspended;
+      const { message } = await failureOf(new Mutex(two!.client, '/m').acquire({ timeoutMs: 10 }));
+      expect(message).toBe('Mutex.acquire /m: timeoutMs has passed: the client is suspended (TIMEOUT)');
+    }));
+});
+
+test('a leadership fences a store, and the error names its znode', async () => {
+  const written: string[] = [];
+  const store = { write: async (key: string) => written.push(key) > 0 };
+  const path = await new Election(client, '/fenced').run(async (leadership) => {
+    await fence(leadership, store).write('key', 'value');
+    expect(leadership.isHeld).toBe(true);
+    await leadership.holding.release();
+    expect(leadership.isHeld).toBe(false);
+    const error = await failureOf(fence(leadership, store).write('late', 'value'));
+    expect(error).toBeInstanceOf(NotHeldError);
+    expect(error.message).toBe(`${leadership.path} is not held any more: nothing was written`);
+    return leadership.path;
+  });
+  expect(path).toMatch(/^\/fenced\//);
+  expect(written).toEqual(['key']);
+});
+
+test('an item of a queue fences a store', async () => {
+  const queue = new Queue(client, '/items', { codec: text });
+  await queue.put('a');
+  await using item = await queue.take();
+  const refusing = { write: async () => false };
+  const error = await failureOf(fence(item, refusing).write('key', 'value'));
+  expect(error.message).toContain(`${item.path} is not held any more: the store has seen a larger token`);
+});
+
+test('a margin that leaves nothing of the session is what the end of a lock is put down to', async () => {
+  await using lock = await new Mutex(client, '/margin', { marginMs: 10_000_000 }).acquire();
+  expect(lock.isHeld).toBe(false);
+  const { timeoutMs } = client.session ?? { timeoutMs: 0 };
+  expect(String(lock.signal.reason)).toContain(
+    `marginMs, 10000000, leaves nothing of the session timeout, ${timeoutMs} ms`,
+  );
+});
+
+test('a layout that does not exist is refused at once, and not taken for another one', () => {
+  // As it comes from a configuration file.
+  const layout: string = 'Kazoo';
+  const message = "there is no layout 'Kazoo' here; there are 'curator', 'kazoo'";
+  expect(() => new Mutex(client, '/x', { layout: layout as Layout })).toThrow(message);
+  expect(() => new Election(client, '/x', { layout: layout as Layout })).toThrow(message);
+  expect(() => new Semaphore(client, '/x', { leasesMax: 1, layout: layout as Layout })).toThrow(message);
+  expect(() => new ReadWriteLock(client, '/x', { layout: layout as Layout })).toThrow(message);
+  expect(() => new Queue(client, '/x', { layout: layout as QueueLayout })).toThrow("'kazoo-locking'");
+  expect(() => new Group(client, '/x', { layout: layout as Layout })).toThrow("'kazoo-shallow'");
+});
+
+test('a value that the schema refuses is not said to be in the znode', async () => {
+  const schema = {
+    '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'port is missing' }] }) },
+  } as const;
+  const error = await failureOf(new Configuration(client, '/settings', json<unknown>(schema)).set({}));
+  expect(error.message).toBe('Configuration.set /settings: the codec refuses the data: port is missing (DECODEFAILED)');
+});
+
+test('a rollback of what was never published says that there is nothing before it', async () => {
+  const settings = new Configuration(client, '/never', text);
+  await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never');
+  await settings.set('first');
+  await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never; kept are: 0');
+});
+
+test('a migration that is refused is told by its number, and its operations are its own', async () => {
+  const migrations = new Migrations(client);
+  const error = await failureOf(
+    migrations.apply('shop', [[{ kind: 'create', path: '/shop' }], [{ kind: 'create', path: '/no/parent' }]]),
+  );
+  expect(error.message).toContain(
+    'Migrations.apply (migration 2 of shop) /no/parent: nothing of it was done: operation 1 of 1, create /no/parent: ',
+  );
+  expect(error).toMatchObject({ index: 0, operations: [{ path: '/no/parent' }] });
+});
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw error;
+  }
+  throw new Error('it should have failed');
+}

@@ -3,22 +3,26 @@ import {
   type About,
   AuthFailedError,
   ClosedError,
+  NoAuthError,
+  NoNodeError,
+  NotReadOnlyError,
   type Outcome,
+  QuotaExceededError,
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
 
 /**
- * What ends a call that may have had its effect already: the same error, of outcome 'unknown'. The reads that such a call
- * goes on with have changed nothing, and say so of themselves.
+ * What ends a call that may have had its effect already: the same error, of outcome 'unknown'. The reads and repetitions that
+ * such a call goes on with have changed nothing, and say so of themselves.
  */
 export function asDoubtful(error: unknown, about: About): unknown {
-  return withOutcome(error, 'unknown', about);
+  return withOutcome(error, 'unknown', about, [...ENDS, ...REFUSALS]);
 }
 
 /** What ends a call that has only waited: the same error, of outcome 'not-applied'. */
 export function asHarmless(error: unknown, about: About): unknown {
-  return withOutcome(error, 'not-applied', about);
+  return withOutcome(error, 'not-applied', about, ENDS);
 }
 
 /**
@@ -53,12 +57,17 @@ export class Uncertainty {
   }
 }
 
-function withOutcome(error: unknown, outcome: Outcome, about: About): unknown {
+function withOutcome(error: unknown, outcome: Outcome, about: About, types: readonly PlainErrorType[]): unknown {
   if (!(error instanceof ZooKeeperError) || error.outcome === outcome) return error;
-  const type = ENDS.find((each) => error instanceof each);
+  const type = types.find((each) => error instanceof each);
   if (type === undefined) return error;
   return new type({ ...about, server: error.server, outcome, cause: error.cause ?? error });
 }
 
+type PlainErrorType = new (...details: ConstructorParameters<typeof ZooKeeperError>) => ZooKeeperError;
+
 /** Of the caller's patience, and of the client. */
-const ENDS = [AbortedError, TimeoutError, ClosedError, AuthFailedError] as const;
+const ENDS: readonly PlainErrorType[] = [AbortedError, TimeoutError, ClosedError, AuthFailedError];
+
+/** What the service says of a repetition, which tells nothing of the attempt before it. */
+const REFUSALS: readonly PlainErrorType[] = [NoNodeError, NoAuthError, NotReadOnlyError, QuotaExceededError];

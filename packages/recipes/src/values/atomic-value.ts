@@ -60,7 +60,7 @@ export interface AtomicUpdate<T> {
  *    and nobody asked what to write, before that is settled.
  * 3. The witness is ephemeral: nothing is left of a writer that is gone. So when the session is lost together with the
  *    reply, and others have changed the value since, nobody can tell. The update rejects then, `outcome: 'unknown'`.
- * 4. An update that leaves the value as it is has read it linearizable.
+ * 4. An update that leaves the value as it is, or fails by what it finds, has read it linearizable.
  *
  * @example
  * const price = new AtomicValue(client, '/price', json<number>(), 0);
@@ -129,10 +129,7 @@ export class AtomicValue<T> implements AsyncDisposable {
    * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
    *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
    */
-  update(
-    change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
-    options: CallOptions = {},
-  ): Promise<AtomicUpdate<T>> {
+  update(change: Change<T>, options: CallOptions = {}): Promise<AtomicUpdate<T>> {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
     // Whoever gives up before its turn does not make way for those behind it.
@@ -159,11 +156,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     await this.#witness.close();
   }
 
-  async #inTurn(
-    turn: Promise<unknown>,
-    change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
-    options: CallOptions,
-  ): Promise<AtomicUpdate<T>> {
+  async #inTurn(turn: Promise<unknown>, change: Change<T>, options: CallOptions): Promise<AtomicUpdate<T>> {
     const about = { operation: 'AtomicValue.update', path: this.path };
     const wait = new Wait(this.#client, options, about);
     const doubts: Attempt<T>[] = [];
@@ -176,19 +169,15 @@ export class AtomicValue<T> implements AsyncDisposable {
         const applied = await this.#settle(found, doubts, wait);
         if (applied !== null) return applied;
         // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
-        const [doubt] = doubts;
-        const before = doubt === undefined ? await this.#decode(found) : doubt.before;
-        const changed = doubt === undefined ? change(before, found?.stat ?? null) : doubt.after;
-        // A change that takes its time is not waited for longer than the caller likes.
-        if (changed instanceof Promise) await wait.idle([changed]);
-        const after = await changed;
-        if (after === undefined && read === 'linearizable') {
+        const decision = doubts[0] ?? (await this.#decide(found, change, wait, read));
+        const isBehind = read === 'local';
+        read = 'linearizable';
+        if (decision === null) {
+          if (isBehind) continue;
+          const before = await this.#decode(found);
           return { before, after: before, version: found?.stat.version ?? null };
         }
-        read = 'linearizable';
-        // A server that lags behind would refuse a write; what it shows is no reason not to write.
-        if (after === undefined) continue;
-        const outcome = await this.#attempt(found, before, after, doubts, wait);
+        const outcome = await this.#attempt(found, decision, doubts, wait);
         if (typeof outcome === 'object') return outcome;
         if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
@@ -203,6 +192,31 @@ export class AtomicValue<T> implements AsyncDisposable {
     }
   }
 
+  /**
+   * What the caller makes of what was found. A server that lags behind would refuse a write; what it shows is no reason not to
+   * write, nor to fail.
+   *
+   * @returns null when nothing is to be written upon that
+   */
+  async #decide(
+    found: Found | null,
+    change: Change<T>,
+    wait: Wait,
+    read: ReadConsistency,
+  ): Promise<Decision<T> | null> {
+    try {
+      const before = await this.#decode(found);
+      const changed = change(before, found?.stat ?? null);
+      // A change that takes its time is not waited for longer than the caller likes.
+      if (changed instanceof Promise) await wait.idle([changed]);
+      const after = await changed;
+      return after === undefined ? null : { before, after, data: this.#codec.encode(after) };
+    } catch (error) {
+      if (read === 'local') return null;
+      throw error;
+    }
+  }
+
   /** Also in the next session, if this one is lost meanwhile: nothing has been written that would be in doubt. */
   async #takeTurn(wait: Wait): Promise<AsyncDisposable | null> {
     const lock = this.#lock;
@@ -212,17 +226,15 @@ export class AtomicValue<T> implements AsyncDisposable {
   /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */
   async #attempt(
     found: Found | null,
-    before: T,
-    after: T,
+    { before, after, data }: Decision<T>,
     doubts: Attempt<T>[],
     wait: Wait,
   ): Promise<AtomicUpdate<T> | 'race' | 'again'> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
-    const data = this.#codec.encode(after);
     if (found === null) transaction.create(this.path, data);
     else transaction.set(this.path, data, { version: checkedVersion(found.stat, this.path) });
     const doubt = this.#witness.note(transaction);
-    const attempt = { doubt, found, before, after };
+    const attempt = { doubt, found, before, after, data };
     try {
       await transaction.commit(wait.next());
       this.#witness.onApplied(doubt);
@@ -259,7 +271,8 @@ export class AtomicValue<T> implements AsyncDisposable {
    * @throws the loss of one that nobody can tell anything of
    */
   async #settle(found: Found | null, doubts: Attempt<T>[], wait: Wait): Promise<AtomicUpdate<T> | null> {
-    for (const attempt of [...doubts]) {
+    // The last first: if it was carried out, nobody has to know what has become of those before it.
+    for (const attempt of doubts.toReversed()) {
       const testimony = await wait.through((call) => this.#witness.ask(attempt.doubt, call));
       if (testimony === 'applied') {
         this.#witness.onApplied(attempt.doubt);
@@ -297,17 +310,24 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 }
 
+type Change<T> = (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>;
+
 interface Found {
   readonly data: Uint8Array | null;
   readonly stat: Stat;
 }
 
-/** A write: upon what, and what it makes of it. */
-interface Attempt<T> {
-  readonly doubt: Doubt;
-  readonly found: Found | null;
+/** What is to be written, and what it is made of. */
+interface Decision<T> {
   readonly before: T;
   readonly after: T;
+  readonly data: Uint8Array | null;
+}
+
+/** A write in doubt, and upon what it was. */
+interface Attempt<T> extends Decision<T> {
+  readonly doubt: Doubt;
+  readonly found: Found | null;
   /** How the reply got lost. */
   readonly loss: ZooKeeperError;
 }

@@ -2,9 +2,11 @@ import {
   AbortedError,
   bytes,
   type Client,
+  type Codec,
   ConnectionLossError,
   DecodeError,
   json,
+  NotReadOnlyError,
   SessionLostError,
   TimeoutError,
   text,
@@ -262,6 +264,59 @@ test('a write that comes through after it was looked for counts once', () =>
     expect(await counter.get()).toBe(2n);
   }));
 
+test('an update whose reply was lost in two sessions is known by the witness of the second', () =>
+  onStage(async ({ client }) => {
+    const counter = new AtomicLong(client, '/hits');
+    await client.create('/hits', new Uint8Array(8));
+    await client.create('/hits.witnesses');
+    const transaction = client.transaction.bind(client);
+    const { session } = client;
+    let commits = 0;
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = async (options) => {
+        // The first never reaches the service, and its session ends; the second is carried out.
+        if (++commits === 1) Object.defineProperty(client, 'session', { get: () => ({ ...session, id: 7n }) });
+        else await commit(options);
+        throw new SessionLostError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    expect(await counter.increment()).toMatchObject({ before: 0n, after: 1n, version: 1 });
+    expect([commits, await counter.get()]).toEqual([2, 1n]);
+  }));
+
+test.each([
+  ['holds something else', 'nonsense', (current: string) => `${current}!`],
+  [
+    'makes the change throw',
+    '9',
+    (current: string) => {
+      if (current === '9') throw new RangeError('enough');
+      return `${current}!`;
+    },
+  ],
+] as const)('an update does not fail by what a server shows that lags behind: it %s', (_, former, change) =>
+  onStage(async ({ client }) => {
+    const short: Codec<string> = {
+      encode: text.encode,
+      decode(data) {
+        if (data !== null && data.length > 5) throw new SyntaxError('too long');
+        return text.decode(data);
+      },
+    };
+    const value = new AtomicValue(client, '/v', short, '');
+    await client.create('/v', 'now');
+    const get = client.get.bind(client);
+    client.get = (async (path: string, options: { readonly read?: string }) => {
+      const found = await get(path, options as object);
+      return options.read === 'local' ? { ...found, data: new TextEncoder().encode(former) } : found;
+    }) as typeof client.get;
+    expect(await value.update(change)).toMatchObject({ before: 'now', after: 'now!' });
+  }),
+);
+
 test('an update goes on when the session is lost while it waits for the lock', () =>
   onStage(async ({ client, other }) => {
     let asked = 0;
@@ -348,6 +403,30 @@ test('a set that is given up tells whether it may have been carried out', () =>
       await expect(set()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
     }
     await expect(mode.set('x', { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+  }));
+
+test('a set in doubt is not said to be refused by what is found after it', () =>
+  onStage(async ({ client, other }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const whenConnected = client.whenConnected.bind(client);
+    const deleted = async (): Promise<void> => {
+      client.whenConnected = whenConnected;
+      await other.delete('/mode');
+    };
+    const seen = await mode.get();
+    loseReply(client);
+    client.whenConnected = deleted;
+    await expect(mode.trySet(seen, 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'unknown' });
+    await expect(mode.trySet(seen, 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'not-applied' });
+
+    await mode.get();
+    loseReply(client);
+    client.whenConnected = async () => {
+      client.whenConnected = whenConnected;
+      const refusal = new NotReadOnlyError({ operation: 'set', path: '/mode' });
+      client.set = async () => Promise.reject(refusal);
+    };
+    await expect(mode.set('x')).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
   }));
 
 test('a set goes on when the session counts as lost', () =>

@@ -12,7 +12,7 @@ import {
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import type { Credentials } from './credentials.ts';
 import type { Outbox } from './outbox.ts';
-import { readNothing } from './replies.ts';
+import { type MultiResult, readNothing } from './replies.ts';
 import type { Timing } from './timing.ts';
 import type { Watches, WatchListener } from './watches.ts';
 
@@ -24,6 +24,8 @@ export interface ConnectionEvents {
   /** Every reply shows how far the server is; larger ones than before are told. */
   onZxidSeen(zxid: number): void;
   onCredentialsRefused(): void;
+  /** A request was refused because the session is over, or about to be. */
+  onSessionExpired(): void;
   onRearmed(): void;
   /** The server has not armed the watches: nobody would hear of a change. The connection is of no use. */
   onRearmRefused(code: number): void;
@@ -234,22 +236,26 @@ export class Connection {
         this.#onVoidWatch(request);
       } else if (call.isCovered && 'path' in request) this.#armUncovered(request.path);
     }
-    if (!call.isSettled) this.#settle(call, code, reader);
-    if (this.#inFlight.length === 0) this.#events.onIdle();
+    const refusal = call.isSettled ? code : this.#settle(call, code, reader);
+    if (refusal === ErrorCode.sessionExpired) this.#events.onSessionExpired();
+    else if (this.#inFlight.length === 0) this.#events.onIdle();
   }
 
-  #settle(call: Call, code: number, reader: JuteReader): void {
+  /** @returns why the server has refused it: the code of the reply, or of the operation that ended a multi */
+  #settle(call: Call, code: number, reader: JuteReader): number {
     call.isSettled = true;
     if (code !== ErrorCode.ok) {
       call.reject({ kind: 'refused', code, server: this.#serverName });
-      return;
+      return code;
     }
     const result = call.read(reader);
-    if (!reader.failed) (call.resolve as (result: unknown) => void)(result);
-    else {
+    if (reader.failed) {
       const detail = 'the record of the reply is cut off or malformed';
       call.reject({ kind: 'bad-reply', wasSent: true, server: this.#serverName, detail });
+      return code;
     }
+    (call.resolve as (result: unknown) => void)(result);
+    return call.request.op === OpCode.multi ? refusalOf(result as readonly MultiResult[]) : code;
   }
 
   /** A call with a persistent watch was given up or refused. One that stands all the same goes, and nothing is left to it. */
@@ -328,6 +334,11 @@ export class Connection {
     call.isSettled = true;
     call.reject({ kind, wasSent: call.wasSent, server: this.#serverName, detail });
   }
+}
+
+function refusalOf(results: readonly MultiResult[]): number {
+  for (const result of results) if (!result.ok && result.code !== ErrorCode.ok) return result.code;
+  return ErrorCode.ok;
 }
 
 const XID_MAX = 0x7fffffff;

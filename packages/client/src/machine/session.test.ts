@@ -549,6 +549,38 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x99n });
   });
 
+  test('an answer that the session has expired ends it, before it is refused on the next connection', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    const behind = world.submit(SET_A);
+    world.nowMs += 100;
+    world.reply(1, 9, -112);
+    expect(write.failure).toMatchObject({ kind: 'refused', code: -112 });
+    expect(behind.failure).toMatchObject({ kind: 'connection-lost', wasSent: true });
+    expect(world.states.at(-1)).toMatchObject({
+      state: 'lost',
+      reason: 'one:2181 (10.0.0.1) says that the session has expired',
+    });
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
+  });
+
+  test('a transaction that is refused since the session has expired ends it, too', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const multi = world.submit({ op: OpCode.multi, ops: [SET_A] });
+    const refusal = new Bytes().int(-1).byte(0).int(-112).int(-112).int(-1).byte(1).int(-1);
+    world.reply(1, 9, 0, refusal);
+    expect(multi.result).toEqual([{ ok: false, code: -112 }]);
+    expect(world.session.state).toBe('lost');
+  });
+
   test('the loss of an expired session names it', () => {
     const world = new ScriptedWorld();
     world.connect(0x77);

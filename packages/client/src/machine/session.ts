@@ -399,8 +399,7 @@ export class Session {
     if (!this.#isConfirmed) return false;
     // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
     if (isInquiry) this.#lastZxid = 0;
-    const reason = `${this.#contact.serverName} says that the session has expired`;
-    if (this.#state !== 'lost') this.#lose('session-expired', reason);
+    if (this.#state !== 'lost') this.#lose('session-expired', this.#expiryReason);
     this.#isConfirmed = false;
     this.#sessionId = 0n;
     this.#password = NO_PASSWORD;
@@ -432,6 +431,7 @@ export class Session {
           this.#lastZxid = zxid;
         },
         onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
+        onSessionExpired: () => this.#lose('session-expired', this.#expiryReason),
         onRearmed: () => this.#onRearmed(),
         onRearmRefused: (code) => this.#drop(`${this.#contact.serverName} refused to arm the watches (code ${code})`),
         onBadReply: (what) => this.#onBadReply(what),
@@ -532,6 +532,10 @@ export class Session {
     this.#timing.onUnsure();
     this.#rejectWaiting(kind, reason);
     this.#setState('lost', reason);
+  }
+
+  get #expiryReason(): string {
+    return `${this.#contact.serverName} says that the session has expired`;
   }
 
   #canBeLost(): boolean {

@@ -21,8 +21,9 @@ import {
 import { isSame } from '../same-bytes.ts';
 import { Certainty, isPresence, type Presence } from './certainty.ts';
 import { Contents, type Draft } from './contents.ts';
+import { Kin } from './kin.ts';
 import { Pulse } from './latest.ts';
-import { hasOwner, withOwner } from './owner-mark.ts';
+import { withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
 export interface PersistentEphemeralOptions {
@@ -69,7 +70,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #acl: readonly Acl[];
   /** The mark of the owner belongs to the znode alone. */
   readonly #parentAcl: readonly Acl[];
-  readonly #owner: string | null;
+  readonly #kin: Kin;
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
@@ -77,8 +78,6 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #certainty: Certainty;
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
-  /** Sessions in which a znode of ours may have come to be. */
-  readonly #sessions: Set<bigint> = new Set();
   readonly #finished: Promise<void>;
   /** czxid of the znode of a rival that was left alone for a while. */
   #spared: bigint | null = null;
@@ -96,8 +95,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.path = path;
     this.#client = client;
     this.#contents = new Contents(data);
-    this.#owner = owner ?? null;
-    this.#acl = withOwner(acl, this.#owner);
+    this.#kin = new Kin(client, owner ?? null);
+    this.#acl = withOwner(acl, owner ?? null);
     this.#parentAcl = acl;
     this.#whenStale = whenStale;
     this.#whenTaken = whenTaken;
@@ -234,7 +233,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /** @returns false when somebody was quicker */
   async #create(lost: AbortSignal): Promise<boolean> {
     const { draft } = this.#contents;
-    this.#noteSession();
+    this.#kin.noteSession();
     try {
       const { stat } = await this.#client.createParents(this.path, draft.data, {
         mode: 'ephemeral',
@@ -243,12 +242,12 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         parentMode: this.#parentMode,
         signal: this.#closing.signal,
       });
-      this.#sessions.add(stat.ephemeralOwner);
+      this.#kin.noteZnode(stat);
       this.#contents.note(stat.czxid, draft);
       this.#present(stat, lost);
       return this.#contents.draft === draft;
     } catch (error) {
-      this.#noteSession();
+      this.#kin.noteSession();
       if (error instanceof NodeExistsError || this.#forget(draft, error)) return false;
       throw error;
     }
@@ -261,7 +260,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
   /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
   async #keep(stat: Stat, lost: AbortSignal): Promise<void> {
-    this.#noteSession();
+    this.#kin.noteSession();
     const contents = this.#contents;
     if (contents.isHeldBy(stat.czxid)) return this.#present(stat, lost);
     const { draft } = contents;
@@ -310,7 +309,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     // Ours is gone, whatever becomes of this one, and however long that takes.
     if (this.presence.isPresent) this.#certainty.absent('deleted');
     if (!stat.isEphemeral) throw taken();
-    const isStale = await this.#isStale(stat);
+    const isStale = await this.#kin.hasLeft(this.path, stat, this.#closing.signal);
     if (isStale === null) return true;
     switch (isStale ? this.#whenStale : this.#whenTaken) {
       case 'wait':
@@ -331,28 +330,14 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    * Whether somebody has made it after ours, and so lives at the same time: two who want the same place would take it from
    * each other as fast as the service answers.
    */
-  #isRival({ czxid, ephemeralOwner }: Stat): boolean {
+  #isRival(stat: Stat): boolean {
     const own = this.#contents.czxid;
-    return own !== null && czxid > own && !this.#sessions.has(ephemeralOwner);
-  }
-
-  /** Whether an earlier session or process of ours has made it; null when it has gone meanwhile. */
-  async #isStale(stat: Stat): Promise<boolean | null> {
-    if (this.#sessions.has(stat.ephemeralOwner)) return true;
-    if (this.#owner === null) return false;
-    try {
-      const found = await this.#client.getAcl(this.path, { signal: this.#closing.signal });
-      return found.stat.czxid === stat.czxid ? hasOwner(found.acl, this.#owner) : null;
-    } catch (error) {
-      if (error instanceof NoNodeError) return null;
-      if (error instanceof NoAuthError) return false;
-      throw error;
-    }
+    return own !== null && stat.czxid > own && !this.#kin.hasMade(stat);
   }
 
   /** In one transaction, so that nobody comes between. Whether it went well, the next look shows. */
   async #replace(stat: Stat): Promise<void> {
-    this.#noteSession();
+    this.#kin.noteSession();
     const { draft } = this.#contents;
     try {
       const [, created] = await this.#client
@@ -370,11 +355,11 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   async #withdraw(): Promise<void> {
-    if (this.#sessions.size === 0) return;
+    if (this.#kin.hasMadeNothing) return;
     const client = this.#client;
     for (;;) {
       const stat = await client.exists(this.path, { read: 'linearizable' });
-      if (stat === null || !this.#sessions.has(stat.ephemeralOwner)) return;
+      if (stat === null || !this.#kin.hasMade(stat)) return;
       try {
         await client.delete(this.path, { version: stat.version });
         return;
@@ -382,11 +367,6 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         if (!PASSES.some((kind) => error instanceof kind)) throw error;
       }
     }
-  }
-
-  #noteSession(): void {
-    const id = this.#client.session?.id;
-    if (id !== undefined) this.#sessions.add(id);
   }
 
   #present(stat: Stat, lost: AbortSignal): void {

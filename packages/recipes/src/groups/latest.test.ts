@@ -45,6 +45,15 @@ describe('a latest value', () => {
     await expect(latest.changed()).rejects.toBe(OVER);
   });
 
+  test('is not missed by who waits for it when two come at once', async () => {
+    const latest = new Latest<number>();
+    const two = latest.when((value) => value === 2);
+    latest.publish(1);
+    latest.publish(2);
+    latest.end(null, OVER);
+    expect(await two).toBe(2);
+  });
+
   test('says when a loop is left', async () => {
     let left = 0;
     const latest = new Latest<number>(() => left++);

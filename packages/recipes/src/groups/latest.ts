@@ -92,9 +92,11 @@ export class Latest<T> {
   async when(fits: (value: T) => boolean): Promise<T>;
   async when(fits: (value: T) => boolean): Promise<T> {
     if (this.isOver) return this.#next.promise;
-    for (let at = this.#value; ; ) {
-      if (at !== null && fits(at.value)) return at.value;
-      at = { value: await this.#next.promise };
+    for (;;) {
+      if (this.#value !== null && fits(this.#value.value)) return this.#value.value;
+      // Before this goes on there may be another one.
+      const next = await this.#next.promise;
+      if (fits(next)) return next;
     }
   }
 

@@ -80,6 +80,36 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
+  test('holds its data also when somebody deletes it while it is made', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const [keeper, other] = [await world.connect('keeper'), await world.connect('other')];
+        const create = keeper.create.bind(keeper);
+        const createParents = keeper.createParents.bind(keeper);
+        let deletions = 0;
+        /** Between the creation of the znode and that of its child. */
+        const deleteFirst = async (path: string): Promise<void> => {
+          if (path === '/leases/printer/touch' && deletions++ === 0) await other.deleteRecursive('/leases/printer');
+        };
+        keeper.create = async (...args: Parameters<typeof create>) => {
+          await deleteFirst(args[0]);
+          return create(...args);
+        };
+        keeper.createParents = async (...args: Parameters<typeof createParents>) => {
+          await deleteFirst(args[0]);
+          return createParents(...args);
+        };
+        const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 60_000, data: 'one' });
+        await kept.whenPresent();
+        expect(deletions).toBeGreaterThan(0);
+        expect((await other.get('/leases/printer', { codec: text, read: 'linearizable' })).data).toBe('one');
+        await kept.close();
+        await Promise.all([keeper.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
   test('is not left behind by a set that is about to make it while it is deleted', () =>
     inWorld(
       4,

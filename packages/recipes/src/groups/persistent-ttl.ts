@@ -137,9 +137,21 @@ export class PersistentTtl implements AsyncDisposable {
       await this.#client.set(child, '', { signal });
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
+      await this.#makeBoth(child, signal);
+    }
+  }
+
+  /** The child only below a znode of ours: as a parent that is missing it would have no data, and no time to live. */
+  async #makeBoth(child: string, signal: AbortSignal): Promise<void> {
+    for (;;) {
       await this.#make(signal);
-      const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
-      await this.#client.createParents(child, '', shape).catch(unlessThere);
+      try {
+        await this.#client.create(child, '', { ttlMs: this.#ttlMs, acl: this.#acl, signal }).catch(unlessThere);
+        return;
+      } catch (error) {
+        // Somebody has deleted it in between.
+        if (!(error instanceof NoNodeError)) throw error;
+      }
     }
   }
 

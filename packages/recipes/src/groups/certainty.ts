@@ -53,6 +53,17 @@ export class Certainty {
     return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
   }
 
+  /** Resolves with the token as soon as it is there for certain. */
+  async whenPresent(): Promise<bigint> {
+    const { clock } = this.#client.surroundings;
+    for (;;) {
+      const { token } = await this.presences.when(isPresence);
+      if (this.isPresent) return token;
+      // The time is up, and no timer has told so yet. An answer that is here already may tell that it is there as before.
+      await new Promise<void>((resolve) => void clock.schedule(LOOK_AGAIN_MS, resolve));
+    }
+  }
+
   /**
    * It was seen, of a session of ours.
    *
@@ -61,7 +72,7 @@ export class Certainty {
    */
   present(token: bigint, lost: AbortSignal): void {
     const { presence } = this;
-    if (lost.aborted) return;
+    if (lost.aborted || this.presences.isOver) return;
     if (this.#deadline.leftMs <= 0) {
       // The answer was slow. The next one may be quick enough.
       this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, this.#lookAgain);
@@ -94,7 +105,7 @@ export class Certainty {
   }
 }
 
-export function isPresence(presence: Presence): presence is Presence & { readonly isPresent: true } {
+function isPresence(presence: Presence): presence is Presence & { readonly isPresent: true } {
   return presence.isPresent;
 }
 

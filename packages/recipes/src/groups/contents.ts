@@ -1,5 +1,6 @@
-import type { Data } from '@meerkat/client';
+import { type Data, ZooKeeperError } from '@meerkat/client';
 import { Latest } from './latest.ts';
+import { LostWrites } from './lost-writes.ts';
 
 /** What is to be written, and which it is of those that were given to `set`. */
 export interface Draft {
@@ -10,16 +11,22 @@ export interface Draft {
 /** What an ephemeral znode of ours is to hold, and what it was seen to hold. */
 export class Contents {
   #draft: Draft;
-  /** Which draft the znode with this czxid holds, or was refused and forgotten there. */
-  #written: { readonly czxid: bigint; readonly revision: number } | null = null;
-  /** What that znode holds. */
-  #writtenData: Data = '';
+  /** What is to be held when what was set since is refused: what a znode held last, or what was given first of all. */
+  #kept: Draft;
+  /** Of the znode that was made or written last, which holds what is kept; null for none. */
+  #czxid: bigint | null = null;
+  /** Something may have been written to it since. */
+  #isDoubtful = false;
+  readonly #lostWrites: LostWrites;
   readonly #writtenRevision: Latest<number> = new Latest();
   /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
   #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
 
-  constructor(data: Data) {
-    this.#draft = { data, revision: 0 };
+  /** @param path of the znode, for errors */
+  constructor(path: string, data: Data) {
+    this.#lostWrites = new LostWrites(path);
+    this.#draft = { data: copyOf(data), revision: 0 };
+    this.#kept = this.#draft;
   }
 
   /** What the znode holds, or will. */
@@ -29,17 +36,21 @@ export class Contents {
 
   /** Of the znode that was written last; null for none. */
   get czxid(): bigint | null {
-    return this.#written?.czxid ?? null;
+    return this.#czxid;
+  }
+
+  /** Writing has cost so many connections that it is to be tried more rarely. */
+  get isCostly(): boolean {
+    return this.#lostWrites.areTooMany(this.#draft.data);
   }
 
   /** Whether a znode holds what was given to `set` last. */
   isHeldBy(czxid: bigint): boolean {
-    return this.#written?.czxid === czxid && this.#written.revision === this.#draft.revision;
+    return !this.#isDoubtful && this.#czxid === czxid && this.#kept.revision === this.#draft.revision;
   }
 
   set(data: Data): Draft {
-    const { revision } = this.#draft;
-    this.#draft = { data, revision: revision + 1 };
+    this.#draft = { data: copyOf(data), revision: this.#draft.revision + 1 };
     return this.#draft;
   }
 
@@ -55,28 +66,37 @@ export class Contents {
   }
 
   /** A znode was made or written so. Whoever waits for that is told by `confirm`. */
-  note(czxid: bigint, { data, revision }: Draft): void {
-    this.#written = { czxid, revision };
-    this.#writtenData = data;
+  note(czxid: bigint, draft: Draft): void {
+    this.#czxid = czxid;
+    this.#kept = draft;
+    this.#isDoubtful = false;
+    this.#lostWrites.forget();
+  }
+
+  /** Writing a draft has failed. @returns what it has failed for */
+  failed({ data }: Draft, error: unknown): unknown {
+    this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
+    return this.#lostWrites.explain(data, error);
   }
 
   /** A znode was seen to be there, and holds what was noted. */
   confirm(): void {
-    if (this.#written !== null) this.#writtenRevision.publish(this.#written.revision);
+    if (this.#czxid !== null) this.#writtenRevision.publish(this.#kept.revision);
   }
 
   /**
-   * What the service refuses is forgotten, and what the znode held before remains to be held.
+   * What the service refuses is forgotten, and what is kept remains to be held.
    *
-   * @returns false when it is not a new draft that was refused: nothing would be left to be held
+   * @returns false when it is that itself which was refused: nothing would be left to be held
    */
   refuse({ revision }: Draft, error: Error): boolean {
-    const written = this.#written;
-    if (written === null || written.revision >= revision) return false;
-    this.#refused = { since: written.revision, revision, error };
-    if (this.#draft.revision === revision) this.#draft = { data: this.#writtenData, revision };
-    this.#written = { czxid: written.czxid, revision };
-    this.confirm();
+    const kept = this.#kept;
+    if (kept.revision >= revision) return false;
+    this.#refused = { since: kept.revision, revision, error };
+    if (this.#draft.revision === revision) this.#draft = { data: kept.data, revision };
+    this.#kept = { data: kept.data, revision };
+    this.#lostWrites.forget();
+    this.#writtenRevision.publish(revision);
     return true;
   }
 
@@ -84,4 +104,9 @@ export class Contents {
   end(error: Error | null, reason: Error): void {
     this.#writtenRevision.end(error, reason);
   }
+}
+
+/** Callers may write to their bytes again, while the znode may have to be made again much later. */
+function copyOf(data: Data): Data {
+  return data instanceof Uint8Array ? new Uint8Array(data) : data;
 }

@@ -7,6 +7,7 @@ import {
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { Uncertainty } from '../doubt.ts';
 import { makeDeferred } from './latest.ts';
 
@@ -79,17 +80,24 @@ export function withLimits<T>(
   const { signal, timeoutMs } = options;
   if (signal === undefined && timeoutMs === undefined) return waited;
   const limit = makeDeferred<T>();
-  const onAbort = (): void => limit.reject(new AbortedError({ ...about, cause: signal?.reason }));
-  if (signal?.aborted === true) onAbort();
-  else signal?.addEventListener('abort', onAbort, { once: true });
+  const giveUp = (): void => limit.reject(new AbortedError({ ...about, cause: signal?.reason }));
+  const release = listen(signal, giveUp);
   const cancel =
     timeoutMs === undefined
       ? null
       : client.surroundings.clock.schedule(timeoutMs, () => limit.reject(new TimeoutError(about)));
   return Promise.race([waited, limit.promise]).finally(() => {
     cancel?.();
-    signal?.removeEventListener('abort', onAbort);
+    release();
   });
+}
+
+/** Calls back when a caller's signal is aborted, at once when it is already. @returns takes the callback off again */
+function listen(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (!signal.aborted) return onAbort(signal, callback);
+  callback();
+  return () => {};
 }
 
 /**
@@ -134,14 +142,12 @@ export function limit(
   { signal, timeoutMs }: CallOptions,
 ): { readonly signal: AbortSignal; readonly stop: () => void } {
   const controller = new AbortController();
-  const onAbort = (): void => controller.abort(signal?.reason);
-  if (signal?.aborted === true) onAbort();
-  else signal?.addEventListener('abort', onAbort, { once: true });
+  const release = listen(signal, () => controller.abort(signal?.reason));
   const onTimeout = (): void => controller.abort(new TimeoutError({ operation: 'limit', path: null }));
   const cancel = timeoutMs === undefined ? null : client.surroundings.clock.schedule(timeoutMs, onTimeout);
   const stop = (): void => {
     cancel?.();
-    signal?.removeEventListener('abort', onAbort);
+    release();
   };
   return { signal: controller.signal, stop };
 }

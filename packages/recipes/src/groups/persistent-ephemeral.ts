@@ -11,18 +11,18 @@ import {
   NoNodeError,
   nullableBytes,
   OPEN,
-  QuotaExceededError,
-  RequestTooLargeError,
   type Stat,
   TransactionError,
   text,
   type WatchStreamEvent,
 } from '@meerkat/client';
 import { isSame } from '../same-bytes.ts';
-import { Certainty, isPresence, type Presence } from './certainty.ts';
+import { Certainty, type Presence } from './certainty.ts';
 import { Contents, type Draft } from './contents.ts';
+import { follow } from './follow.ts';
 import { Kin } from './kin.ts';
-import { Pulse } from './latest.ts';
+import { makeDeferred, Pulse } from './latest.ts';
+import { isRefusal } from './lost-writes.ts';
 import { withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
@@ -94,7 +94,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     } = options;
     this.path = path;
     this.#client = client;
-    this.#contents = new Contents(data);
+    this.#contents = new Contents(path, data);
     this.#kin = new Kin(client, owner ?? null);
     this.#acl = withOwner(acl, owner ?? null);
     this.#parentAcl = acl;
@@ -128,18 +128,18 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /**
    * Resolves with the token as soon as the znode is there.
    *
-   * @throws NodeExistsError when somebody else's is there and `whenTaken` is 'fail'; TimeoutError, AbortedError: it goes on
+   * @throws NodeExistsError when somebody else's is there and `whenTaken` is 'fail', and whatever else ends it; TimeoutError, AbortedError: it goes on
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
-    const { token } = await withLimits(this.#client, options, about, this.#certainty.presences.when(isPresence));
-    return token;
+    return await withLimits(this.#client, options, about, this.#certainty.whenPresent());
   }
 
   /**
    * Changes what the znode holds. Resolves when it holds that, or something that was set later.
    *
-   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode stays as it is
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode stays as it is;
+   *   TimeoutError, AbortedError: it is written all the same, unless something is set later
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     const draft = this.#contents.set(data);
@@ -156,11 +156,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
   /**
    * Deletes the znode, for good. Resolves when it is gone, or there is no connection: then it is deleted with the next
-   * one, if the session lives so long. Never rejects.
+   * one, if the session lives so long. Never rejects: where the service refuses the deletion, it goes with the session.
    */
   async close(): Promise<void> {
-    this.#closing.abort();
-    this.#pulse.raise();
     this.#end(new AbortedError({ operation: 'PersistentEphemeral', path: this.path, detail: 'it was closed' }));
     await orDisconnected(this.#client, this.#finished);
   }
@@ -174,14 +172,25 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   async #run(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
-    const watch = client.watch(this.path, { signal });
+    const armed = makeDeferred<void>();
     const states = client.onState(({ state }) => {
       if (state === 'lost' || state === 'closed' || state === 'auth-failed') this.#certainty.absent('session-lost');
       this.#pulse.raise();
     });
+    const followed = follow(client, this.path, {
+      recursive: false,
+      signal,
+      onArmed: () => {
+        armed.resolve();
+        this.#pulse.raise();
+      },
+      onEvent: (event) => this.#onEvent(event),
+    }).catch((error: Error) => {
+      armed.reject(error);
+      this.#end(error);
+    });
     try {
-      await watch.ready;
-      void this.#listen(watch);
+      await armed.promise;
       while (!signal.aborted) {
         this.#pulse.reset();
         await untilDone(client, signal, () => this.#repair());
@@ -191,32 +200,25 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       this.#end(error as Error);
     }
     states[Symbol.dispose]();
-    await watch.close();
+    await followed;
     // Whoever gave up because somebody else is there has made nothing.
     await untilDone(client, neverAborted(), () => this.#withdraw()).catch(() => {});
   }
 
   /** Something has happened to the znode, or may have. */
-  async #listen(watch: AsyncIterable<WatchStreamEvent>): Promise<void> {
-    try {
-      for await (const event of watch) {
-        const { presence } = this;
-        // Behind its creation there is one deletion at most. The look that follows may take as long as a lost connection.
-        const isGone = event.type === 'deleted' && presence.isPresent && (event.zxid ?? 0n) > presence.token;
-        if (isGone) this.#certainty.absent('deleted');
-        this.#pulse.raise();
-      }
-    } catch (error) {
-      this.#end(error as Error);
-      this.#closing.abort();
-      this.#pulse.raise();
-    }
+  #onEvent(event: WatchStreamEvent): void {
+    const { presence } = this;
+    // Behind its creation there is one deletion at most. The look that follows may take as long as a lost connection.
+    const isGone = event.type === 'deleted' && presence.isPresent && (event.zxid ?? 0n) > presence.token;
+    if (isGone) this.#certainty.absent('deleted');
+    this.#pulse.raise();
   }
 
   /** Looks at the place, and does what is needed until the znode is there or has to be waited for. */
   async #repair(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
+    if (this.#contents.isCostly) await pause(client, signal, COSTLY_PAUSE_MS);
     for (;;) {
       const lost = client.lostSignal;
       const stat = await client.exists(this.path, { read: 'linearizable', signal });
@@ -253,9 +255,10 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
   }
 
-  /** What cannot be written is no reason to go. @returns whether it was that, and the znode is to hold what it held */
+  /** What cannot be written is no reason to go. @returns whether it was that, and something else is to be held */
   #forget(draft: Draft, error: unknown): boolean {
-    return REFUSALS.some((kind) => error instanceof kind) && this.#contents.refuse(draft, error as Error);
+    const cause = this.#contents.failed(draft, error);
+    return isRefusal(cause) && this.#contents.refuse(draft, cause);
   }
 
   /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
@@ -273,7 +276,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       this.#present(changed, lost);
       if (contents.draft !== draft) this.#pulse.raise();
     } catch (error) {
-      if (contents.czxid === stat.czxid && this.#forget(draft, error)) return this.#present(stat, lost);
+      if (this.#forget(draft, error)) return this.#pulse.raise();
       // An ACL may let nobody write, us included: then it is what was created, if that was these data.
       if (error instanceof NoAuthError && (await this.#hasData(stat, draft.data))) {
         contents.note(stat.czxid, draft);
@@ -374,18 +377,19 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#certainty.present(stat.czxid, lost);
   }
 
+  /** Nothing is looked at and nothing is written any more. */
   #end(reason: Error): void {
     const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
     this.#certainty.end(isGood ? null : reason, reason);
     this.#contents.end(isGood ? null : reason, reason);
+    this.#closing.abort();
+    this.#pulse.raise();
   }
 }
 
 /** Milliseconds. */
 const RIVAL_PAUSE_MS = 1000;
-
-/** Of data; the next may be taken. */
-const REFUSALS = [RequestTooLargeError, QuotaExceededError, NoAuthError] as const;
+const COSTLY_PAUSE_MS = 5000;
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

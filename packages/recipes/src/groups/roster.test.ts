@@ -73,6 +73,26 @@ describe('a roster', () => {
       SOLO,
     ));
 
+  test('goes on when somebody takes all watches off the znode', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('app');
+        await client.create('/r');
+        const roster = new Roster(client, '/r');
+        await roster.ready();
+        await client.removeWatches('/r', 'any');
+        await world.world.sleep(100);
+        await client.create('/r/a', '1');
+        await world.world.until(() => say(roster.entries.current) === 'a=1', 5000);
+        expect(say(roster.entries.current)).toBe('a=1');
+        await client.close();
+        await expect(roster.entries.changed()).rejects.toThrow();
+        expect(roster.entries.failure).toBeNull();
+      },
+      SOLO,
+    ));
+
   test('leaves out a child that may not be read, and goes on', () =>
     inWorld(
       4,

@@ -7,8 +7,11 @@ import {
   NoAuthError,
   NoNodeError,
   type Stat,
+  type WatchStreamEvent,
 } from '@meerkat/client';
-import { Latest, Pulse } from './latest.ts';
+import { onAbort } from '../abort.ts';
+import { follow } from './follow.ts';
+import { Latest, makeDeferred, Pulse } from './latest.ts';
 import { untilDone, withLimits } from './persistence.ts';
 
 /** A child of the znode that is followed. */
@@ -56,7 +59,10 @@ export class Roster {
     this.#withData = withData;
     this.entries = new Latest(() => this.close());
     if (signal?.aborted === true) this.close();
-    else signal?.addEventListener('abort', () => this.close(), { once: true, signal: this.#closing.signal });
+    else if (signal !== undefined) {
+      const release = onAbort(signal, () => this.close());
+      this.#closing.signal.addEventListener('abort', release, { once: true });
+    }
     void this.#run();
   }
 
@@ -78,10 +84,21 @@ export class Roster {
   async #run(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
-    const watch = client.watch(this.path, { recursive: this.#withData, signal });
+    const armed = makeDeferred<void>();
+    const followed = follow(client, this.path, {
+      recursive: this.#withData,
+      signal,
+      onArmed: () => {
+        armed.resolve();
+        this.#note(null);
+      },
+      onEvent: (event) => this.#onEvent(event),
+    }).catch((error: Error) => {
+      armed.reject(error);
+      this.#end(error);
+    });
     try {
-      await watch.ready;
-      void this.#listen(watch);
+      await armed.promise;
       while (!signal.aborted) {
         this.#pulse.reset();
         const dirty = this.#dirty;
@@ -93,23 +110,21 @@ export class Roster {
     } catch (error) {
       this.#end(error as Error);
     }
-    await watch.close();
+    await followed;
   }
 
-  async #listen(watch: AsyncIterable<{ readonly type: string; readonly path?: string }>): Promise<void> {
+  #onEvent(event: WatchStreamEvent): void {
     const prefix = this.path === '/' ? '/' : `${this.path}/`;
-    try {
-      for await (const { type, path } of watch) {
-        if (type === 'gap' || path === undefined || !path.startsWith(prefix)) this.#dirty = null;
-        else if (path.includes('/', prefix.length)) continue;
-        else this.#dirty?.add(path.slice(prefix.length));
-        this.#pulse.raise();
-      }
-      // The client is closed.
-      this.close();
-    } catch (error) {
-      this.#end(error as Error);
-    }
+    const path = event.type === 'gap' ? null : event.path;
+    if (path === null || !path.startsWith(prefix)) this.#note(null);
+    else if (!path.includes('/', prefix.length)) this.#note(path.slice(prefix.length));
+  }
+
+  /** A child may have changed; null: any of them, or the list. */
+  #note(name: string | null): void {
+    if (name === null) this.#dirty = null;
+    else this.#dirty?.add(name);
+    this.#pulse.raise();
   }
 
   /** Everything anew. */

@@ -199,7 +199,9 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     const share = new Share(locks, recall);
     if (failure === null && share.isHeld && !recall.signal.aborted) return share;
     await share.release();
-    if (failure !== null && !recall.signal.aborted && !(failure instanceof SessionLostError)) {
+    // What ends with the session or with the client is told by the roster, too.
+    const isEnd = failure instanceof SessionLostError || failure instanceof ClosedError;
+    if (failure !== null && !recall.signal.aborted && !isEnd) {
       await afterFailure(this.#client, this.#closing.signal, failure);
     }
     return null;

@@ -1,0 +1,226 @@
+import { ConnectionLossError, Perm, RequestTooLargeError, text } from '@meerkat/client';
+import { describe, expect, test, vi } from 'vitest';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+
+describe('what a persistent ephemeral holds', () => {
+  test('is new data, also in the znode that is made after a lost session', () =>
+    inWorld(
+      3,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        await presence.whenPresent();
+        await presence.set('two');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        const first = client.session?.id;
+        world.world.network.partition(['app'], ['zk1']);
+        await world.world.until(() => client.state === 'lost', 20_000);
+        expect(presence.isPresent).toBe(false);
+        expect(presence.presence).toMatchObject({ isPresent: false, reason: 'session-lost' });
+        const written = presence.set('three');
+        await world.world.sleep(10_000);
+        world.world.network.heal();
+        await written;
+        await presence.whenPresent();
+        expect(client.session?.id).not.toBe(first);
+        const { data, stat } = await other.get('/a', { codec: text, read: 'linearizable' });
+        expect(data).toBe('three');
+        expect(stat.ephemeralOwner).toBe(client.session?.id);
+        await presence.close();
+        await client.close();
+        await other.close();
+      },
+      SOLO,
+    ));
+
+  test("is not written to somebody else's znode that has just come in the place of its own", () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        await presence.whenPresent();
+        await presence.set('two');
+        const set = vi.spyOn(client, 'set');
+        set.mockImplementationOnce(async (...write) => {
+          // Between its look and its write.
+          await other.transaction().delete('/a').create('/a', 'theirs', { mode: 'ephemeral' }).commit();
+          return client.set(...write);
+        });
+        presence.set('three').catch(() => {});
+        await world.world.until(() => !presence.isPresent && set.mock.calls.length > 0, 5000);
+        expect(presence.presence).toMatchObject({ reason: 'taken' });
+        const { data, stat } = await other.get('/a', { codec: text });
+        expect([data, stat.version]).toEqual(['theirs', 0]);
+        set.mockRestore();
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('is taken for granted where nobody may write, it included, when the reply to its creation was lost', () =>
+    inWorld(
+      12,
+      async (world) => {
+        const client = await world.connect('app');
+        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read }];
+        const create = client.createParents.bind(client);
+        client.createParents = async (...made) => {
+          client.createParents = create;
+          await create(...made);
+          throw new ConnectionLossError({ operation: 'createParents', path: '/a' });
+        };
+        const presence = new PersistentEphemeral(client, '/a', { data: 'x', acl });
+        const token = await presence.whenPresent({ timeoutMs: 5000 });
+        expect((await client.exists('/a'))?.czxid).toBe(token);
+        await presence.close();
+        expect(await client.exists('/a')).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('stays when the service refuses new data, and then is the next', () =>
+    inWorld(
+      14,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        const token = await presence.whenPresent();
+        await presence.set('two');
+        const large = 'x'.repeat(2_000_000);
+        const refused = [presence.set(large), presence.set(large)].map((set) =>
+          expect(set).rejects.toThrow(RequestTooLargeError),
+        );
+        await Promise.all(refused);
+        expect(presence.token).toBe(token);
+        expect(presence.data).toBe('two');
+        // Made again, it holds what was taken last.
+        await other.delete('/a');
+        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        await presence.set('four');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('four');
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test.each(['deleted', 'replaced'])('comes back when new data are refused while the znode is %s', (what) =>
+    inWorld(
+      15,
+      async (world) => {
+        const client = await world.connect('app');
+        const other = await world.connect('other');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one', whenTaken: 'replace' });
+        const token = await presence.whenPresent();
+        await other.delete('/a');
+        // Before the event of the deletion is here.
+        if (what === 'replaced') void other.create('/a', 'theirs', { mode: 'ephemeral' }).catch(() => {});
+        await expect(presence.set('x'.repeat(2_000_000))).rejects.toThrow(RequestTooLargeError);
+        await world.world.until(() => presence.isPresent && presence.token !== token, 10_000);
+        const { data, stat } = await other.get('/a', { codec: text, read: 'linearizable' });
+        expect([data, stat.ephemeralOwner]).toEqual(['one', client.session?.id]);
+        await presence.set('two');
+        expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
+        await presence.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ),
+  );
+
+  test.each(['before', 'while'])('is what it was given first when new data are refused %s it is made', (when) =>
+    inWorld(
+      16,
+      async (world) => {
+        const client = await world.connect('app');
+        const refused: Promise<void>[] = [];
+        const setLarge = (): void => {
+          const setting = presence.set('x'.repeat(2_000_000));
+          refused.push(expect(setting).rejects.toThrow(RequestTooLargeError));
+        };
+        if (when === 'while') {
+          // The reply to the creation is lost.
+          const create = client.createParents.bind(client);
+          client.createParents = async (...made) => {
+            client.createParents = create;
+            await create(...made);
+            setLarge();
+            throw new ConnectionLossError({ operation: 'createParents', path: '/a' });
+          };
+        }
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        if (when === 'before') setLarge();
+        await world.world.until(() => refused.length > 0, 5000);
+        await Promise.all(refused);
+        await presence.whenPresent({ timeoutMs: 5000 });
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await presence.set('two');
+        expect((await client.get('/a', { codec: text })).data).toBe('two');
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ),
+  );
+
+  test('is not to be had when what it was given first is refused, and that ends it', () =>
+    inWorld(
+      17,
+      async (world) => {
+        const client = await world.connect('app');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'x'.repeat(2_000_000) });
+        await expect(presence.whenPresent()).rejects.toThrow(RequestTooLargeError);
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('stays when servers close the connections of those who bring new data', () =>
+    inWorld(
+      19,
+      async (world) => {
+        // The servers take 1 MiB.
+        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        const token = await presence.whenPresent();
+        await expect(presence.set('x'.repeat(2_000_000), { timeoutMs: 60_000 })).rejects.toThrow(RequestTooLargeError);
+        await presence.whenPresent();
+        expect(presence.token).toBe(token);
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await presence.set('two');
+        expect((await client.get('/a', { codec: text })).data).toBe('two');
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('is what it was given, also if the caller writes to those bytes', () =>
+    inWorld(
+      21,
+      async (world) => {
+        const client = await world.connect('app');
+        const bytes = new TextEncoder().encode('one');
+        const presence = new PersistentEphemeral(client, '/a', { data: bytes });
+        const token = await presence.whenPresent();
+        bytes.fill(0x78);
+        await client.delete('/a');
+        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+});

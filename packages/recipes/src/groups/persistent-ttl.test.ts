@@ -1,4 +1,4 @@
-import { AbortedError, text } from '@meerkat/client';
+import { AbortedError, RequestTooLargeError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { inWorld } from './testing/world.ts';
@@ -106,6 +106,28 @@ describe('a persistent znode with a time to live', () => {
         expect((await other.get('/leases/printer', { codec: text, read: 'linearizable' })).data).toBe('one');
         await kept.close();
         await Promise.all([keeper.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('refuses data that servers close connections for', () =>
+    inWorld(
+      6,
+      async (world) => {
+        // The servers take 1 MiB.
+        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });
+        await kept.whenPresent();
+        const large = kept.set('x'.repeat(2_000_000), { timeoutMs: 60_000 });
+        await expect(large).rejects.toThrow(RequestTooLargeError);
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await client.deleteRecursive('/a');
+        await world.world.sleep(60_000);
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await kept.set('two');
+        expect((await client.get('/a', { codec: text })).data).toBe('two');
+        await kept.close();
+        await client.close();
       },
       SOLO,
     ));

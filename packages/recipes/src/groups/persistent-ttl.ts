@@ -14,6 +14,7 @@ import {
 } from '@meerkat/client';
 import { onAbort } from '../abort.ts';
 import { Latest } from './latest.ts';
+import { isRefusal, LostWrites } from './lost-writes.ts';
 import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 
 export interface PersistentTtlOptions {
@@ -51,7 +52,10 @@ export class PersistentTtl implements AsyncDisposable {
   /** Whether the last touch has found the znode, or made it. */
   readonly #touched: Latest<true> = new Latest();
   readonly #finished: Promise<void>;
+  readonly #lostWrites: LostWrites;
   #data: Data;
+  /** What it was given first, or was seen to take last: what it is made with. */
+  #held: Data;
 
   constructor(client: Client, path: string, options: PersistentTtlOptions) {
     const { ttlMs, data = '', acl = OPEN, touchesPerTtl = 2 } = options;
@@ -59,6 +63,8 @@ export class PersistentTtl implements AsyncDisposable {
     this.#client = client;
     this.#ttlMs = ttlMs;
     this.#data = data;
+    this.#held = data;
+    this.#lostWrites = new LostWrites(path);
     this.#acl = acl;
     this.#touchMs = ttlMs / touchesPerTtl;
     this.#finished = this.#run();
@@ -82,14 +88,18 @@ export class PersistentTtl implements AsyncDisposable {
   /**
    * Changes what it holds. Resolves when it holds that, or something that was set later.
    *
-   * @throws TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it stays as it is; TimeoutError,
+   *   AbortedError, also when it is closed first: whether it was written, `outcome` tells
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     this.#data = data;
     const about = { operation: 'PersistentTtl.set', path: this.path };
     await untilDoneWithin(this.#client, options, about, async (signal) => {
       this.#expectOpen(about);
-      await this.#unlessClosed(signal, (open) => this.#write(open));
+      await this.#unlessClosed(signal, (open) => this.#write(open)).catch((error: unknown) => {
+        if (isRefusal(error) && this.#data === data) this.#data = this.#held;
+        throw error;
+      });
     });
   }
 
@@ -158,13 +168,15 @@ export class PersistentTtl implements AsyncDisposable {
   async #write(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.#make(signal);
+      // What was set later is not undone by a repetition either.
+      const data = this.#data;
       try {
-        // What was set later is not undone by a repetition either.
-        await this.#client.set(this.path, this.#data, { signal });
+        await this.#client.set(this.path, data, { signal });
+        this.#held = data;
         return;
       } catch (error) {
         // Somebody has deleted it in between.
-        if (!(error instanceof NoNodeError)) throw error;
+        if (!(error instanceof NoNodeError)) throw this.#lostWrites.explain(data, error);
       }
     }
   }
@@ -172,7 +184,12 @@ export class PersistentTtl implements AsyncDisposable {
   /** With its data, if it is not there. */
   async #make(signal: AbortSignal): Promise<void> {
     const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
-    await this.#client.createParents(this.path, this.#data, shape).catch(unlessThere);
+    const data = this.#held;
+    if (this.#lostWrites.areTooMany(data)) await pause(this.#client, signal, COSTLY_PAUSE_MS);
+    await this.#client.createParents(this.path, data, shape).catch((error: unknown) => {
+      this.#lostWrites.explain(data, error);
+      unlessThere(error);
+    });
   }
 
   /** Gives an attempt up when it is closed, too: it makes nothing any more that `delete` has not found. */
@@ -198,6 +215,9 @@ export class PersistentTtl implements AsyncDisposable {
     this.#touched.end(isGood ? null : reason, reason);
   }
 }
+
+/** Milliseconds between creations that cost the connection. */
+const COSTLY_PAUSE_MS = 5000;
 
 /** As Curator calls it. */
 const TOUCH = 'touch';

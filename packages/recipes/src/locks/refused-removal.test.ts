@@ -1,11 +1,33 @@
 /** Whoever may create znodes and not delete them keeps the others waiting, and is told. */
 import { type Acl, acl, type Client, NoAuthError } from '@meerkat/client';
-import { expect, test } from 'vitest';
-import { inWorld } from '../testing/in-world.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Election } from '../election/election.ts';
+import { inWorld, names } from '../testing/in-world.ts';
+import { stepClient } from '../testing/stepped-client.ts';
+import { MultiLock } from './multi-lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 import { Semaphore } from './semaphore.ts';
+
+const NO_DELETE = [acl.world('crwa')];
+
+let unhandled: unknown[] = [];
+const onUnhandled = (error: unknown): void => {
+  unhandled.push(error);
+};
+
+beforeEach(() => {
+  unhandled = [];
+  process.on('unhandledRejection', onUnhandled);
+});
+
+afterEach(async () => {
+  // Node tells of rejections that nobody has caught when all promises have had their turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('unhandledRejection', onUnhandled);
+  expect(unhandled).toEqual([]);
+});
 
 test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>]>([
   ['Mutex', (client, options) => new Mutex(client, '/lock', options).tryAcquire()],
@@ -14,7 +36,7 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
   ['Semaphore', (client, options) => new Semaphore(client, '/lock', { ...options, leasesMax: 1 }).tryAcquire()],
 ])('a try that may not leave the line says so, and does not say null (%s)', (_what, tryIt) =>
   inWorld(2, async ([one, two]) => {
-    const options = { acl: [acl.world('crwa')] };
+    const options = { acl: NO_DELETE };
     await two!.client.create('/lock', '', options);
     await two!.client.create('/lock/leases', '', options);
     // A holder that the try comes to nothing for, in each of the layouts.
@@ -26,3 +48,43 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
     await expect(tryIt(one!.client, options)).rejects.toBeInstanceOf(NoAuthError);
   }),
 );
+
+test('what has ended by itself and may not be deleted is given back once that is allowed', () =>
+  inWorld(1, async ([one], { sleep, cut, heal }) => {
+    const { client } = one!;
+    const lock = await new Mutex(client, '/lock', { acl: NO_DELETE, marginMs: 2000 }).acquire();
+    cut('host1');
+    while (!lock.signal.aborted) await sleep(10);
+    heal();
+    await client.whenConnected();
+    await sleep(1000);
+    await expect(lock.release()).rejects.toBeInstanceOf(NoAuthError);
+    await client.setAcl('/lock', [acl.world('cdrwa')]);
+    await lock.release();
+    expect(await names(one!)).toEqual([]);
+  }));
+
+test('a multi-lock says so when all that may be given back is gone, and bothers nobody who does not wait for that', () =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    await two!.client.create('/a', '', { acl: NO_DELETE });
+    const { client, beforeRequest } = stepClient(one!.client);
+    const lock = await new MultiLock(client, ['/a', '/b']).acquire();
+    await sleep(100);
+    // The second one takes longer to be deleted than the first takes to be refused.
+    beforeRequest(2, () => sleep(500));
+    void lock.release();
+    await expect(lock.release()).rejects.toMatchObject({ code: 'NOAUTH', path: expect.stringMatching('^/a/') });
+    expect([await names(two!, '/a'), await names(two!, '/b')]).toEqual([[expect.any(String)], []]);
+    await two!.client.setAcl('/a', [acl.world('cdrwa')]);
+    await lock.release();
+    expect(await names(two!, '/a')).toEqual([]);
+  }));
+
+test('a leader that may not resign is told so, but of what its work failed with first', () =>
+  inWorld(1, async ([one]) => {
+    const election = new Election(one!.client, '/lock', { acl: NO_DELETE });
+    await expect(election.run(() => Promise.resolve('done'))).rejects.toBeInstanceOf(NoAuthError);
+    await one!.client.setAcl('/lock', [acl.world('cdrwa')]);
+    await one!.client.deleteRecursive('/lock');
+    await expect(election.run(() => Promise.reject(new Error('the work failed')))).rejects.toThrow('the work failed');
+  }));

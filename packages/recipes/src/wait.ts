@@ -28,7 +28,7 @@ export interface WakeOptions {
 export class Wait {
   readonly #client: Client;
   readonly #options: CallOptions;
-  readonly #about: Waiting;
+  readonly about: Waiting;
   readonly #budget: Budget;
   /** By the client's monotonic clock; null for no limit. */
   readonly #endMs: number | null;
@@ -37,7 +37,7 @@ export class Wait {
     const { timeoutMs } = options;
     this.#client = client;
     this.#options = options;
-    this.#about = about;
+    this.about = about;
     this.#budget = new Budget(options, client.surroundings, about);
     this.#endMs = timeoutMs === undefined ? null : client.surroundings.clock.monotonicMs() + timeoutMs;
   }
@@ -61,6 +61,15 @@ export class Wait {
         if (!isPassing(error)) throw error;
         await this.recover();
       }
+    }
+  }
+
+  /** The same for what comes before the effect that the caller wants, such as the making of parents: the error says so. */
+  async prepare<T>(attempt: (call: CallOptions) => Promise<T>): Promise<T> {
+    try {
+      return await this.through(attempt);
+    } catch (error) {
+      throw asHarmless(error, this.about);
     }
   }
 
@@ -95,7 +104,7 @@ export class Wait {
         else reject(error);
       };
       const wake = (): void => settle(null);
-      const abort = (): void => settle(new AbortedError({ ...this.#about, cause: signal?.reason }));
+      const abort = (): void => settle(new AbortedError({ ...this.about, cause: signal?.reason }));
       // First of all, so that one that is rejected after nobody waits for it any more does not end the process.
       for (const promise of wakes) promise.then(wake, wake);
       if (signal?.aborted === true) {
@@ -110,7 +119,7 @@ export class Wait {
       const timerMs = Math.min(leftMs, Math.max(0, delayMs));
       if (isOver || timerMs === Number.POSITIVE_INFINITY) return;
       cancelTimer = clock.schedule(timerMs, () => {
-        settle(isTheEnd ? new TimeoutError(this.#about) : null);
+        settle(isTheEnd ? new TimeoutError(this.about) : null);
       });
     });
   }
@@ -120,7 +129,7 @@ export class Wait {
     try {
       await this.any(wakes, options);
     } catch (error) {
-      throw asHarmless(error, this.#about);
+      throw asHarmless(error, this.about);
     }
   }
 }

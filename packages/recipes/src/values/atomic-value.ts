@@ -251,12 +251,12 @@ export class AtomicValue<T> implements AsyncDisposable {
   async #onRefused(refusal: TransactionError, found: Found | null, wait: Wait): Promise<'race' | 'again'> {
     const { cause, index } = refusal;
     if (index === 1) {
-      const isHelped = await wait.through((call) => this.#witness.onRefused(cause, call));
+      const isHelped = await wait.prepare((call) => this.#witness.onRefused(cause, call));
       if (!isHelped) throw refusal;
       return 'again';
     }
     if (found === null && cause instanceof NoNodeError) {
-      await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+      await wait.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
       return 'again';
     }
     const isRace = [BadVersionError, NodeExistsError, NoNodeError].some((type) => cause instanceof type);

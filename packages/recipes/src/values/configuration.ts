@@ -21,7 +21,7 @@ import {
 import { withDoubt } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
-import { isPassing, Wait, type Waiting } from '../wait.ts';
+import { isPassing, Wait } from '../wait.ts';
 
 export interface ConfigurationOptions {
   /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
@@ -172,7 +172,7 @@ export class Configuration<T> {
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
         }
-        const value = await this.#decode(data, this.#about(method).operation);
+        const value = await this.#decode(data, wait.about.operation);
         const published = { value, version: found === null ? 0 : (found.stat.version + 1) | 0 };
         const name = this.#copyName(published.version);
         const isFoundKept = found === null || copies.pathOf.has(found.stat.version);
@@ -193,7 +193,7 @@ export class Configuration<T> {
         }
       }
     } catch (error) {
-      throw withDoubt(error, doubts[0]?.loss, this.#about(method));
+      throw withDoubt(error, doubts[0]?.loss, wait.about);
     }
   }
 
@@ -215,7 +215,7 @@ export class Configuration<T> {
 
   async #isRace({ cause, index }: TransactionError, found: Found | null, wait: Wait): Promise<boolean> {
     if (found === null && index === 0 && cause instanceof NoNodeError) {
-      await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+      await wait.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
       return true;
     }
     return cause instanceof BadVersionError || cause instanceof NodeExistsError || cause instanceof NoNodeError;
@@ -274,11 +274,7 @@ export class Configuration<T> {
   }
 
   #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, this.#about(method));
-  }
-
-  #about(method: string): Waiting {
-    return { operation: `Configuration.${method}`, path: this.path };
+    return new Wait(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
   }
 }
 

@@ -1,4 +1,4 @@
-import { BadVersionError, type Client, ConnectionLossError, NoNodeError, text } from '@meerkat/client';
+import { BadVersionError, type Client, ConnectionLossError, json, NoNodeError, text } from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { PublishedSet } from './published-set.ts';
@@ -201,4 +201,63 @@ test('a publication that gives up while others are faster says that nothing was 
     const publication = flags.publish({ a: 'slower' }, { timeoutMs: 2000 });
     await expect(publication).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
     expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
+  }));
+
+test('a publication in parts that gives up says that nothing was published', () =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 2 });
+    const transaction = client.transaction.bind(client);
+    const controller = new AbortController();
+    client.transaction = () => {
+      const made = transaction();
+      const commit = made.commit.bind(made);
+      made.commit = (options) => {
+        const committing = commit(options);
+        controller.abort();
+        return committing;
+      };
+      return made;
+    };
+    const publication = flags.publish({ a: '1', b: '2', c: '3' }, { signal: controller.signal });
+    await expect(publication).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', path: '/flags' });
+    expect(await flags.history()).toEqual([]);
+  }));
+
+test('who gives up a publication in doubt is told so, and that it was him', () =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    await flags.publish({ a: '1' });
+    const controller = new AbortController();
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      const made = transaction();
+      made.commit = async () => {
+        controller.abort();
+        throw new ConnectionLossError({ operation: 'transaction', path: null });
+      };
+      return made;
+    };
+    const publication = flags.publish({ a: '2' }, { signal: controller.signal });
+    await expect(publication).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown' });
+  }));
+
+test('nonsense in a set is told with the znode that holds it', () =>
+  onStage(async (client, other) => {
+    const flags = new PublishedSet(client, '/flags', json<number>());
+    const name = await flags.publish({ a: 1 });
+    await other.set(`/flags/${name}/a`, '{');
+    await expect(flags.read()).rejects.toMatchObject({ code: 'DECODEFAILED', path: `/flags/${name}/a` });
+  }));
+
+test('an observation ends when the client is closed, also in the midst of a read', () =>
+  onStage(async (client, other) => {
+    await new PublishedSet(other, '/flags', text).publish({ a: '1' });
+    const children = client.children.bind(client);
+    client.children = (async (path: string) => {
+      await client.close();
+      return children(path);
+    }) as typeof client.children;
+    const seen: unknown[] = [];
+    for await (const set of new PublishedSet(client, '/flags', text).observe()) seen.push(set);
+    expect(seen).toEqual([]);
   }));

@@ -3,6 +3,7 @@ import {
   BadVersionError,
   type CallOptions,
   type Client,
+  ClosedError,
   type Codec,
   DecodeError,
   joinPath,
@@ -16,6 +17,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { checkedName } from '../child-name.ts';
+import { withDoubt } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
 import { isPassing, Wait } from '../wait.ts';
@@ -190,7 +192,7 @@ export class PublishedSet<T> {
       checkedName(name, 'an entry');
       const data = this.#codec.encode(value);
       // Nothing is published that a reader could not read.
-      await this.#decode(name, data);
+      await this.#decode(joinPath(this.path, name), data);
       encoded.push({ name, data });
     }
     return encoded;
@@ -203,7 +205,7 @@ export class PublishedSet<T> {
    */
   async #write(name: string, entries: readonly Entry[], wait: Wait): Promise<boolean> {
     const root = joinPath(this.path, name);
-    await wait.through(async (call) => {
+    await wait.prepare(async (call) => {
       try {
         await this.#client.createParents(root, null, call);
       } catch (error) {
@@ -211,7 +213,7 @@ export class PublishedSet<T> {
       }
     });
     for (const part of this.#parts(entries)) {
-      const isThere = await wait.through(async (call) => {
+      const isThere = await wait.prepare(async (call) => {
         const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
         for (const entry of part) transaction.create(joinPath(root, entry.name), entry.data);
         try {
@@ -261,7 +263,7 @@ export class PublishedSet<T> {
             await wait.recover();
           } else if (!(error instanceof TransactionError)) throw error;
           else if (entries !== null && error.index === 0 && error.cause instanceof NoNodeError) {
-            await wait.through((call) => this.#client.ensurePath(this.path, call));
+            await wait.prepare((call) => this.#client.ensurePath(this.path, call));
           } else if (!isConflict(error)) throw error;
           else if (doubt === null) return false;
           else isGone = entries === null && error.index === 0 && error.cause instanceof NoNodeError;
@@ -279,7 +281,7 @@ export class PublishedSet<T> {
         throw doubt;
       }
     } catch (error) {
-      throw doubt !== null && error instanceof ZooKeeperError ? doubt : error;
+      throw withDoubt(error, doubt ?? undefined, wait.about);
     }
   }
 
@@ -329,12 +331,12 @@ export class PublishedSet<T> {
     return new NoNodeError({ operation: 'PublishedSet.read', path: joinPath(this.path, name), detail });
   }
 
-  /** An observation that its user has ended is no failure; a set that was deleted by hand leaves nothing to show. */
+  /** An observation that its user has ended, or its client, is no failure; a set that was deleted by hand leaves nothing to show. */
   async #readIfAny(options: { readonly signal?: AbortSignal | undefined }): Promise<PublishedEntries<T> | null> {
     try {
       return await this.read(options);
     } catch (error) {
-      if (error instanceof NoNodeError) return null;
+      if (error instanceof NoNodeError || error instanceof ClosedError) return null;
       if (options.signal?.aborted === true && error instanceof AbortedError) return null;
       throw error;
     }
@@ -365,7 +367,8 @@ export class PublishedSet<T> {
             wait.through((call) => this.#client.get(joinPath(root, one), { ...call, codec: nullableBytes })),
           ),
         );
-        for (const [i, one] of some.entries()) entries.set(one, await this.#decode(one, found[i]!.data));
+        for (const [i, one] of some.entries())
+          entries.set(one, await this.#decode(joinPath(root, one), found[i]!.data));
       }
       return entries;
     } catch (error) {
@@ -374,11 +377,11 @@ export class PublishedSet<T> {
     }
   }
 
-  async #decode(name: string, data: Uint8Array | null): Promise<T> {
+  async #decode(path: string, data: Uint8Array | null): Promise<T> {
     try {
       return await this.#codec.decode(data);
     } catch (error) {
-      throw new DecodeError('PublishedSet', joinPath(this.path, name), data, error);
+      throw new DecodeError('PublishedSet', path, data, error);
     }
   }
 

@@ -317,6 +317,18 @@ test.each([
   }),
 );
 
+test('an update that gives up while the parents of its znode are made changes nothing', () =>
+  onStage(async ({ client }) => {
+    const give = async (path: string): Promise<never> => {
+      throw new AbortedError({ operation: 'ensurePath', path });
+    };
+    client.ensurePath = give;
+    const values = [new AtomicLong(client, '/deep/hits'), new Configuration(client, '/deep/config', text)] as const;
+    const updates = [values[0].increment(), values[1].set('x')];
+    for (const update of updates)
+      await expect(update).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied' });
+  }));
+
 test('an update goes on when the session is lost while it waits for the lock', () =>
   onStage(async ({ client, other }) => {
     let asked = 0;

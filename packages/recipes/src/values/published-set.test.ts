@@ -261,3 +261,19 @@ test('an observation ends when the client is closed, also in the midst of a read
     for await (const set of new PublishedSet(client, '/flags', text).observe()) seen.push(set);
     expect(seen).toEqual([]);
   }));
+
+test('a map of another kind than those of JavaScript is published as well', () =>
+  onStage(async (client) => {
+    const inner = new Map([['colour', 'red']]);
+    // As an observable or immutable one: it has all that a ReadonlyMap has, and is no instance of Map.
+    const other = new Proxy(Object.create(null) as ReadonlyMap<string, string>, {
+      has: (_, key) => Reflect.has(inner, key),
+      get: (_, key) => {
+        const member: unknown = Reflect.get(inner, key);
+        return typeof member === 'function' ? member.bind(inner) : member;
+      },
+    });
+    const flags = new PublishedSet(client, '/flags', text);
+    await flags.publish(other);
+    expect([...((await flags.read())?.entries ?? [])]).toEqual([['colour', 'red']]);
+  }));

@@ -186,7 +186,7 @@ export class PublishedSet<T> {
   /* ---------------------------------------------------------------------------------------------------- writing ---- */
 
   async #encode(entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>): Promise<Entry[]> {
-    const pairs: Iterable<[string, T]> = entries instanceof Map ? entries : Object.entries(entries);
+    const pairs: Iterable<readonly [string, T]> = Symbol.iterator in entries ? entries : Object.entries<T>(entries);
     const encoded: Entry[] = [];
     for (const [name, value] of pairs) {
       checkedName(name, 'an entry');

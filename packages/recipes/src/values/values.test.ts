@@ -169,6 +169,25 @@ test('the witnesses of a writer go with it', () =>
     expect((await other.children('/hits')).children).toEqual([]);
   }));
 
+test('a writer whose session counts as lost and comes back has one witness still', () =>
+  onStage(async ({ client, other }) => {
+    const counter = new AtomicLong(client, '/hits');
+    await counter.increment();
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = transaction;
+      Object.defineProperty(client, 'session', { get: () => null, configurable: true });
+      const made = transaction();
+      made.commit = async () => {
+        Reflect.deleteProperty(client, 'session');
+        throw new SessionLostError({ operation: 'transaction', path: null, outcome: 'not-applied' });
+      };
+      return made;
+    };
+    expect(await counter.increment()).toMatchObject({ after: 2n });
+    expect((await other.children('/hits.witnesses')).children.length).toBe(1);
+  }));
+
 test('a witness that cannot be reached is taken away later, while its session lives on', () =>
   onStage(async ({ world, other }) => {
     const servers = 'zk1:2181';

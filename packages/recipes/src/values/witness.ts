@@ -54,7 +54,8 @@ export class Witness {
 
   /** Adds the note to a transaction, behind what is there. */
   note(transaction: Transaction<TransactionResult[]>): Doubt {
-    const sessionId = this.#client.session?.id ?? 0n;
+    // Between two sessions nothing is written; and the one that is lost may come back, with its witness.
+    const sessionId = this.#client.session?.id ?? this.#sessionId;
     if (sessionId !== this.#sessionId || this.#path === '') {
       this.#path = joinPath(this.#directory, makeUuidHex(this.#client.surroundings.random));
       this.#sessionId = sessionId;

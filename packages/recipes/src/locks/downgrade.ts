@@ -5,6 +5,7 @@ import {
   joinPath,
   NoNodeError,
   nameOf,
+  type Stat,
   TransactionError,
   ZooKeeperError,
 } from '@meerkat/client';
@@ -45,7 +46,7 @@ export async function downgrade(
   lock.leave('it becomes a lock for reading');
   try {
     await move(client, readers, lock, path, budget);
-    const stat = await client.exists(path, budget.next());
+    const stat = await look(client, path, budget);
     if (stat === null || lost.aborted || new Deadline(client).leftMs <= 0) throw over(lock);
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
     return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
@@ -68,8 +69,21 @@ async function move(client: Client, readers: Line, lock: Lock, path: string, bud
       const isPassing = canRepeat(error);
       if (!isPassing && !(error instanceof TransactionError)) throw error;
       // Perhaps it had happened before, and the answer was lost.
-      if ((await client.exists(path, { ...budget.next('unknown'), read: 'linearizable' })) !== null) return;
+      if ((await look(client, path, budget)) !== null) return;
       if (!isPassing) throw error.cause instanceof NoNodeError ? over(lock, error) : error;
+      await budget.pause(PAUSE_MS, 'unknown');
+    }
+  }
+}
+
+/** Asks as often as it takes, while the session is ours for certain. */
+async function look(client: Client, path: string, budget: Budget): Promise<Stat | null> {
+  for (;;) {
+    try {
+      return await client.exists(path, { ...budget.next('unknown'), read: 'linearizable' });
+    } catch (error) {
+      const isPassing = error instanceof ZooKeeperError && canRepeat(error);
+      if (!isPassing || new Deadline(client).leftMs <= 0) throw error;
       await budget.pause(PAUSE_MS, 'unknown');
     }
   }

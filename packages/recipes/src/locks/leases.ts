@@ -11,8 +11,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { type Layout, makeMark } from '../layout.ts';
-import { isPassing } from '../wait.ts';
-import { PAUSE_MS } from './contender.ts';
+import { isSessionEnd } from '../wait.ts';
+import { canRepeat, PAUSE_MS } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 
@@ -120,6 +120,10 @@ async function prepareKazoo(client: Client, path: string, options: LeaseOptions,
       else if (!(error instanceof NodeExistsError)) throw error;
     }
   }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof ZooKeeperError && (canRepeat(error) || isSessionEnd(error));
 }
 
 async function recover(client: Client, budget: Budget): Promise<void> {

@@ -12,8 +12,8 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import type { Layout } from '../layout.ts';
-import { isLoss, isSessionEnd } from '../wait.ts';
-import { asGivenUp, PAUSE_MS } from './contender.ts';
+import { isSessionEnd } from '../wait.ts';
+import { asGivenUp, canRepeat, PAUSE_MS } from './contender.ts';
 import { Holding } from './holding.ts';
 import { type Leases, makeLeases, type OwnLease } from './leases.ts';
 import type { Lock } from './lock.ts';
@@ -150,7 +150,8 @@ export class Semaphore {
       } catch (error) {
         // Somebody has deleted what was prepared.
         const isDeleted = error instanceof NoNodeError && !countsOwn;
-        if (!isDeleted && !isLoss(error) && !isSessionEnd(error)) throw error;
+        const isPassing = error instanceof ZooKeeperError && (canRepeat(error) || isSessionEnd(error));
+        if (!isDeleted && !isPassing) throw error;
         await budget.pause(PAUSE_MS);
         await this.#client.whenConnected(budget.next());
       }

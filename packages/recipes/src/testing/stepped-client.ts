@@ -1,38 +1,42 @@
-import type { Client } from '@meerkat/client';
+import type { CallOptions, Client } from '@meerkat/client';
 
-/** A client of which each request waits for something else to be done. */
+/** A client with one request that waits for something else to be done, or fails of it. */
 export interface SteppedClient {
   readonly client: Client;
   /** Does it before the nth request from now on, and sends that then. */
   beforeRequest(nth: number, action: () => Promise<unknown>): void;
+  /** Does it when the nth request from now on has been answered, which it tells then. */
+  afterRequest(nth: number, action: () => Promise<unknown>): void;
 }
 
 export function stepClient(stepped: Client): SteppedClient {
   let toCome = 0;
-  let action = (): Promise<unknown> => Promise.resolve();
-  const send = <T>(request: () => T): T | Promise<T> => (--toCome === 0 ? action().then(request) : request());
+  let around = (request: () => Promise<unknown>): Promise<unknown> => request();
+  const send = (request: () => Promise<unknown>): Promise<unknown> => (--toCome === 0 ? around(request) : request());
   const client = new Proxy(stepped, {
     get: (target, key) => {
       const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      const call = (...args: unknown[]): Promise<unknown> => Reflect.apply(member, target, args);
       if (key === 'transaction') {
         return () => {
           const transaction = target.transaction();
           const commit = transaction.commit.bind(transaction);
-          return Object.assign(transaction, {
-            commit: (...args: Parameters<typeof commit>) => send(() => commit(...args)),
-          });
+          return Object.assign(transaction, { commit: (options?: CallOptions) => send(() => commit(options)) });
         };
       }
-      if (typeof member !== 'function') return member;
-      const call = (...args: unknown[]): unknown => Reflect.apply(member, target, args);
       return REQUESTS.has(key) ? (...args: unknown[]) => send(() => call(...args)) : call;
     },
   });
   return {
     client,
-    beforeRequest: (nth, then) => {
+    beforeRequest: (nth, action) => {
       toCome = nth;
-      action = then;
+      around = (request) => action().then(request);
+    },
+    afterRequest: (nth, action) => {
+      toCome = nth;
+      around = (request) => request().finally(action);
     },
   };
 }

@@ -55,17 +55,23 @@ export function iterateStates(
 ): AsyncIterableIterator<StateChange> {
   const changes: StateChange[] = [];
   let isOver = isFinalState(session.state) || signal?.aborted === true;
-  let wake: (() => void) | null = null;
+  /** Whoever waits for a change, oldest first. */
+  let waiting: (() => void)[] = [];
+  const wake = (): void => {
+    const woken = waiting;
+    waiting = [];
+    for (const resolve of woken) resolve();
+  };
   const subscription = session.stateListeners.add((change) => {
     changes.push(change);
     if (isFinalState(change.state)) end();
-    wake?.();
+    wake();
   });
   const end = (): void => {
     isOver = true;
     subscription[Symbol.dispose]();
     releaseSignal?.();
-    wake?.();
+    wake();
   };
   const releaseSignal = signal === undefined || isOver ? null : onAbort(signal, end);
   return {
@@ -75,9 +81,8 @@ export function iterateStates(
         if (change !== undefined) return { done: false, value: change };
         if (isOver) return { done: true, value: undefined };
         await new Promise<void>((resolve) => {
-          wake = resolve;
+          waiting.push(resolve);
         });
-        wake = null;
       }
     },
     return(): Promise<IteratorResult<StateChange>> {

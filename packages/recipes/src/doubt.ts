@@ -8,6 +8,7 @@ import {
   NotReadOnlyError,
   type Outcome,
   QuotaExceededError,
+  RequestTooLargeError,
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
@@ -70,4 +71,10 @@ type PlainErrorType = new (...details: ConstructorParameters<typeof ZooKeeperErr
 const ENDS: readonly PlainErrorType[] = [AbortedError, TimeoutError, ClosedError, AuthFailedError];
 
 /** What the service says of a repetition, which tells nothing of the attempt before it. */
-const REFUSALS: readonly PlainErrorType[] = [NoNodeError, NoAuthError, NotReadOnlyError, QuotaExceededError];
+const REFUSALS: readonly PlainErrorType[] = [
+  NoNodeError,
+  NoAuthError,
+  NotReadOnlyError,
+  QuotaExceededError,
+  RequestTooLargeError,
+];

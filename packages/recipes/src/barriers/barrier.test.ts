@@ -1,4 +1,4 @@
-import { type Client, ConnectionLossError, nullableBytes } from '@meerkat/client';
+import { type Client, ConnectionLossError, NotReadOnlyError, nullableBytes } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, watched } from '../testing/barrier-world.ts';
 import { Barrier } from './barrier.ts';
@@ -61,6 +61,24 @@ describe('a barrier whose remover does not hear of it', () => {
     }),
   );
 });
+
+test(
+  'a barrier that may have been put up is told as such, although the repetition is refused',
+  inWorld(async (_, [client]) => {
+    const create = client!.createParents.bind(client);
+    client!.createParents = async (path, ...rest) => {
+      client!.createParents = async () => {
+        throw new NotReadOnlyError({ operation: 'createParents', path });
+      };
+      await create(path, ...rest);
+      throw new ConnectionLossError({ operation: 'createParents', path, outcome: 'unknown' });
+    };
+    const barrier = new Barrier(client!, '/barrier');
+    await expect(barrier.set()).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
+    expect(await barrier.isSet()).toBe(true);
+    await expect(barrier.set()).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'not-applied' });
+  }),
+);
 
 describe('a count-down latch', () => {
   test(

@@ -1,4 +1,4 @@
-import { text, type ZooKeeperError } from '@meerkat/client';
+import { ConnectionLossError, NotReadOnlyError, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld } from '../testing/barrier-world.ts';
 import { CyclicBarrier } from './cyclic-barrier.ts';
@@ -69,6 +69,34 @@ describe('a rendezvous', () => {
       }
       expect(outcomes).toEqual(new Set(['not-applied', 'unknown', 'met']));
     }, 1),
+  );
+
+  test(
+    'does not say that nobody has met with it when the service refuses what comes after its arrival',
+    inWorld(async (fleet, [client, other]) => {
+      const meeting = new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('first');
+      await fleet.world.sleep(1000);
+      const begin = client!.transaction.bind(client);
+      client!.transaction = () => {
+        const made = begin();
+        const commit = made.commit.bind(made);
+        made.commit = async (options) => {
+          made.commit = async () => {
+            throw new NotReadOnlyError({ operation: 'transaction', path: null });
+          };
+          client!.transaction = () => made;
+          client!.children = async (path: string) => {
+            throw new NotReadOnlyError({ operation: 'children', path });
+          };
+          await commit(options);
+          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+        };
+        return made;
+      };
+      const refused = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('second');
+      await expect(refused).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
+      expect((await meeting).values).toEqual(['first', 'second']);
+    }, 2),
   );
 
   test(

@@ -1,4 +1,4 @@
-import { NoAuthError, NoNodeError, Perm, TimeoutError } from '@meerkat/client';
+import { ConnectionLossError, NoAuthError, NoNodeError, Perm, TimeoutError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { type Message, Messenger } from './messenger.ts';
 import { inWorld } from './testing/world.ts';
@@ -184,6 +184,27 @@ describe('messages between members', () => {
         await client.whenConnected();
         expect(await ann.send('ann', 'y')).toMatch(/^[0-9a-f-]{36}$/);
         await client.close();
+      },
+      SOLO,
+    ));
+
+  test('say that they may have been sent when the mailbox is gone after an attempt without an answer', () =>
+    inWorld(
+      11,
+      async (world) => {
+        const [client, admin] = [await world.connect('ann'), await world.connect('admin')];
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        const create = client.create.bind(client);
+        client.create = (async (...call: Parameters<typeof create>) => {
+          client.create = create;
+          await create(...call);
+          await admin.deleteRecursive('/mail/ann');
+          throw new ConnectionLossError({ operation: 'create', path: call[0], outcome: 'unknown' });
+        }) as typeof create;
+        await expect(ann.send('ann', 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'unknown' });
+        await expect(ann.send('ann', 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'not-applied' });
+        await Promise.all([client.close(), admin.close()]);
       },
       SOLO,
     ));

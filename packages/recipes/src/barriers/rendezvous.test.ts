@@ -1,6 +1,6 @@
-import { ConnectionLossError, NotReadOnlyError, text, type ZooKeeperError } from '@meerkat/client';
+import { type Client, ConnectionLossError, NotReadOnlyError, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { inWorld } from '../testing/barrier-world.ts';
+import { inWorld, watched } from '../testing/barrier-world.ts';
 import { CyclicBarrier } from './cyclic-barrier.ts';
 import { readMeeting, writeMeeting } from './meeting-record.ts';
 import { Rendezvous } from './rendezvous.ts';
@@ -120,6 +120,54 @@ describe('a rendezvous', () => {
       await fleet.world.sleep(1000);
       expect((await other!.children('/meeting')).children).toEqual([]);
     }, 2),
+  );
+
+  test(
+    'ends for who comes last when servers close connections because all is too large together, and asks no more then',
+    inWorld(async (fleet) => {
+      const clients = await fleet.connectAll(3, { requestBytesMax: 8 * 1024 * 1024 });
+      const value = new Uint8Array(500_000);
+      const meet = (client: Client): Promise<unknown> => new Rendezvous(client, '/meeting', 3).meet(value);
+      const waiting = clients.slice(1).map((client) => watched(meet(client)));
+      await fleet.world.sleep(1000);
+      await expect(meet(clients[0]!)).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      const states: string[] = [];
+      for (const client of clients) client.onState(({ state }) => states.push(state));
+      await fleet.world.sleep(20_000);
+      expect(states).toEqual([]);
+      expect(waiting.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+      expect((await clients[0]!.children('/meeting')).children).toHaveLength(2);
+    }, 0),
+  );
+
+  test(
+    'goes on without an arrival that somebody else has written to',
+    inWorld(async (fleet, [absent, client, other]) => {
+      const lost = new Rendezvous(absent!, '/meeting', 2, { codec: text }).meet('absent');
+      await fleet.world.sleep(1000);
+      const { network } = fleet.world;
+      network.block('client1', 'zk1');
+      network.block('zk1', 'client1');
+      const [name] = (await client!.children('/meeting')).children;
+      await client!.set(`/meeting/${name}`, 'by hand');
+      let lists = 0;
+      const children = client!.children.bind(client);
+      client!.children = ((...call: Parameters<typeof children>) => {
+        lists++;
+        return children(...call);
+      }) as typeof children;
+      const meeting = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('one');
+      await fleet.world.sleep(1000);
+      // A session that nobody has heard of for a while lives on, and its arrival with it.
+      expect((await other!.children('/meeting')).children).toHaveLength(2);
+      expect(lists).toBeLessThan(5);
+      const { values } = await new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('two');
+      expect(values).toEqual(['one', 'two']);
+      await meeting;
+      network.heal();
+      await expect(lost).rejects.toMatchObject({ outcome: 'unknown' });
+    }),
   );
 
   test('writes its record as it is described', () => {

@@ -17,11 +17,12 @@ import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
+import { LossStreak } from '../loss-streak.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { isPassing, Wait, type Waiting } from '../wait.ts';
 import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
-import { ignoreMissing } from './ready.ts';
+import { ignoreMissing, isRace } from './ready.ts';
 
 /*
  * So many parties meet, each brings something, all see everything, and they go on: round after round.
@@ -98,7 +99,7 @@ export class Rendezvous<T = Uint8Array> {
       // It is the service of whoever comes last to the others, so it does not end with the caller's patience, but nobody would
       // catch what becomes of it if that had ended before.
       const limits = wait.next();
-      await waitFor(this.#client, this.#convene(), limits, about);
+      await waitFor(this.#client, this.#convene(about), limits, about);
       while (!party.lost.aborted) {
         using own = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
         if (own.stat.version > 0) break;
@@ -156,38 +157,50 @@ export class Rendezvous<T = Uint8Array> {
     return new SessionLostError({ operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown', detail });
   }
 
-  /** Lets those meet who can. */
-  async #convene(): Promise<void> {
+  /** Lets those meet who can. @throws RequestTooLargeError also when servers close the connection because of it */
+  async #convene(about: Waiting): Promise<void> {
     const client = this.#client;
-    const wait = new Wait(client, {}, { operation: 'Rendezvous.meet', path: this.path });
+    const wait = new Wait(client, {}, about);
+    const losses = new LossStreak();
+    /** Arrivals that are not as they were made: they have met, or somebody else has written to them. */
+    const written = new Set<string>();
     for (;;) {
       const { children } = await wait.through((call) => client.children(this.path, call));
       const lastMet = children.filter(isRecord).sort(compareBySequence).at(-1);
       const waiting = children
         .filter((name) => isArrival(name) && (lastMet === undefined || compareBySequence(lastMet, name) < 0))
+        .filter((name) => !written.has(name))
         .sort(compareBySequence)
         .slice(0, this.partyCount);
       if (waiting.length < this.partyCount) return;
+      losses.check(about);
       try {
-        const arrivals = await wait.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
+        const parties = await wait.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
+        const others = parties.filter(({ version }) => version !== 0);
+        for (const { name } of others) written.add(name);
+        if (others.length > 0) continue;
         const transaction: Transaction<TransactionResult[]> = client.transaction();
         for (const name of waiting) transaction.set(joinPath(this.path, name), '', { version: 0 });
         const ends = [waiting[0]!, waiting.at(-1)!].map((name) => name.slice(withoutSequence(name).length));
-        transaction.create(joinPath(this.path, `${RECORD}${ends.join('-')}`), writeMeeting(arrivals));
-        await wait.through((call) => transaction.commit(call));
+        transaction.create(joinPath(this.path, `${RECORD}${ends.join('-')}`), writeMeeting(parties));
+        await transaction.commit();
       } catch (error) {
-        // One of them has left, or somebody else was faster: the next look tells.
+        losses.noted(error);
+        // One of them has left, or somebody else was faster, or it was done and nobody has told us: the next look tells.
         if (error instanceof NoNodeError) continue;
+        if (isPassing(error)) {
+          await wait.recover();
+          continue;
+        }
         if (!(error instanceof TransactionError)) throw error;
-        const { code } = error.cause;
-        if (code !== 'NONODE' && code !== 'BADVERSION' && code !== 'NODEEXISTS') throw error.cause;
+        if (!isRace(error)) throw error.cause;
       }
     }
   }
 
-  async #read(name: string, call: CallOptions): Promise<Arrival> {
-    const { data } = await this.#client.get(joinPath(this.path, name), { ...call, codec: nullableBytes });
-    return { name, data };
+  async #read(name: string, call: CallOptions): Promise<Arrival & { readonly version: number }> {
+    const { data, stat } = await this.#client.get(joinPath(this.path, name), { ...call, codec: nullableBytes });
+    return { name, data, version: stat.version };
   }
 
   /** The meeting that a party was in; null when there is none. */

@@ -1,0 +1,34 @@
+import { type About, ConnectionLossError, RequestTooLargeError } from '@meerkat/client';
+import { isPassing } from './wait.ts';
+
+/**
+ * A server closes the connection without a word when a request is larger than its limit (jute.maxbuffer), which may be below
+ * what the client takes for it. To send such a request again would never end, and cost all of the client a connection each
+ * time. So whoever repeats what may be large asks something small in between, and gives up when only that is answered.
+ *
+ * @example
+ * const losses = new LossStreak();
+ * // for each attempt: await the small one; losses.check(about); await the large one, and losses.noted(error) of its failure
+ */
+export class LossStreak {
+  #length = 0;
+
+  /** Remembers what ended an attempt. @returns it, to be thrown on */
+  noted(error: unknown): unknown {
+    if (error instanceof ConnectionLossError && error.outcome === 'unknown') this.#length++;
+    else if (!isPassing(error)) this.#length = 0;
+    return error;
+  }
+
+  /**
+   * To be called when something small has been answered since the last attempt.
+   *
+   * @throws RequestTooLargeError of outcome 'unknown' after too many losses in a row
+   */
+  check(about: About): void {
+    if (this.#length >= LOSSES_MAX) throw new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED });
+  }
+}
+
+const LOSSES_MAX = 5;
+const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;

@@ -166,7 +166,22 @@ describe('a rendezvous', () => {
       expect(values).toEqual(['one', 'two']);
       await meeting;
       network.heal();
-      await expect(lost).rejects.toMatchObject({ outcome: 'unknown' });
+      await expect(lost).rejects.toMatchObject({ code: 'NONODE', outcome: 'unknown' });
+    }),
+  );
+
+  test(
+    'says that somebody else has deleted its arrival, and not that its session is lost',
+    inWorld(async (fleet, [client, other]) => {
+      const meeting = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('gone');
+      const ended = expect(meeting).rejects.toMatchObject({
+        code: 'NONODE',
+        outcome: 'unknown',
+        message: expect.stringContaining('somebody else has deleted'),
+      });
+      await fleet.world.sleep(1000);
+      await other!.deleteRecursive('/meeting');
+      await ended;
     }),
   );
 

@@ -12,6 +12,7 @@ import {
   type Transaction,
   TransactionError,
   type TransactionResult,
+  type ZooKeeperError,
 } from '@meerkat/client';
 import { asDoubtful } from '../doubt.ts';
 import { makeMark } from '../layout.ts';
@@ -85,7 +86,9 @@ export class Rendezvous<T = Uint8Array> {
    *
    * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen what we brought if it came at the
    *   last moment (outcome 'unknown'; 'not-applied' if we have not even arrived); SessionLostError, outcome 'unknown', when
-   *   the session ended while we waited; ClosedError likewise
+   *   the session ended while we waited; ClosedError likewise; NoNodeError, outcome 'unknown', when somebody else has
+   *   deleted the znode that stood for us; DecodeError when we have met and cannot read what one of them has brought;
+   *   RequestTooLargeError when servers do not take what all have brought together
    */
   async meet(value: T, options: CallOptions = {}): Promise<Meeting<T>> {
     const about = { operation: 'Rendezvous.meet', path: this.path };
@@ -115,7 +118,7 @@ export class Rendezvous<T = Uint8Array> {
       if (!hasMet) this.#leftovers.add(mark);
       void this.#leave(party);
     }
-    throw this.#unknown();
+    throw this.#unknown(party);
   }
 
   /** Arrivals of calls that were given up, or have lost their session, may still be there: with these we would count twice. */
@@ -152,9 +155,11 @@ export class Rendezvous<T = Uint8Array> {
     }
   }
 
-  #unknown(): SessionLostError {
-    const detail = 'it ended while we waited to meet the others';
-    return new SessionLostError({ operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown', detail });
+  #unknown({ path, lost }: OwnEphemeral): ZooKeeperError {
+    const about = { operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown' } as const;
+    if (lost.aborted) return new SessionLostError({ ...about, detail: 'it ended while we waited to meet the others' });
+    const detail = `somebody else has deleted ${nameOf(path)}, which stood for us, or written to it`;
+    return new NoNodeError({ ...about, detail });
   }
 
   /** Lets those meet who can. @throws RequestTooLargeError also when servers close the connection because of it */

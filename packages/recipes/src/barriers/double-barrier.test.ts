@@ -229,6 +229,30 @@ describe('a double barrier', () => {
   );
 
   test(
+    'is not counted when it is given up before its znode was made, whatever it waited for',
+    inWorld(async (fleet, [a, b, c, d]) => {
+      const [first, second] = [a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2));
+      await Promise.all([first!.enter(), second!.enter()]);
+      await new DoubleBarrier(c!, '/barrier', 2).enter();
+      await Promise.all([a!.close(), b!.close()]);
+      const barrier = new DoubleBarrier(d!, '/barrier', 2);
+      const early = barrier.enter({ timeoutMs: 1000 });
+      await expect(early).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      await c!.close();
+      const counted = expect(barrier.enter({ timeoutMs: 1000 })).rejects.toMatchObject({ outcome: 'unknown' });
+      await fleet.world.sleep(900);
+      const { network } = fleet.world;
+      network.block('client4', 'zk1');
+      network.block('zk1', 'client4');
+      await counted;
+      // It waits until the znode of that one is removed.
+      const again = barrier.enter({ timeoutMs: 1000 });
+      await expect(again).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      network.heal();
+    }, 4),
+  );
+
+  test(
     'does not leave alone by the list of a server that is behind its round',
     inWorld(async (fleet, [a, b, c]) => {
       const [entering, ...others] = [a!, b!, c!].map((client) => new DoubleBarrier(client, '/barrier', 3));

@@ -14,7 +14,7 @@ import {
   type WatchEvent,
   type Watched,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
+import { asDoubtful, asHarmless } from '../doubt.ts';
 import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -102,10 +102,10 @@ export class DoubleBarrier {
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
     const wait = new Wait(this.#client, options, about);
-    await this.#clear(wait, about);
     const coming: Coming = { path: joinPath(this.path, this.#makeName()), mayBeCounted: false };
-    this.#coming.add(coming.path);
     try {
+      await this.#clear(wait, about);
+      this.#coming.add(coming.path);
       for (;;) {
         const inside = await this.#come(coming, wait, about);
         if (inside === null) continue;
@@ -114,7 +114,7 @@ export class DoubleBarrier {
         return inside;
       }
     } catch (error) {
-      throw coming.mayBeCounted ? asDoubtful(error, about) : error;
+      throw coming.mayBeCounted ? asDoubtful(error, about) : asHarmless(error, about);
     } finally {
       this.#coming.delete(coming.path);
     }

@@ -1,5 +1,5 @@
-import { type Client, ConnectionLossError } from '@meerkat/client';
-import { describe, expect, test } from 'vitest';
+import { type Client, ConnectionLossError, ThrottledError } from '@meerkat/client';
+import { describe, expect, test, vi } from 'vitest';
 import { inWorld, watched } from '../testing/barrier-world.ts';
 import { Fleet } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
@@ -225,6 +225,47 @@ describe('a double barrier', () => {
       const first = new DoubleBarrier(b!, '/barrier', 1);
       const inside = await first.enter();
       await expect(inside.leave({ timeoutMs: 0 })).rejects.toMatchObject({ outcome: 'unknown' });
+    }),
+  );
+
+  test(
+    'keeps nothing of all the calls that were given up',
+    inWorld(async (fleet, [client]) => {
+      const all = vi.spyOn(Promise, 'all');
+      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      for (let i = 0; i < 5; i++) await barrier.enter({ timeoutMs: 100 }).catch(() => {});
+      await fleet.world.sleep(1000);
+      const results = await Promise.allSettled(all.mock.results.map(({ value }) => value as Promise<unknown[]>));
+      all.mockRestore();
+      const removals = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+      expect(removals.length).toBeGreaterThan(5);
+      expect(removals.filter((removal) => Array.isArray(removal))).toEqual([]);
+    }),
+  );
+
+  test(
+    'does not hammer on a server that has too much to do',
+    inWorld(async (fleet, [client, other]) => {
+      const begin = client!.transaction.bind(client);
+      let attempts = 0;
+      let isBusy = true;
+      client!.transaction = () => {
+        const made = begin();
+        const commit = made.commit.bind(made);
+        made.commit = async (options) => {
+          attempts++;
+          // It answers at once that it has not tried it.
+          await client!.exists('/');
+          if (isBusy) throw new ThrottledError({ operation: 'transaction', path: null });
+          return commit(options);
+        };
+        return made;
+      };
+      const entering = new DoubleBarrier(client!, '/barrier', 2).enter();
+      await fleet.world.sleep(1000);
+      expect(attempts).toBeLessThan(100);
+      isBusy = false;
+      await Promise.all([entering, new DoubleBarrier(other!, '/barrier', 2).enter()]);
     }),
   );
 

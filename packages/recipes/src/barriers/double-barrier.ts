@@ -158,7 +158,12 @@ export class DoubleBarrier {
   }
 
   #remove(path: string, sessionId: bigint): void {
-    this.#removed = Promise.all([this.#removed, removeZnode(this.#client, path, sessionId)]);
+    this.#awaitToo(removeZnode(this.#client, path, sessionId));
+  }
+
+  /** Of what is over nothing is kept: the result of `all` would hold those of all before. */
+  #awaitToo(removal: Promise<unknown>): void {
+    this.#removed = Promise.all([this.#removed, removal]).then(() => {});
   }
 
   #giveUp(path: string, joining: Promise<Joined | null>): void {
@@ -170,8 +175,7 @@ export class DoubleBarrier {
       // One that counted as lost ends at once, and is removed behind its back; its session may come back, and would find it.
       await removeZnode(this.#client, path, member.sessionId);
     };
-    const removal = remove().catch(() => {});
-    this.#removed = Promise.all([this.#removed, removal]);
+    this.#awaitToo(remove().catch(() => {}));
   }
 
   /** Of earlier calls that were given up znodes may be left, also of lost sessions: with these we would count twice. */
@@ -263,7 +267,7 @@ export class DoubleBarrier {
         if (cause instanceof NodeExistsError || leftOverSince !== null)
           return { stat: null, othersMax: Number.POSITIVE_INFINITY };
         await client.ensurePath(this.path, { mode: 'container' });
-      } else if (isPassing(error)) await client.whenConnected();
+      } else if (isPassing(error)) await new Wait(client, {}, { operation: 'DoubleBarrier.enter', path }).recover();
       else throw error;
       return 'again';
     }

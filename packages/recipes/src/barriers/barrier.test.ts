@@ -120,6 +120,24 @@ describe('a count-down latch', () => {
   );
 
   test(
+    'lets all go on who wait when it opens, although the first of them deletes it',
+    inWorld(async (fleet, [client, other]) => {
+      const state = watched(new CountDownLatch(client!, '/latch', 1).wait());
+      await fleet.world.sleep(1000);
+      const exists = client!.exists.bind(client);
+      // It has heard, and does not come to look in time.
+      client!.exists = (async (...call: Parameters<typeof exists>) => {
+        client!.exists = exists;
+        await other!.deleteRecursive('/latch');
+        return exists(...call);
+      }) as typeof exists;
+      await new CountDownLatch(other!, '/latch', 1).countDown();
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(true);
+    }),
+  );
+
+  test(
     'is not made of a znode that is none',
     inWorld(async (_, [client]) => {
       await client!.create('/other', '');

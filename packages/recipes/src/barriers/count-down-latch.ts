@@ -81,7 +81,12 @@ export class CountDownLatch {
     return (await this.#read(this.#wait(options, 'count'))).left;
   }
 
-  /** Waits until it is 0. Lost connections and sessions do not end the wait. @throws AbortedError, TimeoutError */
+  /**
+   * Waits until it is 0. Lost connections and sessions do not end the wait. Whoever has no connection while it is opened and
+   * deleted does not hear of that, and waits for the next latch at this path.
+   *
+   * @throws AbortedError, TimeoutError
+   */
   async wait(options: CallOptions = {}): Promise<void> {
     const wait = this.#wait(options, 'wait');
     // Of one that began at 0 the maker may not have come to `open`, in older programs.
@@ -91,10 +96,16 @@ export class CountDownLatch {
         this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
       );
       if (open.stat !== null) return;
-      await wait.any([open.changed]).catch((error: unknown) => {
+      let wasOpened = false;
+      const noted = open.changed.then(({ type }) => {
+        wasOpened = type === 'created';
+      });
+      await wait.any([noted]).catch((error: unknown) => {
         const about = { operation: 'CountDownLatch.wait', path: this.path };
         throw asGivenUp(error, about, this.#client, 'it is not counted down');
       });
+      // Somebody who was faster may have deleted the latch already.
+      if (wasOpened) return;
     }
   }
 

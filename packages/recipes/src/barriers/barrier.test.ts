@@ -138,6 +138,25 @@ describe('a count-down latch', () => {
   );
 
   test(
+    'lets on who comes to wait while it opens and is deleted',
+    inWorld(async (fleet, [client, other]) => {
+      const latch = new CountDownLatch(other!, '/latch', 1);
+      await latch.count();
+      const get = client!.get.bind(client);
+      client!.get = (async (path: string, options: object) => {
+        client!.get = get;
+        const read = await get(path, options as never);
+        await latch.countDown();
+        await other!.deleteRecursive('/latch');
+        return read;
+      }) as Client['get'];
+      const state = watched(new CountDownLatch(client!, '/latch', 1).wait());
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(true);
+    }),
+  );
+
+  test(
     'is not made of a znode that is none',
     inWorld(async (_, [client]) => {
       await client!.create('/other', '');

@@ -89,17 +89,21 @@ export class CountDownLatch {
    */
   async wait(options: CallOptions = {}): Promise<void> {
     const wait = this.#wait(options, 'wait');
-    // Of one that began at 0 the maker may not have come to `open`, in older programs.
-    if ((await this.#read(wait)).left === 0) return;
+    // Not older than the call: the latch that was there before may have been opened, and deleted.
+    let read: 'linearizable' | 'local' = 'linearizable';
     for (;;) {
       using open = await wait.through((call) =>
-        this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true }),
+        this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true, read }),
       );
       if (open.stat !== null) return;
       let wasOpened = false;
       const noted = open.changed.then(({ type }) => {
         wasOpened = type === 'created';
       });
+      noted.catch(() => {});
+      // Of one that began at 0 the maker may not have come to `open`, in older programs.
+      if (read === 'linearizable' && (await this.#read(wait)).left === 0) return;
+      read = 'local';
       await wait.any([noted]).catch((error: unknown) => {
         const about = { operation: 'CountDownLatch.wait', path: this.path };
         throw asGivenUp(error, about, this.#client, 'it is not counted down');

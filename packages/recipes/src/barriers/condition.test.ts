@@ -173,3 +173,59 @@ test(
     await (await waiting).release();
   }),
 );
+
+test(
+  'a waiter that hears late that its lock was deleted looks again instead of waiting',
+  inWorld(async (fleet, [waiter, other]) => {
+    const { client, condition, mutex } = waiter!;
+    await client.ensurePath('/changed');
+    const lock = await mutex.acquire();
+    await fleet.world.sleep(100);
+    const create = client.createProtected.bind(client);
+    client.createProtected = (async (...call: Parameters<typeof create>) => {
+      client.createProtected = create;
+      const { network } = fleet.world;
+      network.block('zk1', 'client1');
+      await other!.client.delete(lock.path);
+      const theirs = await other!.mutex.acquire();
+      expect(await other!.condition.notify(theirs)).toBe(false);
+      await theirs.release();
+      expect(lock.isHeld).toBe(true);
+      const creating = create(...call);
+      while ((await other!.client.children('/changed')).children.length === 0) await fleet.world.sleep(1);
+      network.heal();
+      return creating;
+    }) as typeof create;
+    const again = await condition.wait(lock, { timeoutMs: 10_000 });
+    expect(again.isHeld).toBe(true);
+    expect((await client.children('/changed')).children).toEqual([]);
+  }),
+);
+
+test(
+  'a notifier of all that loses the lock in doubt is told of what it did',
+  inWorld(async (fleet, [waiter, notifier, other]) => {
+    const waiting = waitOnce(waiter!);
+    await fleet.world.sleep(100);
+    const { client, condition, mutex } = notifier!;
+    const lock = await mutex.acquire();
+    const begin = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = begin;
+      const made = begin();
+      made.commit = async () => {
+        await other!.client.delete(lock.path);
+        await fleet.world.until(() => !lock.isHeld, 10_000);
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    await expect(condition.notifyAll(lock)).rejects.toMatchObject({
+      code: 'SESSIONLOST',
+      operation: 'Condition.notifyAll',
+      outcome: 'unknown',
+    });
+    await other!.client.delete(`/changed/${(await client.children('/changed')).children[0]}`);
+    await (await waiting).release();
+  }),
+);

@@ -13,7 +13,7 @@ import type { Held } from '../locks/holding.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
-import { isLoss, isPassing, Wait } from '../wait.ts';
+import { isLoss, isPassing, Wait, type Waiting } from '../wait.ts';
 
 /*
  * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
@@ -95,7 +95,7 @@ export class Condition<L extends Held> {
     let isDoubtful = false;
     try {
       for (const name of await this.#waiters(wait)) {
-        const waking = await this.#wake(name, lock, wait, () => {
+        const waking = await this.#wake(name, lock, wait, about, () => {
           isDoubtful = true;
         });
         // One that has gone by itself has not been notified, and passes nothing on: then another one has to be woken.
@@ -104,7 +104,7 @@ export class Condition<L extends Held> {
     } catch (error) {
       throw isDoubtful ? asDoubtful(error, about) : error;
     }
-    if (!lock.isHeld) throw isDoubtful ? lostInDoubt(this.path) : notHeld(this.path, lock);
+    if (!lock.isHeld) throw isDoubtful ? lostInDoubt(about) : notHeld(this.path, lock);
     return isDoubtful;
   }
 
@@ -113,9 +113,11 @@ export class Condition<L extends Held> {
     const about = { operation: 'Condition.notifyAll', path: this.path };
     const wait = new Wait(this.#client, options, about);
     const names = await this.#waiters(wait);
-    const wakings = await Promise.all(names.map((name) => this.#wake(name, lock, wait))).catch((error: unknown) => {
-      throw asDoubtful(error, about);
-    });
+    const wakings = await Promise.all(names.map((name) => this.#wake(name, lock, wait, about))).catch(
+      (error: unknown) => {
+        throw asDoubtful(error, about);
+      },
+    );
     if (!lock.isHeld) throw notHeld(this.path, lock);
     return wakings.filter((waking) => waking !== 'gone').length;
   }
@@ -129,7 +131,7 @@ export class Condition<L extends Held> {
     while (lock.isHeld) {
       try {
         const waiter = await createOwn(this.#client, joinPath(this.path, MARKER), '', true, wait, mark);
-        return lock.isHeld ? waiter : null;
+        return (await this.#isLockThere(lock, wait)) ? waiter : null;
       } catch (error) {
         if (error instanceof NoNodeError) {
           await wait.through((call) => this.#client.ensurePath(this.path, { ...call, mode: 'container' }));
@@ -138,6 +140,17 @@ export class Condition<L extends Held> {
       }
     }
     return null;
+  }
+
+  /** Asks the service: of a lock whose znode somebody has deleted we hear later than of the creation of ours. */
+  async #isLockThere(lock: L, wait: Wait): Promise<boolean> {
+    try {
+      await wait.through((call) => lock.guarded.commit((transaction) => transaction, call));
+      return lock.isHeld;
+    } catch (error) {
+      if (error instanceof NotHeldError) return false;
+      throw error;
+    }
   }
 
   /** @returns true when the znode is gone; false when its session may be over, and it cannot be told */
@@ -198,7 +211,13 @@ export class Condition<L extends Held> {
   }
 
   /** @returns 'doubtful' when it is gone, and may have been before it was woken */
-  async #wake(name: string, lock: L, wait: Wait, onDoubt = (): void => {}): Promise<'woken' | 'gone' | 'doubtful'> {
+  async #wake(
+    name: string,
+    lock: L,
+    wait: Wait,
+    about: Waiting,
+    onDoubt = (): void => {},
+  ): Promise<'woken' | 'gone' | 'doubtful'> {
     let isDoubtful = false;
     for (;;) {
       try {
@@ -211,7 +230,7 @@ export class Condition<L extends Held> {
           onDoubt();
         }
         // NotHeldError says that nothing has happened.
-        if (isDoubtful && error instanceof NotHeldError) throw lostInDoubt(this.path, error);
+        if (isDoubtful && error instanceof NotHeldError) throw lostInDoubt(about, error);
         if (!isLoss(error)) throw error;
         await wait.recover();
       }
@@ -227,9 +246,9 @@ function notHeld(path: string, lock: Held): NotHeldError {
   return lapse({ path, token: lock.token, signal: lock.signal });
 }
 
-function lostInDoubt(path: string, cause?: Error): SessionLostError {
+function lostInDoubt(about: Waiting, cause?: Error): SessionLostError {
   const detail = 'the lock was lost before it was known whether somebody was woken';
-  return new SessionLostError({ operation: 'Condition.notify', path, outcome: 'unknown', detail, cause });
+  return new SessionLostError({ ...about, outcome: 'unknown', detail, cause });
 }
 
 const MARKER = 'waiter-';

@@ -125,7 +125,8 @@ export class AtomicValue<T> implements AsyncDisposable {
    * Changes it.
    *
    * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times. What it
-   *   comes to after the caller's time is up is not written
+   *   comes to after the caller's time is up is not written. May not wait for an update through the same object, which waits
+   *   for this one
    * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
    *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
    */

@@ -17,6 +17,7 @@ import { Mutex } from '../locks/mutex.ts';
 import { AtomicValue } from './atomic-value.ts';
 import { Configuration } from './configuration.ts';
 import { AtomicLong, Counter, FloatCounter } from './counters.ts';
+import { PublishedSet } from './published-set.ts';
 import { SharedCount, SharedValue } from './shared-value.ts';
 
 interface Stage {
@@ -347,6 +348,31 @@ test('an update that gives up while the parents of its znode are made changes no
     for (const update of updates)
       await expect(update).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied' });
   }));
+
+test.each([
+  ['an atomic value', (client: Client) => new AtomicValue(client, '/v', text, '').set('x')],
+  ['a configuration', (client: Client) => new Configuration(client, '/v', text).set('x')],
+  ['a published set', (client: Client) => new PublishedSet(client, '/v', text).publish({ a: 'x' })],
+] as const)('%s in doubt does not take the word of a server without a quorum for a refusal', (_, write) =>
+  onStage(async ({ client }) => {
+    await client.create('/v', 'before');
+    const get = client.get.bind(client);
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      const made = transaction();
+      made.commit = async () => {
+        // From now on it answers.
+        client.get = (async (path: string, options: { readonly read?: string }) => {
+          if (options.read === 'linearizable') throw new NotReadOnlyError({ operation: 'get', path });
+          return get(path, options as object);
+        }) as typeof client.get;
+        throw new ConnectionLossError({ operation: 'transaction', path: null });
+      };
+      return made;
+    };
+    await expect(write(client)).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
+  }),
+);
 
 test('an update goes on when the session is lost while it waits for the lock', () =>
   onStage(async ({ client, other }) => {

@@ -1,6 +1,14 @@
-import { ConnectionLossError, NodeExistsError, TransactionError, text } from '@meerkat/client';
+import {
+  type CallOptions,
+  ConnectionLossError,
+  NodeExistsError,
+  SessionLostError,
+  TransactionError,
+  text,
+} from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld } from '../groups/testing/world.ts';
+import { Semaphore } from '../locks/semaphore.ts';
 import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, Migrations } from './migrations.ts';
 
@@ -141,6 +149,29 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('have certainly not been applied when their caller gives up while somebody else has the lock', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const [client, other] = await Promise.all([world.connect('app'), world.connect('other')]);
+        const lease = await new Semaphore(other, '/migrations/locks/shop', { leasesMax: 1 }).acquire();
+        const apply = (options: CallOptions): Promise<unknown> =>
+          new Migrations(client).apply('shop', [FIRST], options);
+        await expect(apply({ timeoutMs: 1000 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+        const end = new AbortController();
+        const aborted = expect(apply({ signal: end.signal })).rejects.toMatchObject({
+          code: 'ABORTED',
+          outcome: 'not-applied',
+        });
+        await world.world.sleep(1000);
+        end.abort();
+        await aborted;
+        await lease.release();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
   test('are told why they were refused also when the time is over before the lock is given back', () =>
     inWorld(
       7,
@@ -183,6 +214,49 @@ describe('migrations', () => {
         };
         expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 0 });
         await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('are counted by who has applied them also when that happens after the next look', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('app');
+        const { transaction: begin, createProtected } = client;
+        client.transaction = () => {
+          client.transaction = begin;
+          const made = begin.call(client);
+          // The session, which is given up for lost here, lives on with the lease, and a follower keeps the request for so long.
+          made.check = () => made as never;
+          const commit = made.commit.bind(made);
+          made.commit = () => {
+            client.createProtected = async (...call) => {
+              client.createProtected = createProtected;
+              await commit();
+              return createProtected.apply(client, call);
+            };
+            return Promise.reject(new SessionLostError({ operation: 'transaction', path: null, outcome: 'unknown' }));
+          };
+          return made;
+        };
+        expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
+        expect(client.createProtected).toBe(createProtected);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are refused when a note is missing that is not the last one', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('app');
+        const migrations = new Migrations(client);
+        await migrations.apply('shop', [FIRST, SECOND]);
+        await client.delete('/migrations/meta/shop/meta-0000000000');
+        await expect(migrations.apply('shop', [FIRST, SECOND])).rejects.toThrow(MigrationMismatchError);
+        await client.close();
       },
       SOLO,
     ));

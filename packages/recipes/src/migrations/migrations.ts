@@ -88,7 +88,8 @@ export class Migrations {
    *
    * @param id of the set, the same for ever: the name of a znode, without slashes
    * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
-   * operation; TimeoutError, AbortedError, ClosedError: what was applied is, and the rest is not
+   * operation; TimeoutError, AbortedError, ClosedError: what was applied is, and the rest is not; of outcome 'not-applied'
+   * when certainly nothing was by this call
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
     checkId(id);
@@ -115,8 +116,9 @@ export class Migrations {
     } catch (error) {
       // What the service has said of the set is told also when the lock could not be given back in time.
       const isGivenUp = signal.aborted && (error instanceof AbortedError || isPassing(error));
-      if (isGivenUp && signal.reason instanceof TimeoutError) throw new TimeoutError(about);
-      if (isGivenUp) throw new AbortedError({ ...about, cause: options.signal?.reason });
+      const details = { ...about, outcome: run.mayHaveApplied ? 'unknown' : 'not-applied' } as const;
+      if (isGivenUp && signal.reason instanceof TimeoutError) throw new TimeoutError(details);
+      if (isGivenUp) throw new AbortedError({ ...details, cause: options.signal?.reason });
       throw run.mayHaveApplied ? asDoubtful(error, about) : error;
     } finally {
       stop();
@@ -150,8 +152,11 @@ class MigrationRun {
   /** How many were applied when it was looked at last, and by which version of the list that holds. */
   #done: Pick<Notes, 'version' | 'marks'> & { readonly count: number } = { count: 0, version: -1, marks: [] };
   #applied = 0;
-  /** What the transaction would have left that was sent and not answered. */
-  #doubtful: string | null = null;
+  /**
+   * What those transactions would have left that were sent and not answered, and have left nothing yet: of a session that was
+   * given up for lost one may be applied after the next look.
+   */
+  readonly #doubtful: Set<string> = new Set();
 
   constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
     this.#client = client;
@@ -164,7 +169,7 @@ class MigrationRun {
 
   /** Whether any of them may have been applied by this call. */
   get mayHaveApplied(): boolean {
-    return this.#applied > 0 || this.#doubtful !== null;
+    return this.#applied > 0 || this.#doubtful.size > 0;
   }
 
   get report(): MigrationReport {
@@ -184,8 +189,7 @@ class MigrationRun {
         throw new MigrationMismatchError(this.#id, i, `number ${i + 1} is another one than was applied`);
       }
     }
-    if (this.#doubtful !== null && notes.marks.includes(this.#doubtful)) this.#applied++;
-    this.#doubtful = null;
+    for (const mark of notes.marks) if (this.#doubtful.delete(mark)) this.#applied++;
     this.#done = { count, version: notes.version, marks: notes.marks };
     return count === this.#migrations.length;
   }
@@ -227,7 +231,7 @@ class MigrationRun {
       await transaction.commit({ signal: this.#signal });
       this.#applied++;
     } catch (error) {
-      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful = mark;
+      if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful.add(mark);
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
       if (index < migration.length) {

@@ -247,6 +247,42 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('are refused that servers close the connection for, since they are too large for them', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+        const large: Migration = [{ kind: 'create', path: '/large', data: 'a'.repeat(1_500_000) }];
+        const applying = new Migrations(client).apply('shop', [FIRST, large], { timeoutMs: 300_000 });
+        await expect(applying).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', path: '/migrations/meta/shop' });
+        expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 0 });
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('are all applied and counted when the reply to each is lost', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app');
+        const begin = client.transaction.bind(client);
+        client.transaction = () => {
+          const made = begin();
+          const commit = made.commit.bind(made);
+          made.commit = async (options) => {
+            await commit(options);
+            throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+          };
+          return made;
+        };
+        const set: Migration[] = Array.from({ length: 8 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
+        expect(await new Migrations(client).apply('long', set)).toEqual({ total: 8, applied: 8 });
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('are refused when a note is missing that is not the last one', () =>
     inWorld(
       7,

@@ -4,8 +4,10 @@ import {
   BadVersionError,
   type CallOptions,
   type Client,
+  ConnectionLossError,
   joinPath,
   NoNodeError,
+  RequestTooLargeError,
   TimeoutError,
   type Transaction,
   TransactionError,
@@ -88,8 +90,8 @@ export class Migrations {
    *
    * @param id of the set, the same for ever: the name of a znode, without slashes
    * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
-   * operation; TimeoutError, AbortedError, ClosedError: what was applied is, and the rest is not; of outcome 'not-applied'
-   * when certainly nothing was by this call
+   * operation; RequestTooLargeError when servers close the connection because of its size; TimeoutError, AbortedError,
+   * ClosedError: what was applied is, and the rest is not; of outcome 'not-applied' when certainly nothing was by this call
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
     checkId(id);
@@ -157,6 +159,8 @@ class MigrationRun {
    * given up for lost one may be applied after the next look.
    */
   readonly #doubtful: Set<string> = new Set();
+  /** Connections in a row that were lost while the same migration was in flight. */
+  #losses = 0;
 
   constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
     this.#client = client;
@@ -190,17 +194,26 @@ class MigrationRun {
       }
     }
     for (const mark of notes.marks) if (this.#doubtful.delete(mark)) this.#applied++;
+    if (count !== this.#done.count) this.#losses = 0;
     this.#done = { count, version: notes.version, marks: notes.marks };
     return count === this.#migrations.length;
   }
 
-  /** Applies the next one, if nobody else has. @throws NotHeldError when the lock is not ours any more */
+  /**
+   * Applies the next one, if nobody else has.
+   *
+   * @throws NotHeldError when the lock is not ours any more; RequestTooLargeError, since a server closes the connection without
+   *   a word when a request is larger than its limit: it would be sent for ever
+   */
   async next(leasePath: string): Promise<void> {
     const { count, version, marks } = this.#done;
     const mark = makeUuidHex(this.#client.surroundings.random);
     if (version < 0) {
       await this.#client.ensurePath(this.#metaPath, { signal: this.#signal });
       return;
+    }
+    if (this.#losses >= LOSSES_MAX) {
+      throw new RequestTooLargeError({ operation: 'Migrations.apply', path: this.#metaPath, detail: CLOSED });
     }
     const migration = this.#migrations[count] ?? [];
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
@@ -230,7 +243,10 @@ class MigrationRun {
     try {
       await transaction.commit({ signal: this.#signal });
       this.#applied++;
+      this.#losses = 0;
     } catch (error) {
+      const isLoss = error instanceof ConnectionLossError && error.outcome === 'unknown';
+      this.#losses = isLoss ? this.#losses + 1 : 0;
       if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful.add(mark);
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
@@ -274,6 +290,10 @@ interface Notes {
 
 /** So many of the last transactions can be known again by those who have sent them. */
 const MARKS_MAX = 100;
+
+/** After so many nothing is sent any more: the service has answered smaller requests in between each time. */
+const LOSSES_MAX = 5;
+const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while a migration was in flight, and smaller requests were answered`;
 
 /** As Curator names them. */
 const NOTE = 'meta-';

@@ -70,6 +70,23 @@ for (const kind of SERVER_KINDS) {
       ]);
     });
 
+    test('one-shot watches that are read while the last stream on their znode is closed are told', async () => {
+      await writer.create('/a');
+      for (const recursive of [false, true]) {
+        const stream = client.watch('/a', { recursive });
+        await stream.ready;
+        const [data, child] = [client.get('/a', { watch: true }), client.children('/a', { watch: true })];
+        await stream.close();
+        const { changed } = await data;
+        const { changed: childrenChanged } = await child;
+
+        await writer.create('/a/b');
+        await writer.set('/a', 'two');
+        expect([(await childrenChanged).type, (await changed).type]).toEqual(['children', 'changed']);
+        await writer.delete('/a/b');
+      }
+    });
+
     test('one-shot watches on a watched znode are told too, and end no stream', async () => {
       await writer.create('/a');
       const streams = [client.watch('/a'), client.watch('/a', { recursive: true })];

@@ -61,6 +61,7 @@ describe('the record of an instance', () => {
     const instance = { ...INSTANCE, uriSpec: '{scheme}://{address}:{ssl-port}/{ q }?a={[}b{]}{unknown}', sslPort: 443 };
     expect(buildUri(instance, { q: 'find' })).toBe('https://h:443/find?a={b}');
     expect(buildUri({ ...INSTANCE, uriSpec: null })).toBe('');
+    expect(buildUri({ ...INSTANCE, uriSpec: 'x{constructor}{toString}' })).toBe('x');
   });
 });
 
@@ -135,6 +136,28 @@ describe('service discovery', () => {
       },
       SOLO,
     ),
+  );
+
+  test.each(['PERMANENT', 'DYNAMIC'] as const)(
+    'takes the next update of a %s instance after one that is no JSON',
+    (serviceType) =>
+      inWorld(
+        12,
+        async (world) => {
+          const client = await world.connect('server');
+          const discovery = new ServiceDiscovery(client, '/services');
+          const registration = discovery.register<unknown>({ name: 'db', id: 'a', address: 'h', serviceType });
+          await registration.whenRegistered();
+          await expect(registration.update({ payload: 1n })).rejects.toThrow(TypeError);
+          expect(registration.instance).toMatchObject({ address: 'h', payload: null });
+          await registration.update({ address: 'h2' });
+          expect(await discovery.instances('db')).toMatchObject([{ id: 'a', address: 'h2', payload: null }]);
+          expect(() => discovery.register({ name: 'db', id: 'b', payload: 1n })).toThrow(TypeError);
+          await registration.close();
+          await client.close();
+        },
+        SOLO,
+      ),
   );
 
   test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>

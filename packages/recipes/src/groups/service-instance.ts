@@ -103,8 +103,9 @@ export function buildUri(instance: ServiceInstance, variables: Readonly<Record<s
     'service-type': serviceType.toLowerCase(),
     ...variables,
   };
+  const read = (variable: string): unknown => (Object.hasOwn(known, variable) ? known[variable] : null);
   const parts = partsOf(instance.uriSpec ?? '');
-  return parts.map(({ value, variable }) => (variable ? `${known[value] ?? ''}` : value)).join('');
+  return parts.map(({ value, variable }) => (variable ? `${read(value) ?? ''}` : value)).join('');
 }
 
 const SERVICE_TYPES = ['DYNAMIC', 'DYNAMIC_SEQUENTIAL', 'STATIC', 'PERMANENT'] as const;

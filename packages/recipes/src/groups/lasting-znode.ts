@@ -1,27 +1,52 @@
-import { type Acl, type CallOptions, type Client, NodeExistsError, NoNodeError, ZooKeeperError } from '@meerkat/client';
-import { neverAborted, orDisconnected, untilDone, withLimits } from './persistence.ts';
+import {
+  AbortedError,
+  type Acl,
+  BadVersionError,
+  type CallOptions,
+  type Client,
+  NodeExistsError,
+  NoNodeError,
+  type Stat,
+  TransactionError,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { isRefusal, LostWrites } from './lost-writes.ts';
+import {
+  neverAborted,
+  orDisconnected,
+  pause,
+  unheard,
+  unlessClientEnds,
+  untilDone,
+  withLimits,
+} from './persistence.ts';
 
-/** The znode of an instance that no session holds. */
+/** The znode of an instance that no session holds. It is not watched: what others do to it stays until it is written again. */
 export class LastingZnode {
   readonly #client: Client;
   readonly #path: string;
   readonly #acl: readonly Acl[];
   readonly #closing = new AbortController();
+  readonly #lostWrites: LostWrites;
   #written: Promise<void>;
   /** What it holds, or will. */
   #data: string;
   /** What was written last. */
   #held: string;
   #isPresent = false;
+  /** As it was written last; null when a write since may have been applied. */
+  #known: Stat | null = null;
+  #closed: Promise<void> | null = null;
 
   constructor(client: Client, path: string, acl: readonly Acl[], data: string) {
     this.#client = client;
     this.#path = path;
     this.#acl = acl;
+    this.#lostWrites = new LostWrites(path);
     this.#data = data;
     this.#held = data;
     this.#written = this.#write(data);
-    this.#written.catch(() => {});
+    unheard(this.#written);
   }
 
   get data(): string {
@@ -29,12 +54,13 @@ export class LastingZnode {
   }
 
   get isPresent(): boolean {
-    return this.#isPresent;
+    return this.#isPresent && !this.#closing.signal.aborted;
   }
 
   async whenPresent(options: CallOptions): Promise<void> {
+    if (this.#closing.signal.aborted) throw new AbortedError({ ...this.#about, detail: 'it was closed' });
     // Also when what was set since was refused.
-    if (!this.#isPresent) await within(this.#client, options, this.#path, this.#written);
+    if (!this.#isPresent) await withLimits(this.#client, options, this.#about, this.#written);
   }
 
   /** In the order of the calls. */
@@ -42,8 +68,56 @@ export class LastingZnode {
     this.#data = data;
     // What was refused before, because it was too large say, does not stand in the way of what comes now.
     this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
-    this.#written.catch(() => {});
-    await within(this.#client, options, this.#path, this.#written);
+    unheard(this.#written);
+    await withLimits(this.#client, options, this.#about, this.#written);
+  }
+
+  /**
+   * Deletes it, once. Resolves when it is gone, or there is no connection: then it goes with the next one.
+   *
+   * @throws what the service refuses that for; it may be tried again. Nothing happens to a caller who does not wait for it
+   */
+  close(): Promise<void> {
+    this.#closing.abort();
+    const closed = this.#closed ?? unheard(this.#remove());
+    this.#closed = closed;
+    closed.catch(() => {
+      this.#closed = null;
+    });
+    return closed;
+  }
+
+  get #about(): { readonly operation: string; readonly path: string } {
+    return { operation: 'whenRegistered', path: this.#path };
+  }
+
+  /**
+   * As long as the connection stands, what is found is what was registered here, whoever may have written to it. Once it was
+   * away, somebody else may have registered the same id: what has changed since it was seen last is left to them.
+   */
+  async #remove(): Promise<void> {
+    const client = this.#client;
+    let wasAway = client.state !== 'connected';
+    const states = client.onState(({ state }) => {
+      wasAway ||= state !== 'connected';
+    });
+    await this.#written.catch(() => {});
+    let ours = this.#known;
+    const removed = untilDone(client, neverAborted(), async () => {
+      const stat = await client.exists(this.#path, { read: 'linearizable' });
+      if (!wasAway) ours = stat;
+      ours ??= stat;
+      if (stat === null || stat.czxid !== ours?.czxid || stat.version !== ours.version) return;
+      try {
+        await client.delete(this.#path, { version: stat.version });
+      } catch (error) {
+        // Gone, or somebody else's by now.
+        if (error instanceof NoNodeError || error instanceof BadVersionError) return;
+        wasAway = true;
+        throw error;
+      }
+    }).finally(() => states[Symbol.dispose]());
+    await orDisconnected(client, unlessClientEnds(removed));
   }
 
   async #writeOrForget(data: string): Promise<void> {
@@ -51,42 +125,66 @@ export class LastingZnode {
       await this.#write(data);
     } catch (error) {
       if (this.#data === data) this.#data = this.#held;
+      // Refused for the connections that it cost, it may have been applied nevertheless.
+      if (isRefusal(error) && this.#isPresent && this.#known === null) await this.#write(this.#held);
       throw error;
     }
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#written.catch(() => {});
-    this.#isPresent = false;
-    const deleted = untilDone(this.#client, neverAborted(), () => this.#client.delete(this.#path)).catch(
-      (error: unknown) => {
-        if (!(error instanceof ZooKeeperError)) throw error;
-      },
-    );
-    await orDisconnected(this.#client, deleted);
   }
 
   async #write(data: string): Promise<void> {
     const { signal } = this.#closing;
     await untilDone(this.#client, signal, async () => {
+      if (this.#lostWrites.areTooMany(data)) await pause(this.#client, signal, COSTLY_PAUSE_MS);
       try {
-        await this.#client.set(this.#path, data, { signal });
+        this.#known = await this.#put(data);
+        this.#lostWrites.forget();
       } catch (error) {
-        if (!(error instanceof NoNodeError)) throw error;
-        const shape = { acl: this.#acl, parentMode: 'container', signal } as const;
-        await this.#client.createParents(this.#path, data, shape).catch((failure: unknown) => {
-          // Made by an attempt before this one: once more, to write the data.
-          if (failure instanceof NodeExistsError) return this.#client.set(this.#path, data, { signal });
-          throw failure;
-        });
+        if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#known = null;
+        const reason = this.#lostWrites.explain(data, error);
+        // What was given first is tried as long as it takes.
+        throw data === this.#held ? error : reason;
       }
     });
     this.#held = data;
     this.#isPresent = true;
   }
+
+  /** Others may make it and delete it meanwhile. @returns null from servers that do not tell */
+  async #put(data: string): Promise<Stat | null> {
+    const { signal } = this.#closing;
+    for (;;) {
+      try {
+        const stat = await this.#client.set(this.#path, data, { signal });
+        return stat.isEphemeral ? await this.#replace(stat, data) : stat;
+      } catch (error) {
+        if (!isOvertaken(error)) throw error;
+      }
+      const shape = { acl: this.#acl, parentMode: 'container', signal } as const;
+      try {
+        return (await this.#client.createParents(this.#path, data, shape)).stat;
+      } catch (error) {
+        // Made by an attempt before this one, or by somebody else: once more, to write the data.
+        if (!(error instanceof NodeExistsError)) throw error;
+      }
+    }
+  }
+
+  /** The znode of a process that had registered the same id for as long as it lives would go with its session. */
+  async #replace(stat: Stat, data: string): Promise<Stat | null> {
+    const [, created] = await this.#client
+      .transaction()
+      .delete(this.#path, { version: stat.version })
+      .create(this.#path, data, { acl: this.#acl })
+      .commit({ signal: this.#closing.signal });
+    return created.stat;
+  }
 }
 
-function within(client: Client, options: CallOptions, path: string, waited: Promise<void>): Promise<void> {
-  return withLimits(client, options, { operation: 'whenRegistered', path }, waited);
+/** Somebody else has deleted it, or written to it, between the look and the write. */
+function isOvertaken(error: unknown): boolean {
+  const cause = error instanceof TransactionError ? error.cause : error;
+  return [NoNodeError, BadVersionError, NodeExistsError].some((kind) => cause instanceof kind);
 }
+
+/** Milliseconds between creations that cost the connection. */
+const COSTLY_PAUSE_MS = 5000;

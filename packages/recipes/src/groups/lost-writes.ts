@@ -27,7 +27,8 @@ export class LostWrites {
     this.#count = this.#data === data ? this.#count + 1 : 1;
     this.#data = data;
     if (!this.areTooMany(data)) return error;
-    return new RequestTooLargeError({ operation: 'set', path: this.#path, detail: CLOSED, cause: error });
+    const about = { operation: 'set', path: this.#path };
+    return new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED, cause: error });
   }
 
   /** A write was answered. */

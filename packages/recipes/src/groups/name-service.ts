@@ -1,11 +1,9 @@
 import {
   type About,
   type Acl,
-  AuthFailedError,
   Budget,
   type CallOptions,
   type Client,
-  ClosedError,
   type Created,
   type ExpectedVersionOptions,
   joinPath,
@@ -28,7 +26,7 @@ import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../loc
 import { removeMarked, removeZnode } from '../locks/removal.ts';
 import { sequenceOf } from '../sequence.ts';
 import { isLoss, isPassing } from '../wait.ts';
-import { neverAborted, orDisconnected, unheard, untilDone } from './persistence.ts';
+import { neverAborted, orDisconnected, unheard, unlessClientEnds, untilDone } from './persistence.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export interface NameServiceOptions {
@@ -330,12 +328,5 @@ export class ClaimedName implements AsyncDisposable {
 async function deleteIfThere(client: Client, path: string): Promise<void> {
   await client.delete(path).catch((error: unknown) => {
     if (!(error instanceof NoNodeError)) throw error;
-  });
-}
-
-/** The client may end, and with it the session and what it had. */
-async function unlessClientEnds(done: Promise<void>): Promise<void> {
-  await done.catch((error: unknown) => {
-    if (!(error instanceof ClosedError || error instanceof AuthFailedError)) throw error;
   });
 }

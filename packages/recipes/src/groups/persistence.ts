@@ -1,8 +1,10 @@
 import {
   AbortedError,
   type About,
+  AuthFailedError,
   type CallOptions,
   type Client,
+  ClosedError,
   type Outcome,
   TimeoutError,
   ZooKeeperError,
@@ -161,6 +163,13 @@ export function neverAborted(): AbortSignal {
 export function unheard<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
+}
+
+/** The client may end, and with it the session and what it had. */
+export async function unlessClientEnds(done: Promise<void>): Promise<void> {
+  await done.catch((error: unknown) => {
+    if (!(error instanceof ClosedError || error instanceof AuthFailedError)) throw error;
+  });
 }
 
 /** Resolves with what is waited for, or as soon as there is no connection to wait with. */

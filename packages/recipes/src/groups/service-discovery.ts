@@ -156,7 +156,11 @@ export class Registration<T = unknown> implements AsyncDisposable {
     }
   }
 
-  /** Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one. */
+  /**
+   * Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one.
+   *
+   * @throws of an instance that is STATIC or PERMANENT, NoAuthError and what else the service refuses that for
+   */
   close(): Promise<void> {
     return this.#place.close();
   }

@@ -1,0 +1,205 @@
+import { AbortedError, ConnectionLossError, NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { type Registration, ServiceDiscovery } from './service-discovery.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+const INSTANCE = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' } as const;
+const PATH = '/services/db/a';
+
+describe('a permanent instance', () => {
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('is not registered any more once it is closed (%s)', (serviceType) =>
+    inWorld(
+      1,
+      async (world) => {
+        const client = await world.connect('server');
+        const registration = new ServiceDiscovery(client, '/services').register({ ...INSTANCE, serviceType });
+        await registration.whenRegistered();
+        await registration.close();
+        expect(registration.isRegistered).toBe(false);
+        await expect(registration.whenRegistered()).rejects.toThrow(AbortedError);
+        await expect(registration.update({ address: 'h2' })).rejects.toThrow(AbortedError);
+        expect(await client.exists(PATH)).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ),
+  );
+
+  test('stays when whoever had its id before is closed once more', () =>
+    inWorld(
+      2,
+      async (world) => {
+        const client = await world.connect('server');
+        const discovery = new ServiceDiscovery(client, '/services');
+        await using before = discovery.register(INSTANCE);
+        await before.whenRegistered();
+        await before.close();
+        const registration = discovery.register(INSTANCE);
+        await registration.whenRegistered();
+        await before.close();
+        expect(await client.exists(PATH)).not.toBeNull();
+        await registration.close();
+        expect(await client.exists(PATH)).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test.each(['applied', 'lost'])(
+    'stays when the deletion of the one before it is repeated, whose request was %s',
+    (fate) =>
+      inWorld(
+        3,
+        async (world) => {
+          const client = await world.connect('server');
+          const other = await world.connect('other');
+          const before = new ServiceDiscovery(client, '/services').register(INSTANCE);
+          await before.whenRegistered();
+          const remove = client.delete.bind(client);
+          const successors: Registration[] = [];
+          client.delete = async (...args: Parameters<typeof remove>) => {
+            client.delete = remove;
+            if (fate === 'applied') await remove(...args);
+            const successor = new ServiceDiscovery(other, '/services').register(INSTANCE);
+            successors.push(successor);
+            await successor.whenRegistered();
+            throw new ConnectionLossError({ operation: 'delete', path: PATH });
+          };
+          await before.close();
+          expect(successors).toHaveLength(1);
+          expect(await client.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+          await successors[0]?.close();
+          expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
+          await Promise.all([client.close(), other.close()]);
+        },
+        SOLO,
+      ),
+  );
+
+  test('stays when it is registered again while the deletion of the one before it waits for a connection', () =>
+    inWorld(
+      4,
+      async (world) => {
+        for (const afterMs of [0, 0.5, 1, 1.5, 2, 3, 4]) {
+          const client = await world.connect('server', { sessionTimeoutMs: 30_000 });
+          const discovery = new ServiceDiscovery(client, '/services');
+          const before = discovery.register(INSTANCE);
+          await before.whenRegistered();
+          const closed = before.close();
+          await world.world.sleep(afterMs);
+          for (const end of world.world.network.openEnds) end.breakStream();
+          await closed;
+          const registration = discovery.register(INSTANCE);
+          await registration.whenRegistered();
+          await world.world.sleep(3000);
+          expect(await client.exists(PATH, { read: 'linearizable' }), `broken after ${afterMs} ms`).not.toBeNull();
+          await registration.close();
+          expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
+          await client.close();
+        }
+      },
+      SOLO,
+    ));
+
+  test('goes when it is closed, also if somebody else has written to it', () =>
+    inWorld(
+      5,
+      async (world) => {
+        const client = await world.connect('server');
+        const other = await world.connect('other');
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        await other.set(PATH, '{"name":"db","id":"a","enabled":false}');
+        await registration.close();
+        expect(await other.exists(PATH, { read: 'linearizable' })).toBeNull();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('tells who closes it that the service does not delete it', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('server');
+        await client.createParents('/services/db', '');
+        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
+        await client.setAcl('/services/db', acl);
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        // Nobody waits for this one.
+        void registration.close();
+        await expect(registration.close()).rejects.toThrow(NoAuthError);
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('is written also while somebody deletes it', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('server');
+        const other = await world.connect('other');
+        const createParents = client.createParents.bind(client);
+        const set = client.set.bind(client);
+        client.createParents = async (...args: Parameters<typeof createParents>) => {
+          client.createParents = createParents;
+          // Somebody else is quicker, and has deleted it by the time it is to be written.
+          await other.createParents(PATH);
+          client.set = async (...write: Parameters<typeof set>) => {
+            client.set = set;
+            await other.delete(PATH);
+            return set(...write);
+          };
+          return createParents(...args);
+        };
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        expect(await new ServiceDiscovery(other, '/services').instances('db')).toMatchObject([{ address: 'h' }]);
+        await registration.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('does not go with the session of a process that has registered it as a dynamic one', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const before = await world.connect('server');
+        const dynamic = new ServiceDiscovery(before, '/services').register({ ...INSTANCE, serviceType: 'DYNAMIC' });
+        await dynamic.whenRegistered();
+        await world.kill(before);
+        const client = await world.connect('server');
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        await world.world.sleep(20_000);
+        expect(await client.exists(PATH)).toMatchObject({ isEphemeral: false });
+        await registration.close();
+        expect(await client.exists(PATH)).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('stays as it is when servers close the connection for its update', () =>
+    inWorld(
+      9,
+      async (world) => {
+        // The servers take 1 MiB.
+        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+        const discovery = new ServiceDiscovery(client, '/services');
+        const registration = discovery.register<string>(INSTANCE);
+        await registration.whenRegistered();
+        const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
+        await expect(update).rejects.toThrow(RequestTooLargeError);
+        await registration.update({ address: 'h2' });
+        expect(await discovery.instances('db')).toMatchObject([{ address: 'h2', payload: null }]);
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+});

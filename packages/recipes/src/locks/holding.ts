@@ -139,9 +139,10 @@ export class Holding implements Held {
   /** It is over without having been given back. */
   #lose(why: string, cause?: unknown): void {
     if (this.#end.signal.aborted) return;
-    this.#finish(why, cause);
-    // The same session may come back, and with it the znode, for which others would wait.
+    // The same session may come back, and with it the znode, for which others would wait. Before the signal: whoever hears
+    // it and gives it back waits for this, and deletes nothing a second time.
     void this.#settleWith(this.#untilLost(this.#removeZnode()));
+    this.#finish(why, cause);
   }
 
   #settleWith(released: Promise<void>): Promise<void> {

@@ -98,7 +98,8 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
   async commit(options?: CallOptions): Promise<Results> {
     const operations = this.#operations.slice();
     const ops = operations.map(({ about, make }) => make(about));
-    const results = await this.#requester.request<readonly MultiResult[]>({ op: OpCode.multi, ops }, options, COMMIT);
+    const about = subjectOf(operations);
+    const results = await this.#requester.request<readonly MultiResult[]>({ op: OpCode.multi, ops }, options, about);
     throwIfRefused(results, operations);
     return ops.map((op, i) => this.#resultOf(op, results[i])) as readonly TransactionResult[] as Results;
   }
@@ -136,6 +137,13 @@ interface Operation {
 }
 
 const COMMIT: About = { operation: 'transaction', path: null };
+
+/** What a request that fails as a whole is told of: the znode that is written, when there is one alone besides checks. */
+function subjectOf(operations: readonly Operation[]): About {
+  const writes = operations.filter(({ about }) => about.operation !== 'check');
+  const [path = null, ...others] = new Set(writes.map(({ about }) => about.path));
+  return others.length === 0 ? { ...COMMIT, path } : COMMIT;
+}
 
 /**
  * A refused transaction has an error for each operation: 0 for those before the one that is to blame, −2

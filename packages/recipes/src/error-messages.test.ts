@@ -155,6 +155,19 @@ test('a layout that does not exist is refused at once, and not taken for another
   expect(() => new Group(client, '/x', { layout: layout as Layout })).toThrow("'kazoo-shallow'");
 });
 
+test('an election of a style that does not exist is refused at once', () => {
+  const style: string = 'Selector';
+  expect(() => new Election(client, '/x', { style: style as 'selector' })).toThrow("there is no style 'Selector'");
+});
+
+test('a guarded write whose answer is lost tells what was to be written', () =>
+  inWorld(1, async ([one], { cut }) => {
+    const lock = await new Mutex(one!.client, '/m').acquire();
+    const writing = failureOf(lock.guarded.create('/report', 'x'));
+    cut(one!.host);
+    expect((await writing).message).toMatch(/^transaction \/report: /);
+  }));
+
 test('a value that the schema refuses is not said to be in the znode', async () => {
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'port is missing' }] }) },

@@ -60,6 +60,7 @@ export class Election {
     this.path = path;
     this.#client = client;
     this.#marginMs = marginMs;
+    if (!STYLES.includes(style)) throw new RangeError(`there is no style '${style}'; there are 'latch', 'selector'`);
     const line = makeMutexLine(path, layout, id, acl);
     const marker = layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
     this.#line = { ...line, marker, markers: [marker] };
@@ -166,4 +167,5 @@ async function asCandidate(one: Contending): Promise<Candidate> {
   return { id: await text.decode(one.data), path, isLeader: isFirst, sessionId, token, since };
 }
 
+const STYLES: readonly string[] = ['latch', 'selector'];
 const LATCH_MARKER = 'latch-';

@@ -1,0 +1,129 @@
+import { bytes, type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
+import { VirtualWorld } from '@meerkat/simulator';
+import { expect, test } from 'vitest';
+import { SharedCount, SharedValue } from './shared-value.ts';
+
+interface Stage {
+  readonly world: VirtualWorld;
+  readonly client: Client;
+  readonly other: Client;
+}
+
+function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
+    await program({ world, client: client!, other: other! });
+    await Promise.all([client!.close(), other!.close()]);
+  });
+}
+
+async function bytesAt(client: Client, path: string): Promise<number[]> {
+  return [...(await client.get(path)).data];
+}
+
+test('a shared value is its seed until somebody sets it, and is set by one of two who saw the same', () =>
+  onStage(async ({ client, other }) => {
+    const [mine, theirs] = [client, other].map(
+      (each) => new SharedValue(each, '/app/mode', { seed: 'normal', codec: text }),
+    );
+    const seen = await mine!.get();
+    expect(seen).toMatchObject({ value: 'normal', version: 0 });
+    expect(await theirs!.trySet(seen, 'theirs')).toBe(true);
+    expect(await mine!.trySet(seen, 'mine')).toBe(false);
+    await using observation = mine!.observe();
+    expect((await observation.ready).data).toBe('theirs');
+    await mine!.set('mine');
+    expect((await theirs!.get({ read: 'linearizable' })).value).toBe('mine');
+  }));
+
+/** The next set of a client is carried out, and its reply lost. */
+function loseReply(client: Client): void {
+  const set = client.set.bind(client);
+  client.set = async (...call: Parameters<Client['set']>) => {
+    client.set = set;
+    await set(...call);
+    throw new ConnectionLossError({ operation: 'set', path: call[0] });
+  };
+}
+
+test('a shared value knows its own set when the reply is lost, and says when it cannot', () =>
+  onStage(async ({ client, other }) => {
+    const [mine, theirs] = [client, other].map((each) => new SharedValue(each, '/mode', { seed: '', codec: text }));
+    const seen = await mine!.get();
+    loseReply(client);
+    expect(await mine!.trySet(seen, 'mine')).toBe(true);
+    expect(await mine!.trySet(seen, 'mine again')).toBe(false);
+
+    loseReply(client);
+    const whenConnected = client.whenConnected.bind(client);
+    client.whenConnected = async () => {
+      client.whenConnected = whenConnected;
+      await theirs!.set('theirs');
+    };
+    const trying = mine!.trySet(await mine!.get(), 'mine again');
+    await expect(trying).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'unknown' });
+  }));
+
+test('a set that is given up tells whether it may have been carried out', () =>
+  onStage(async ({ client }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const seen = await mode.get();
+    // Time is up in the pause before it is tried again.
+    for (const set of [() => mode.trySet(seen, 'x', { timeoutMs: 15 }), () => mode.set('x', { timeoutMs: 15 })]) {
+      loseReply(client);
+      await expect(set()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+    }
+    await expect(mode.set('x', { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+  }));
+
+test('a set in doubt is not said to be refused by what is found after it', () =>
+  onStage(async ({ client, other }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const whenConnected = client.whenConnected.bind(client);
+    const deleted = async (): Promise<void> => {
+      client.whenConnected = whenConnected;
+      await other.delete('/mode');
+    };
+    const seen = await mode.get();
+    loseReply(client);
+    client.whenConnected = deleted;
+    await expect(mode.trySet(seen, 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'unknown' });
+    await expect(mode.trySet(seen, 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'not-applied' });
+
+    await mode.get();
+    loseReply(client);
+    client.whenConnected = async () => {
+      client.whenConnected = whenConnected;
+      const refusal = new NotReadOnlyError({ operation: 'set', path: '/mode' });
+      client.set = async () => Promise.reject(refusal);
+    };
+    await expect(mode.set('x')).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
+  }));
+
+test('a set goes on when the session counts as lost', () =>
+  onStage(async ({ world, client }) => {
+    const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
+    const seen = await mode.get();
+    world.network.block('app', 'zk1');
+    world.network.block('zk1', 'app');
+    const setting = mode.trySet(seen, 'x');
+    await new Promise<void>((resolve) => client.onState(({ state }) => state === 'lost' && resolve()));
+    world.network.heal();
+    expect(await setting).toBe(true);
+  }));
+
+test('a shared count lies in a znode as in Curator, 4 bytes big-endian', () =>
+  onStage(async ({ client }) => {
+    const count = new SharedCount(client, '/replicas', 3);
+    const seen = await count.get();
+    expect(seen.value).toBe(3);
+    expect(await bytesAt(client, '/replicas')).toEqual([0, 0, 0, 3]);
+    expect(await count.trySet(seen, -2)).toBe(true);
+    expect(await bytesAt(client, '/replicas')).toEqual([255, 255, 255, 254]);
+    await expect(count.set(2 ** 31)).rejects.toThrow(RangeError);
+    const raw = new SharedValue(client, '/raw', { seed: new Uint8Array([1]), codec: bytes });
+    expect([...(await raw.get()).value]).toEqual([1]);
+  }));

@@ -17,10 +17,10 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { checkedName } from '../child-name.ts';
-import { withDoubt } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { Wait } from '../wait.ts';
+import { type Entry, type Ready, ReadyZnode } from './ready-znode.ts';
 
 export interface PublishedSetOptions {
   /** How many sets stay, the one in force included. At least 1, default 3. */
@@ -72,8 +72,7 @@ export class PublishedSet<T> {
   readonly path: string;
   readonly #client: Client;
   readonly #codec: Codec<T>;
-  readonly #ready: string;
-  readonly #keep: number;
+  readonly #ready: ReadyZnode;
   readonly #bytesMax: number;
   readonly #znodesMax: number;
 
@@ -82,8 +81,7 @@ export class PublishedSet<T> {
     this.path = path;
     this.#client = client;
     this.#codec = codec;
-    this.#ready = joinPath(path, 'ready');
-    this.#keep = Math.max(1, keep);
+    this.#ready = new ReadyZnode(client, path, Math.max(1, keep));
     this.#bytesMax = transactionBytesMax;
     this.#znodesMax = Math.max(1, transactionZnodesMax);
   }
@@ -103,12 +101,12 @@ export class PublishedSet<T> {
     const wait = this.#wait('publish', options);
     const znodes = await this.#encode(entries);
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#readReady(call, 'linearizable'));
+      const ready = await wait.through((call) => this.#ready.read(call, 'linearizable'));
       this.#checkInForce(ready, options.onlyAfter);
       const name = `set-${String(ready.version + 1).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
       const isWhole = znodes.length + 2 <= this.#znodesMax && sizeOf(znodes) <= this.#bytesMax;
       const isWritten = isWhole || (await this.#write(name, znodes, wait));
-      const isInForce = isWritten && (await this.#putInForce(ready, name, isWhole ? znodes : null, wait));
+      const isInForce = isWritten && (await this.#ready.putInForce(ready, name, isWhole ? znodes : null, wait));
       if (isInForce) {
         await untilTired(this.#client, this.#prune(), wait);
         return name;
@@ -126,11 +124,11 @@ export class PublishedSet<T> {
   async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
     const wait = this.#wait('read', options);
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#readReady(call, round === 1 ? 'local' : 'linearizable'));
+      const ready = await wait.through((call) => this.#ready.read(call, round === 1 ? 'local' : 'linearizable'));
       const [name] = ready.names;
       if (name === undefined) return null;
       const entries = await this.#readSet(name, wait);
-      const after = await wait.through((call) => this.#readReady(call, 'local'));
+      const after = await wait.through((call) => this.#ready.read(call, 'local'));
       if (after.names.includes(name)) {
         if (entries !== null) return { name, zxid: ready.zxid, entries };
         // Publishers delete what is not named any more, and a name does not come back.
@@ -146,7 +144,7 @@ export class PublishedSet<T> {
    */
   async *observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<PublishedEntries<T>> {
     let zxid = -1n;
-    for await (const _ of this.#client.observe(this.#ready, text, options)) {
+    for await (const _ of this.#client.observe(this.#ready.path, text, options)) {
       const set = await this.#readIfAny(options);
       if (set === null || set.zxid <= zxid) continue;
       zxid = set.zxid;
@@ -165,13 +163,13 @@ export class PublishedSet<T> {
     /** Version of *ready*. */
     let refused = -1;
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#readReady(call, 'linearizable'));
+      const ready = await wait.through((call) => this.#ready.read(call, 'linearizable'));
       const name = options.to ?? ready.names[1];
       // If nobody was faster, it was the set itself that somebody has deleted.
       if (name === undefined || !ready.names.includes(name) || ready.version === refused) {
         throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
       }
-      if (await this.#putInForce(ready, name, null, wait)) return name;
+      if (await this.#ready.putInForce(ready, name, null, wait)) return name;
       refused = ready.version;
       await this.#pause(round, wait);
     }
@@ -180,7 +178,7 @@ export class PublishedSet<T> {
   /** Names of the sets that are kept, the one in force first. */
   async history(options: CallOptions = {}): Promise<readonly string[]> {
     const wait = this.#wait('history', options);
-    return (await wait.through((call) => this.#readReady(call, 'local'))).names;
+    return (await wait.through((call) => this.#ready.read(call, 'local'))).names;
   }
 
   /* ---------------------------------------------------------------------------------------------------- writing ---- */
@@ -243,70 +241,10 @@ export class PublishedSet<T> {
     if (part.length > 0) yield part;
   }
 
-  /**
-   * Names a set in *ready*, in one transaction with its znodes if they are given.
-   *
-   * @returns false when *ready* was changed since it was read, and this set is not in force and never will be
-   */
-  async #putInForce(ready: Ready, name: string, entries: readonly Entry[] | null, wait: Wait): Promise<boolean> {
-    const names = [name, ...ready.names.filter((other) => other !== name)].slice(0, this.#keep);
-    let doubt: ZooKeeperError | null = null;
-    try {
-      for (;;) {
-        let isGone = false;
-        try {
-          await this.#transaction(ready, name, names, entries).commit(wait.next());
-          return true;
-        } catch (error) {
-          if (isPassing(error)) {
-            if (error.outcome === 'unknown') doubt = error;
-            await wait.recover();
-          } else if (!(error instanceof TransactionError)) throw error;
-          else if (entries !== null && error.index === 0 && error.cause instanceof NoNodeError) {
-            await wait.prepare((call) => this.#client.ensurePath(this.path, call));
-          } else if (!isConflict(error)) throw error;
-          else if (doubt === null) return false;
-          else isGone = entries === null && error.index === 0 && error.cause instanceof NoNodeError;
-        }
-        if (doubt === null) continue;
-        // Is it ours, which expected this version and was carried out, or somebody else's?
-        const now = await wait.through((call) => this.#readReady(call, 'linearizable'));
-        if (now.version === ready.version) {
-          // Nobody makes a set again that was deleted: what is still on its way will be refused, too.
-          if (isGone) return false;
-          continue;
-        }
-        if (now.version === ready.version + 1) return now.text === names.join('\n');
-        if (now.names.includes(name) && !ready.names.includes(name)) return true;
-        throw doubt;
-      }
-    } catch (error) {
-      throw withDoubt(error, doubt ?? undefined, wait.about);
-    }
-  }
-
-  #transaction(
-    ready: Ready,
-    name: string,
-    names: readonly string[],
-    entries: readonly Entry[] | null,
-  ): Transaction<TransactionResult[]> {
-    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
-    const list = names.join('\n');
-    const root = joinPath(this.path, name);
-    if (entries !== null) transaction.create(root, null);
-    for (const entry of entries ?? []) transaction.create(joinPath(root, entry.name), entry.data);
-    // A set that another publisher took for an orphan must not be named.
-    if (entries === null) transaction.check(root);
-    if (ready.version < 0) transaction.create(this.#ready, list);
-    else transaction.set(this.#ready, list, { version: ready.version });
-    return transaction;
-  }
-
   /** Deletes what *ready* does not name any more, or never will. What is in the way is left to the next publisher. */
   async #prune(): Promise<void> {
     try {
-      const { names, version } = await this.#readReady({}, 'linearizable');
+      const { names, version } = await this.#ready.read({}, 'linearizable');
       const { children } = await this.#client.children(this.path);
       const old = children.filter((name) => !names.includes(name) && (numberOf(name) ?? version + 1) <= version);
       await Promise.all(
@@ -338,17 +276,6 @@ export class PublishedSet<T> {
     } catch (error) {
       if (error instanceof NoNodeError || error instanceof ClosedError) return null;
       if (options.signal?.aborted === true && error instanceof AbortedError) return null;
-      throw error;
-    }
-  }
-
-  async #readReady(call: CallOptions, read: 'local' | 'linearizable'): Promise<Ready> {
-    try {
-      const { data, stat } = await this.#client.get(this.#ready, { ...call, read, codec: text });
-      const names = data.split('\n').filter((name) => name !== '');
-      return { text: data, names, version: stat.version, zxid: stat.mzxid };
-    } catch (error) {
-      if (error instanceof NoNodeError) return { text: '', names: [], version: -1, zxid: 0n };
       throw error;
     }
   }
@@ -397,28 +324,9 @@ export class PublishedSet<T> {
   }
 }
 
-interface Entry {
-  readonly name: string;
-  readonly data: Uint8Array | null;
-}
-
-/** What *ready* says. */
-interface Ready {
-  readonly text: string;
-  readonly names: readonly string[];
-  /** −1: there is none. */
-  readonly version: number;
-  readonly zxid: bigint;
-}
-
 /** Bytes that znodes take in a request: data, and for each a path, an ACL and the rest. */
 function sizeOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, { name, data }) => sum + (data?.length ?? 0) + name.length + 200, 0);
-}
-
-/** Another publisher was faster, or has deleted the set because it was. */
-function isConflict({ cause }: TransactionError): boolean {
-  return cause instanceof BadVersionError || cause instanceof NodeExistsError || cause instanceof NoNodeError;
 }
 
 /** null for a name that is none of ours. */

@@ -1,5 +1,5 @@
 import { BadVersionError, type Client, ConnectionLossError, NoAuthError, NodeExistsError, Perm } from '@meerkat/client';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { NameService } from './name-service.ts';
 import { inWorld } from './testing/world.ts';
 
@@ -95,6 +95,26 @@ describe('a name service', () => {
         const second = await names.claim('workers/w-');
         expect(second.id).toBeGreaterThan(first.id);
         await client.close();
+      },
+      SOLO,
+    ));
+
+  test('is claimed for as long as the session lives that made it, also after a server without a quorum', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const client = await world.connect('app');
+        // Of a claim that waits for a connection, while nobody has been sure of the session for a while.
+        const signal = vi.spyOn(client, 'lostSignal', 'get').mockReturnValueOnce(AbortSignal.abort());
+        const create = client.createProtected.bind(client);
+        client.createProtected = (...args: Parameters<typeof create>) => {
+          signal.mockRestore();
+          return create(...args);
+        };
+        const claimed = await new NameService(client, '/names').claim('w-');
+        expect(claimed.isHeld).toBe(true);
+        await client.close();
+        expect(claimed.signal.aborted).toBe(true);
       },
       SOLO,
     ));

@@ -148,9 +148,12 @@ export class NameService {
    * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async claim(prefix: string, address = '', options: CallOptions = {}): Promise<ClaimedName> {
-    const lost = this.#client.lostSignal;
+    const client = this.#client;
+    const before = client.lostSignal;
     const { path, stat } = await this.#count('claim', prefix, address, options);
-    return new ClaimedName(this.#client, this.#nameOf(path), path, stat.czxid, lost);
+    // The session may have been doubted when the call began, on a server without a quorum, and be certain since.
+    const lost = client.session?.id === stat.ephemeralOwner ? client.lostSignal : before;
+    return new ClaimedName(client, this.#nameOf(path), path, stat.czxid, lost);
   }
 
   /**

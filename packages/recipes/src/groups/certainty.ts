@@ -27,6 +27,8 @@ export type Presence =
 export class Certainty {
   readonly presences: Latest<Presence> = new Latest();
   readonly #client: Client;
+  /** Milliseconds. */
+  readonly #marginMs: number;
   readonly #deadline: Deadline;
   readonly #lookAgain: () => void;
   /** The client's signal of the session in which the znode is present, and what else ends its presence. */
@@ -38,6 +40,7 @@ export class Certainty {
    */
   constructor(client: Client, marginMs: number, lookAgain: () => void) {
     this.#client = client;
+    this.#marginMs = marginMs;
     this.#deadline = new Deadline(client, marginMs);
     this.#lookAgain = lookAgain;
     this.presences.publish({ isPresent: false, reason: 'starting' });
@@ -74,6 +77,8 @@ export class Certainty {
     const { presence } = this;
     if (lost.aborted || this.presences.isOver) return;
     if (this.#deadline.leftMs <= 0) {
+      // A margin as long as the session timeout leaves nothing, however quick the answer.
+      if (this.#marginMs >= (this.#client.session?.timeoutMs ?? 0)) return;
       // The answer was slow. The next one may be quick enough.
       this.#client.surroundings.clock.schedule(LOOK_AGAIN_MS, this.#lookAgain);
       return;

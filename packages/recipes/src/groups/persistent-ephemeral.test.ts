@@ -326,6 +326,22 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
+  test('asks the service rarely where its margin leaves nothing to be sure of', () =>
+    inWorld(
+      24,
+      async (world) => {
+        const client = await world.connect('app', { sessionTimeoutMs: 6000 });
+        const exists = vi.spyOn(client, 'exists');
+        const presence = new PersistentEphemeral(client, '/a', { marginMs: 6000 });
+        await expect(presence.whenPresent({ timeoutMs: 10_000 })).rejects.toThrow(TimeoutError);
+        expect(await client.exists('/a')).not.toBeNull();
+        expect(exists.mock.calls.length).toBeLessThan(10);
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('does not touch a znode that is not ephemeral', () =>
     inWorld(
       7,

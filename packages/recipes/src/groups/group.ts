@@ -99,7 +99,7 @@ export class Group {
     return new Membership(id, znode, form.hasOwnData);
   }
 
-  /** The members as they are now. */
+  /** The members, as the connected server knows them now. */
   async members(options: CallOptions = {}): Promise<readonly Member[]> {
     const observation = this.observe();
     try {

@@ -80,13 +80,13 @@ export class ServiceDiscovery {
     return new Registration(instance, path, place);
   }
 
-  /** The names of all services that have, or had, instances. */
+  /** The names of all services that have, or had, instances, as the connected server knows them. */
   async names(options: CallOptions = {}): Promise<readonly string[]> {
     const { children } = await this.#client.children(this.path, options).catch(asEmpty);
     return children.toSorted();
   }
 
-  /** The instances of a service, as they are now. */
+  /** The instances of a service, as the connected server knows them now. */
   async instances<T>(name: string, options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
     await using observation = this.observe<T>(name);
     return await observation.ready(options);

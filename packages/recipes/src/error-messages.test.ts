@@ -68,12 +68,12 @@ describe('a wait that has been in vain', () => {
     inWorld(1, async ([one]) => {
       const queue = new Queue(one!.client, '/q', { codec: text, itemsMax: 1 });
       expect(await failureOf(queue.take({ timeoutMs: PATIENCE_MS }))).toMatchObject({
-        message: 'take /q: timeoutMs has passed: there was no item that nobody had (TIMEOUT)',
+        message: 'Queue.take /q: timeoutMs has passed: there was no item that nobody had (TIMEOUT)',
         outcome: 'not-applied',
       });
       await queue.put('one');
       expect(await failureOf(queue.put('two', { timeoutMs: PATIENCE_MS }))).toMatchObject({
-        message: 'put /q: timeoutMs has passed: there was no room: itemsMax is 1 (TIMEOUT)',
+        message: 'Queue.put /q: timeoutMs has passed: there was no room: itemsMax is 1 (TIMEOUT)',
         outcome: 'not-applied',
       });
     }));

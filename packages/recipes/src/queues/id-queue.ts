@@ -31,14 +31,14 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
    */
   remove(id: string, options: CallOptions = {}): Promise<number> {
     const fixed = fixId(id);
-    const about = { operation: 'remove', path: this.path };
+    const about = { operation: 'IdQueue.remove', path: this.path };
     return this.consumer.remove((name) => idOf(name) === fixed, options, about);
   }
 
   /** Whether there is an item with this id, also one that somebody has taken under a lease. */
   async has(id: string, options: CallOptions = {}): Promise<boolean> {
     const fixed = fixId(id);
-    const names = await this.consumer.names(options, { operation: 'has', path: this.path });
+    const names = await this.consumer.names(options, { operation: 'IdQueue.has', path: this.path });
     return names.some((name) => idOf(name) === fixed);
   }
 }

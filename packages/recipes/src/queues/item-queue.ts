@@ -141,7 +141,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   }
 
   #about(operation: string): { readonly operation: string; readonly path: string } {
-    return { operation, path: this.path };
+    return { operation: `${this.constructor.name}.${operation}`, path: this.path };
   }
 }
 

@@ -30,6 +30,6 @@ export interface Claimer {
 /** Somebody else has the item: that is an answer. Everything else, missing rights say, is told. */
 export function refused(error: TransactionError): null {
   const { code } = error.cause;
-  if (code === 'NONODE' || code === 'NODEEXISTS' || code === 'BADVERSION') return null;
+  if (code === 'NONODE' || code === 'NODEEXISTS') return null;
   throw error;
 }

@@ -1,6 +1,7 @@
-import { text } from '@meerkat/client';
+import { bytes, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { drain, inWorld } from '../testing/queue-world.ts';
+import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
 describe('an item without a lease', () => {
@@ -68,6 +69,28 @@ describe('an item without a lease', () => {
         fleet.world.network.heal();
         await fleet.world.sleep(20_000);
         await drain(new Queue(client, '/jobs', { codec: text }));
+      }
+    }),
+  );
+
+  test(
+    'is taken and removed also when somebody changes its data in that moment',
+    inWorld(async (fleet, client) => {
+      const other = await fleet.connect();
+      const queue = new IdQueue(client, '/orders', { codec: bytes, leases: false });
+      const data = new TextEncoder().encode('changed');
+      for (const what of ['take', 'remove'] as const) {
+        await queue.put('7', new Uint8Array(0));
+        const { get } = client;
+        client.get = (async (path: string, options: object) => {
+          client.get = get;
+          const read = await get.call(client, path, options as never);
+          await other.set(path, data);
+          return read;
+        }) as unknown as typeof client.get;
+        if (what === 'take') expect((await queue.tryTake())?.data).toEqual(data);
+        else expect(await queue.remove('7')).toBe(1);
+        expect(await queue.size()).toBe(0);
       }
     }),
   );

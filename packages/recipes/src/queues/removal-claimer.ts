@@ -1,4 +1,5 @@
 import {
+  BadVersionError,
   type CallOptions,
   type Client,
   joinPath,
@@ -42,9 +43,10 @@ export class RemovalClaimer implements Claimer {
         return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
       } catch (error) {
         if (error instanceof NoNodeError) return null;
-        if (error instanceof TransactionError) return refused(error);
-        if (!(error instanceof NotReadOnlyError)) throw error;
-        await wait.recover();
+        if (error instanceof NotReadOnlyError) await wait.recover();
+        else if (!(error instanceof TransactionError)) throw error;
+        // Somebody has changed its data since they were read: it is there still.
+        else if (!(error.cause instanceof BadVersionError)) return refused(error);
       }
     }
     return null;

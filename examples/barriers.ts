@@ -42,9 +42,10 @@ for (const step of ['map', 'shuffle', 'reduce']) {
 
 // #region latch
 const latches = clients.map((each) => new CountDownLatch(each, '/barriers/imports', 3));
-const ready = latches[0]?.wait().then(() => console.log('all imports are done'));
+const ready = latches[0]?.wait();
 for (const latch of latches) console.log(`left: ${await latch.countDown()}`);
 await ready;
+console.log('all imports are done');
 // #endregion
 
 for (const each of clients.slice(1)) await each.close();

@@ -15,17 +15,12 @@ import {
   type WatchStream,
   type WatchStreamEvent,
 } from '@meerkat/client';
+import { Audience } from './audience.ts';
 import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
-import { ChangeFeed } from './change-feed.ts';
+import { ChildNames } from './child-names.ts';
+import { type ImageLimits, ImageShape } from './image-shape.ts';
 import { Inquiries, type Look } from './inquiries.ts';
-import { type Difference, Timeline } from './timeline.ts';
-
-export interface ImageShape {
-  /** How far below the root znodes belong to the image; 0: the root alone. */
-  readonly depthMax: number;
-  /** Whether a znode, with everything below it, belongs to the image. */
-  readonly includes: (path: string) => boolean;
-}
+import { Timeline } from './timeline.ts';
 
 /**
  * A znode, its children or the whole subtree, as they were at one zxid: the engine of the caches.
@@ -60,11 +55,10 @@ export class ZnodeImage {
   readonly #shape: ImageShape;
   readonly #watch: WatchStream;
   readonly #timeline: Timeline<CachedZnode> = new Timeline(({ stat }) => stat.mzxid);
-  /** Names of children that are published, by path of the parent. */
-  readonly #names: Map<string, Set<string>> = new Map();
+  readonly #names: ChildNames;
   /** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
   readonly #childrenAsOf: Map<string, bigint> = new Map();
-  readonly #feeds: Set<ChangeFeed> = new Set();
+  readonly #audience: Audience = new Audience();
   readonly #releaseSignal: () => void;
   /** All that was to be told up to here has been taken off the watch. */
   #told = 0n;
@@ -82,16 +76,15 @@ export class ZnodeImage {
   /** Not looked at since the last gap. */
   readonly #unseen: Set<string> = new Set();
   #isSettling = false;
-  /** Told at the next publication, or at the end. */
-  readonly #waiting: Set<() => void> = new Set();
   #reads = { data: 0, stats: 0, lists: 0 };
   #end: Error | null = null;
 
-  constructor(client: Client, path: string, shape: ImageShape, options: CacheOptions = {}) {
+  constructor(client: Client, path: string, limits: ImageLimits, options: CacheOptions = {}) {
     const { signal, refreshSpreadMs = 100, requestsMax = 64 } = options;
     this.path = path;
     this.#client = client;
-    this.#shape = shape;
+    this.#shape = new ImageShape(path, limits);
+    this.#names = new ChildNames(path);
     this.#inquiries = new Inquiries(
       client,
       { refreshSpreadMs, requestsMax: Math.max(1, requestsMax) },
@@ -102,7 +95,7 @@ export class ZnodeImage {
         onFailed: (error) => this.#fail(error),
       },
     );
-    this.#watch = client.watch(path, { recursive: shape.depthMax > 0, bufferMax: BUFFER_MAX });
+    this.#watch = client.watch(path, { recursive: this.#shape.isDeep, bufferMax: BUFFER_MAX });
     this.ready = this.waitFor(0n);
     this.ready.catch(() => {});
     const onAbort = (): void => void this.close();
@@ -149,7 +142,7 @@ export class ZnodeImage {
   /** Names of the children in the image, sorted; null when the znode is not in it. */
   children(path: string): string[] | null {
     if (!this.#timeline.values.has(path)) return null;
-    return [...(this.#names.get(path) ?? [])].sort();
+    return this.#names.of(path);
   }
 
   /**
@@ -166,21 +159,18 @@ export class ZnodeImage {
       if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(budget);
       if (this.#end === null && this.zxid >= zxid && this.#timeline.zxid >= 0n) return;
       if (this.#end !== null) throw this.#end;
-      await this.#nextPublication(budget, Math.min(1000, 10 * 2 ** round));
+      await this.#audience.next(budget, Math.min(1000, 10 * 2 ** round));
     }
   }
 
   /** @param hasInitial begins with what is there, as if it had just been created */
   changes(hasInitial: boolean): AsyncIterableIterator<CacheChange, undefined> {
     const { values } = this.#timeline;
-    const feed = new ChangeFeed(
+    const feed = this.#audience.follow(
       (path) => values.get(path) ?? null,
       () => this.#timeline.zxid,
-      (closed) => this.#feeds.delete(closed),
     );
     if (hasInitial) feed.push([...values.values()].map((after) => ({ path: after.path, before: null, after })));
-    if (this.#end === null) this.#feeds.add(feed);
-    else feed.end(isGoodEnd(this.#end) ? null : this.#end);
     return feed;
   }
 
@@ -241,7 +231,7 @@ export class ZnodeImage {
       return;
     }
     const { type, path, zxid } = event;
-    if (type === 'children' || !this.#belongs(path)) return;
+    if (type === 'children' || !this.#shape.belongs(path)) return;
     if (zxid !== null && zxid > this.#lastEvent) this.#lastEvent = zxid;
     // It must have been there, and was not known of: made while nothing was told, or not come to yet.
     if (type !== 'created' && this.#timeline.newest(path) === null) {
@@ -297,15 +287,6 @@ export class ZnodeImage {
     if (isSure && this.#childrenAsOf.has(parent)) this.#childrenAsOf.set(parent, zxid);
   }
 
-  #belongs(path: string): boolean {
-    if (path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`)) return false;
-    let depth = 0;
-    for (let at = path; at !== this.path; at = parentOf(at)) {
-      if (++depth > this.#shape.depthMax || !this.#shape.includes(at)) return false;
-    }
-    return true;
-  }
-
   /* ----------------------------------------------------------------------------------------------- the reading ---- */
 
   get #isRefreshing(): boolean {
@@ -359,7 +340,7 @@ export class ZnodeImage {
   }
 
   #lookBelow(path: string, stat: Stat): void {
-    if (this.#childrenAsOf.get(path) === stat.pzxid || this.#depthOf(path) >= this.#shape.depthMax) return;
+    if (this.#childrenAsOf.get(path) === stat.pzxid || !this.#shape.reachesBelow(path)) return;
     if (stat.numChildren === 0) this.#childrenAsOf.set(path, stat.pzxid);
     else this.#inquiries.addList(path);
   }
@@ -380,18 +361,13 @@ export class ZnodeImage {
     if (gaps !== this.#gaps || stat === null) return;
     for (const name of names) {
       const child = joinPath(path, name);
-      if (!this.#belongs(child) || this.#timeline.newest(child) !== null || this.#inquiries.hasLook(child)) continue;
+      if (!this.#shape.belongs(child) || this.#timeline.newest(child) !== null || this.#inquiries.hasLook(child))
+        continue;
       this.#timeline.onChanged(child, this.#timeline.zxid + 1n);
       this.#unseen.add(child);
       this.#inquiries.addLook(child, 'read');
     }
     this.#childrenAsOf.set(path, stat.pzxid);
-  }
-
-  #depthOf(path: string): number {
-    let depth = 0;
-    for (let at = path; at !== this.path; at = parentOf(at)) depth++;
-    return depth;
   }
 
   /* -------------------------------------------------------------------------------------------- what is published ---- */
@@ -415,33 +391,8 @@ export class ZnodeImage {
     if (this.#isRefreshing || this.#gaps < 0) return;
     const differences = this.#timeline.publish(this.#told);
     if (differences === null) return;
-    for (const difference of differences) this.#noteName(difference);
-    for (const feed of this.#feeds) if (differences.length > 0) feed.push(differences);
-    for (const wake of this.#waiting) wake();
-  }
-
-  #noteName({ path, before, after }: Difference<CachedZnode>): void {
-    if (path === this.path || (before === null) === (after === null)) return;
-    const parent = parentOf(path);
-    const name = path.slice(path.lastIndexOf('/') + 1);
-    const names = this.#names.get(parent);
-    if (after === null) {
-      names?.delete(name);
-      if (names?.size === 0) this.#names.delete(parent);
-    } else if (names === undefined) this.#names.set(parent, new Set([name]));
-    else names.add(name);
-  }
-
-  /** Returns after so many milliseconds at the latest. */
-  async #nextPublication(budget: Budget, delayMs: number): Promise<void> {
-    let wake = (): void => {};
-    const published = new Promise<void>((resolve) => {
-      wake = resolve;
-      this.#waiting.add(resolve);
-    });
-    const passed = budget.pause(delayMs);
-    passed.catch(() => {});
-    await Promise.race([published, passed]).finally(() => this.#waiting.delete(wake));
+    for (const difference of differences) this.#names.note(difference);
+    this.#audience.tell(differences);
   }
 
   async #sync(budget: Budget): Promise<void> {
@@ -469,9 +420,7 @@ export class ZnodeImage {
     this.#end = error;
     this.#releaseSignal();
     this.#inquiries.end();
-    for (const feed of this.#feeds) feed.end(isGoodEnd(error) ? null : error);
-    this.#feeds.clear();
-    for (const wake of this.#waiting) wake();
+    this.#audience.end(isGoodEnd(error) ? null : error);
   }
 }
 

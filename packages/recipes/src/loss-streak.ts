@@ -8,14 +8,19 @@ import { isPassing } from './wait.ts';
  *
  * @example
  * const losses = new LossStreak();
- * // for each attempt: await the small one; losses.check(about); await the large one, and losses.noted(error) of its failure
+ * // for each attempt: await the small one; losses.check(about); await the large one, and losses.noted(error, size) of its failure
  */
 export class LossStreak {
   #length = 0;
 
-  /** Remembers what ended an attempt. @returns it, to be thrown on */
-  noted(error: unknown): unknown {
-    if (error instanceof ConnectionLossError && error.outcome === 'unknown') this.#length++;
+  /**
+   * Remembers what ended an attempt.
+   *
+   * @param size of what was sent, about, in bytes: what is small is not refused for that, however often connections break
+   * @returns the error, to be thrown on
+   */
+  noted(error: unknown, size: number): unknown {
+    if (error instanceof ConnectionLossError && error.outcome === 'unknown' && size > SMALL_BYTES) this.#length++;
     else if (!isPassing(error)) this.#length = 0;
     return error;
   }
@@ -30,5 +35,7 @@ export class LossStreak {
   }
 }
 
+/** Below any limit with which a service is of use. */
+const SMALL_BYTES = 4096;
 const LOSSES_MAX = 5;
 const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;

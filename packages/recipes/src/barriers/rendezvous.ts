@@ -179,6 +179,7 @@ export class Rendezvous<T = Uint8Array> {
         .slice(0, this.partyCount);
       if (waiting.length < this.partyCount) return;
       losses.check(about);
+      let size = 0;
       try {
         const parties = await wait.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
         const others = parties.filter(({ version }) => version !== 0);
@@ -187,10 +188,12 @@ export class Rendezvous<T = Uint8Array> {
         const transaction: Transaction<TransactionResult[]> = client.transaction();
         for (const name of waiting) transaction.set(joinPath(this.path, name), '', { version: 0 });
         const ends = [waiting[0]!, waiting.at(-1)!].map((name) => name.slice(withoutSequence(name).length));
-        transaction.create(joinPath(this.path, `${RECORD}${ends.join('-')}`), writeMeeting(parties));
+        const record = writeMeeting(parties);
+        size = record.length;
+        transaction.create(joinPath(this.path, `${RECORD}${ends.join('-')}`), record);
         await transaction.commit();
       } catch (error) {
-        losses.noted(error);
+        losses.noted(error, size);
         // One of them has left, or somebody else was faster, or it was done and nobody has told us: the next look tells.
         if (error instanceof NoNodeError) continue;
         if (isPassing(error)) {

@@ -209,6 +209,22 @@ describe('messages between members', () => {
       SOLO,
     ));
 
+  test('are refused when servers close connections because they are too large, and hold up none behind them', () =>
+    inWorld(
+      12,
+      async (world) => {
+        const client = await world.connect('ann', { requestBytesMax: 8 * 1024 * 1024 });
+        const ann = new Messenger(client, '/mail', 'ann');
+        await ann.open();
+        const sends = ['1', 'x'.repeat(1_500_000), '2'].map((text) => ann.send('ann', text));
+        await expect(sends[1]).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', outcome: 'unknown' });
+        await Promise.all([sends[0], sends[2]]);
+        expect(await ann.backlog()).toBe(2);
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('who gives up hears so in time, also behind others, and in order', () =>
     inWorld(
       9,

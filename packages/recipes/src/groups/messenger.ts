@@ -13,12 +13,16 @@ import {
 import { checkedName } from '../child-name.ts';
 import { Uncertainty } from '../doubt.ts';
 import { makeUuid } from '../layout.ts';
+import { LossStreak } from '../loss-streak.ts';
 import { compareBySequence, withoutSequence } from '../sequence.ts';
 import { neverAborted, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 export interface MessengerOptions {
-  /** Who may do what with mailboxes and messages that are made here. Default: everybody everything. */
+  /**
+   * Who may do what with mailboxes and messages that are made here, and with the path above them where it is missing: other
+   * members make theirs below it. Default: everybody everything.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
@@ -81,8 +85,8 @@ export class Messenger {
    * member before.
    *
    * @returns the id of the message
-   * @throws NoNodeError when nobody of that name has opened a mailbox; TimeoutError, AbortedError, whose `outcome` says
-   * whether it may have been put there
+   * @throws NoNodeError when nobody of that name has opened a mailbox; RequestTooLargeError also when servers close the
+   * connection because of it; TimeoutError, AbortedError; their `outcome` says whether it may have been put there
    */
   send(receiver: string, data: Data, options: CallOptions = {}): Promise<string> {
     const before = this.#tails.get(receiver) ?? Promise.resolve();
@@ -154,16 +158,18 @@ export class Messenger {
     const path = joinPath(box, `${mark}${encodeURIComponent(this.member)}-`);
     const about = { operation: 'Messenger.send', path: box };
     const uncertainty = new Uncertainty();
+    const losses = new LossStreak();
     await untilDoneWithin(client, options, about, async (signal) => {
       await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, turn);
       if (uncertainty.exists) {
         const { children } = await client.children(box, { read: 'linearizable', signal });
         if (children.some((name) => name.startsWith(mark))) return;
+        losses.check(about);
       }
       try {
         await client.create(path, data, { sequential: true, acl: this.#acl, signal });
       } catch (error) {
-        throw uncertainty.noted(error);
+        throw losses.noted(uncertainty.noted(error), data?.length ?? 0);
       }
     });
     return id;

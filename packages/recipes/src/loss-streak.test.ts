@@ -1,0 +1,27 @@
+import { ConnectionLossError, NoNodeError } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { LossStreak } from './loss-streak.ts';
+
+const ABOUT = { operation: 'send', path: '/mail' };
+
+/** Attempts of so many bytes in a row whose connections break. */
+function lose(losses: LossStreak, count: number, size: number): void {
+  for (let i = 0; i < count; i++) losses.noted(new ConnectionLossError({ ...ABOUT, outcome: 'unknown' }), size);
+}
+
+test('what is large is given up after five lost connections in a row', () => {
+  const losses = new LossStreak();
+  lose(losses, 4, 100_000);
+  losses.check(ABOUT);
+  losses.noted(new NoNodeError(ABOUT), 100_000);
+  lose(losses, 4, 100_000);
+  losses.check(ABOUT);
+  lose(losses, 1, 100_000);
+  expect(() => losses.check(ABOUT)).toThrow('lost 5 times in a row');
+});
+
+test('what is small goes on, however often connections break', () => {
+  const losses = new LossStreak();
+  lose(losses, 100, 1000);
+  losses.check(ABOUT);
+});

@@ -5,6 +5,7 @@ import { Barrier } from './barriers/barrier.ts';
 import { Condition } from './barriers/condition.ts';
 import { CountDownLatch } from './barriers/count-down-latch.ts';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
+import type { Inside } from './barriers/inside.ts';
 import { Rendezvous } from './barriers/rendezvous.ts';
 import { Election } from './election/election.ts';
 import { Mutex } from './locks/mutex.ts';
@@ -132,3 +133,41 @@ test('Queue.take keeps no watch when the service refuses to list the items', () 
     await sleep(5000);
     expect(counter.kept).toBe(0);
   }));
+
+test.each([
+  ['the first', 0],
+  ['the last', 1],
+])('Inside.leave of %s who came keeps no watch of the members that it waits for', (_which, nth) =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    const counter = new WatchCounter(one!.client);
+    const other = new DoubleBarrier(two!.client, '/it', MEMBERS);
+    const own = new DoubleBarrier(counter.client, '/it', MEMBERS);
+    const [inside, theirs] = nth === 0 ? await enterInTurn(own, other) : (await enterInTurn(other, own)).reverse();
+    for (let i = 0; i < 5; i++) {
+      await expect(inside!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    }
+    await sleep(5000);
+    expect(theirs!.isHeld).toBe(true);
+    expect(counter.kept).toBe(0);
+  }),
+);
+
+test('Inside.leave keeps no watch of one that came later either, when it waits for another one instead', () =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    const counter = new WatchCounter(one!.client);
+    const other = new DoubleBarrier(two!.client, '/it', MEMBERS);
+    const [inside] = await enterInTurn(new DoubleBarrier(counter.client, '/it', MEMBERS), other);
+    // Somebody has closed the barrier by hand; the name is lower than any of a member.
+    await two!.client.delete('/it/ready');
+    await two!.client.create('/it/!', '', { mode: 'ephemeral' });
+    for (let i = 0; i < 5; i++) {
+      await expect(inside!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    }
+    await sleep(5000);
+    expect(counter.kept).toBe(0);
+  }));
+
+async function enterInTurn(first: DoubleBarrier, second: DoubleBarrier): Promise<Inside[]> {
+  const entering = first.enter();
+  return Promise.all([entering, second.enter()]);
+}

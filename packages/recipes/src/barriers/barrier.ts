@@ -38,7 +38,10 @@ export class Barrier {
     });
   }
 
-  /** Lets everybody go on; the barrier may be gone already. One that is put up while this goes on may stay. */
+  /**
+   * Lets everybody go on; the barrier may be gone already. One that is put up while this goes on may stay, or be the one that is
+   * removed.
+   */
   async remove(options: CallOptions = {}): Promise<void> {
     let standing: bigint | null = null;
     await this.#change('remove', options, async (call) => {

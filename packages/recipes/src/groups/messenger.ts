@@ -45,7 +45,7 @@ export interface Message {
  *     <path>/<member>/_c_<uuid>-<sender>-0000000007
  *
  * 1. A message whose `send` has resolved is received, and again until it is acknowledged, also after crashes on both sides.
- * 2. What one member sends to another is received in the order of the calls of `send`.
+ * 2. What one member sends to another through one of these is received in the order of the calls of `send`.
  * 3. A repetition, which a lost connection of the sender may cause, has the same id. In one loop it is not given out twice.
  *
  * @example

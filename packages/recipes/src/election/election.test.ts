@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Mutex } from '../locks/mutex.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { type Candidate, Election, type ElectionOptions } from './election.ts';
 
@@ -54,6 +55,20 @@ describe.each(SHAPES)('an election with %o', (shape) => {
       expect(leaders).toEqual([null, 'one', 'two', null]);
     }));
 });
+
+test('a leader whose data are no text is told of, and so is the next one', () =>
+  inWorld(2, async ([one, two]) => {
+    const binary = new Mutex(one!.client, '/leader', { data: Uint8Array.of(0x6f, 0xff, 0x6b) });
+    const lock = await binary.acquire();
+    const election = new Election(two!.client, '/leader', { style: 'selector', id: 'two' });
+    expect(await election.leader()).toMatchObject({ id: 'o\uFFFDk', token: lock.token });
+    const leaders = election.observe();
+    expect((await leaders.next()).value?.token).toBe(lock.token);
+    await lock.release();
+    const [{ value: next }, leadership] = await Promise.all([leaders.next(), election.campaign()]);
+    expect(next?.token ?? leadership.token).toBe(leadership.token);
+    await leaders.return?.();
+  }));
 
 describe('an observer of the leader without a session', () => {
   test.each(['its signal', 'the client'])('ends with %s, and does not fail', (end) =>

@@ -1,4 +1,4 @@
-import { AbortedError, type Acl, type CallOptions, type Client, text } from '@meerkat/client';
+import { AbortedError, type Acl, type CallOptions, type Client } from '@meerkat/client';
 import { firstAbortOf } from '../abort.ts';
 import type { Layout } from '../layout.ts';
 import { contend } from '../locks/contender.ts';
@@ -117,7 +117,7 @@ export class Election {
 
   /** Who leads and who would be next, in this order. */
   async candidates(options?: CallOptions): Promise<readonly Candidate[]> {
-    return Promise.all((await inspect(this.#client, this.#line, options)).map(asCandidate));
+    return (await inspect(this.#client, this.#line, options)).map(asCandidate);
   }
 
   /**
@@ -162,10 +162,12 @@ function leadershipOf(holding: Holding, signal: AbortSignal): Leadership {
   };
 }
 
-async function asCandidate(one: Contending): Promise<Candidate> {
-  const { path, isFirst, sessionId, token, since } = one;
-  return { id: await text.decode(one.data), path, isLeader: isFirst, sessionId, token, since };
+function asCandidate({ path, data, isFirst, sessionId, token, since }: Contending): Candidate {
+  return { id: LENIENT.decode(data), path, isLeader: isFirst, sessionId, token, since };
 }
+
+/** Others may write what is no text; whoever asks for the leader is told of it all the same. */
+const LENIENT = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const STYLES: readonly string[] = ['latch', 'selector'];
 const LATCH_MARKER = 'latch-';

@@ -20,7 +20,7 @@ export async function* observeLeader<T>(
   client: Client,
   line: Line,
   signal: AbortSignal | undefined,
-  convert: (first: Contending) => Promise<T>,
+  convert: (first: Contending) => T,
 ): AsyncGenerator<T | null, void, undefined> {
   const about = { operation: 'Election.observe', path: line.path };
   const budget = new Budget({ signal }, client.surroundings, about);
@@ -38,7 +38,7 @@ export async function* observeLeader<T>(
       const token = first?.token ?? null;
       if (token !== told) {
         told = token;
-        yield first === null ? null : await convert(first);
+        yield first === null ? null : convert(first);
       }
       await waitFor(client, seen.changed, { signal }, about);
     } catch (error) {

@@ -99,6 +99,22 @@ describe('a group', () => {
       ),
   );
 
+  test('does not take two members for one whose owners and ids are the same when written one behind the other', () =>
+    inWorld(
+      7,
+      async (world) => {
+        const client = await world.connect('app');
+        const group = new Group(client, '/g', { layout: 'kazoo' });
+        const [one, two] = [group.join('b c', { owner: 'a' }), group.join('c', { owner: 'a b' })];
+        expect(one.path).not.toBe(two.path);
+        await Promise.all([one, two].map((membership) => membership.whenJoined()));
+        expect(ids(await group.members())).toEqual(['b c', 'c']);
+        await Promise.all([one, two].map((membership) => membership.close()));
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('refuses an id with a character that no znode may have in its name', () =>
     inWorld(
       6,

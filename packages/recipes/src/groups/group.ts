@@ -88,7 +88,7 @@ export class Group {
     const form = this.#form;
     const owner = options.owner ?? (form.hasUniqueIds ? id : undefined);
     const { random } = this.#client.surroundings;
-    const name = form.makeName(id, owner === undefined ? makeUuidHex(random) : hashOf(`${owner} ${id}`));
+    const name = form.makeName(id, owner === undefined ? makeUuidHex(random) : hashOf(JSON.stringify([owner, id])));
     checkedName(name, 'the id of a member');
     const data = form.makeData(id, options.data ?? '');
     const znode = new PersistentEphemeral(this.#client, joinPath(this.path, name), {

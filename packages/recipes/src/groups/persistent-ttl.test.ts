@@ -1,4 +1,4 @@
-import { AbortedError, RequestTooLargeError, text } from '@meerkat/client';
+import { AbortedError, NoAuthError, Perm, RequestTooLargeError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { inWorld } from './testing/world.ts';
@@ -106,6 +106,23 @@ describe('a persistent znode with a time to live', () => {
         expect((await other.get('/leases/printer', { codec: text, read: 'linearizable' })).data).toBe('one');
         await kept.close();
         await Promise.all([keeper.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('tells whoever sets something that nobody keeps it any more, and why', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const client = await world.connect('keeper');
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 4000 });
+        await kept.whenPresent();
+        await client.setAcl('/a/touch', [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+        await world.world.sleep(3000);
+        await expect(kept.set('x')).rejects.toThrow(NoAuthError);
+        await expect(kept.whenPresent()).rejects.toThrow(NoAuthError);
+        await kept.close();
+        await client.close();
       },
       SOLO,
     ));

@@ -88,8 +88,8 @@ export class PersistentTtl implements AsyncDisposable {
   /**
    * Changes what it holds. Resolves when it holds that, or something that was set later.
    *
-   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it stays as it is; TimeoutError,
-   *   AbortedError, also when it is closed first: whether it was written, `outcome` tells
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it stays as it is; what has ended
+   *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     this.#data = data;
@@ -204,8 +204,9 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** What was deleted with `delete` does not come back by a repetition. */
+  /** What was deleted with `delete` does not come back by a repetition, and what nobody keeps any more is not written. */
   #expectOpen(about: About): void {
+    if (this.#touched.failure !== null) throw this.#touched.failure;
     if (!this.#closing.signal.aborted) return;
     throw new AbortedError({ ...about, outcome: 'not-applied', detail: 'it was closed' });
   }

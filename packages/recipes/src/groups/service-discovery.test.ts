@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { ServiceDiscovery } from './service-discovery.ts';
@@ -6,6 +8,12 @@ import { anyOf, roundRobin, sticky } from './service-strategies.ts';
 import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
+
+/** `--expose-gc`, without a process of its own. */
+const collectGarbage = ((): (() => void) => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
 
 /** What Curator 5.4.0 (Jackson 2.14) has written for these. */
 const RECORDED = {
@@ -158,6 +166,32 @@ describe('service discovery', () => {
         },
         SOLO,
       ),
+  );
+
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('keeps nothing of what was refused of a %s instance', (serviceType) =>
+    inWorld(
+      13,
+      async (world) => {
+        const client = await world.connect('server');
+        const discovery = new ServiceDiscovery(client, '/services');
+        const registration = discovery.register<object>({ name: 'db', id: 'a', serviceType });
+        await registration.whenRegistered();
+        const refused: WeakRef<object>[] = [];
+        for (let i = 0; i < 10; i++) {
+          const payload = { i, text: 'x'.repeat(1_100_000) };
+          refused.push(new WeakRef(payload));
+          await registration.update({ payload }).catch(() => {});
+        }
+        // A reference that was looked at lives until the end of the turn.
+        await new Promise(setImmediate);
+        collectGarbage();
+        expect(refused.filter((reference) => reference.deref() !== undefined).length).toBeLessThan(3);
+        expect(registration.instance.payload).toBeNull();
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ),
   );
 
   test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>

@@ -2,6 +2,7 @@ import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeErr
 import { checkedName } from '../child-name.ts';
 import { makeUuid } from '../layout.ts';
 import { LastingZnode } from './lasting-znode.ts';
+import { isRefusal } from './lost-writes.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
@@ -148,7 +149,13 @@ export class Registration<T = unknown> implements AsyncDisposable {
     // The last of those that are the same.
     this.#instances.delete(data);
     this.#instances.set(data, instance);
-    await this.#place.set(data, options);
+    try {
+      await this.#place.set(data, options);
+    } catch (error) {
+      // Nobody goes back to what was refused; what was given up may be written yet.
+      if (isRefusal(error) && this.#place.data !== data) this.#instances.delete(data);
+      throw error;
+    }
     // The znode holds this or something later: nobody goes back behind it.
     for (const older of this.#instances.keys()) {
       if (older === data) return;

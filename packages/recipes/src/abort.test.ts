@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { text } from '@meerkat/client';
 import { expect, test, vi } from 'vitest';
 import { firstAbortOf, onAbort } from './abort.ts';
+import { NodeCache } from './caches/node-cache.ts';
 import { Queue } from './queues/queue.ts';
 import { Fleet } from './testing/fleet.ts';
 
@@ -64,4 +65,18 @@ test('who is told of an abort may take others off', () => {
   onAbort(controller.signal, () => told.push('third'));
   controller.abort();
   expect(told).toEqual(['first', 'third']);
+});
+
+test('many caches with one signal are no leak to Node.js', async () => {
+  const warnings = await warningsOf(async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => {
+      const client = await fleet.connect();
+      const { signal } = new AbortController();
+      const caches = Array.from({ length: 12 }, () => new NodeCache(client, '/config', { signal }));
+      for (const cache of caches) await cache.ready;
+      for (const cache of caches) await cache.close();
+    });
+  });
+  expect(warnings).toEqual([]);
 });

@@ -15,6 +15,7 @@ import {
   type WatchStream,
   type WatchStreamEvent,
 } from '@meerkat/client';
+import { onAbort } from '../abort.ts';
 import { Audience } from './audience.ts';
 import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
 import { ChildNames } from './child-names.ts';
@@ -98,8 +99,8 @@ export class ZnodeImage {
     this.#watch = client.watch(path, { recursive: this.#shape.isDeep, bufferMax: BUFFER_MAX });
     this.ready = this.waitFor(0n);
     this.ready.catch(() => {});
-    const onAbort = (): void => void this.close();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const end = (): void => void this.close();
+    const releaseSignal = signal === undefined || signal.aborted ? () => {} : onAbort(signal, end);
     const states = client.onState(({ state }) => {
       // Before it is armed there is nothing that could be missed, and no gap follows.
       if (state === 'connected' || this.#gaps < 0) return;
@@ -107,10 +108,10 @@ export class ZnodeImage {
       this.#missingFrom ??= this.#untold;
     });
     this.#releaseSignal = () => {
-      signal?.removeEventListener('abort', onAbort);
+      releaseSignal();
       states[Symbol.dispose]();
     };
-    if (signal?.aborted === true) onAbort();
+    if (signal?.aborted === true) end();
     else void this.#run();
   }
 

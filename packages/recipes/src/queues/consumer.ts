@@ -1,4 +1,4 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, type Watched } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoNodeError, NotReadOnlyError, type Watched } from '@meerkat/client';
 import { asHarmless, Uncertainty } from '../doubt.ts';
 import { asGivenUp, contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
@@ -90,7 +90,7 @@ export class Consumer {
   async #takeFirst(taking: Taking, attemptsMax: number): Promise<Claim | null> {
     const { wait } = taking;
     for (;;) {
-      const { names } = await wait.through((call) => this.#look(call, null));
+      const { names } = await this.#see(wait, null);
       const lost = this.#client.lostSignal;
       for (const name of names.slice(0, attemptsMax)) {
         const claim = await this.#claim(name, null, taking);
@@ -112,7 +112,7 @@ export class Consumer {
       while (!place.lost.aborted) {
         const watches: Watched[] = [];
         try {
-          const { names, dueInMs } = await wait.through((call) => this.#look(call, watches));
+          const { names, dueInMs } = await this.#see(wait, watches);
           for (const name of names) {
             const claim = await this.#claim(name, place.path, taking);
             if (claim === null) continue;
@@ -158,6 +158,18 @@ export class Consumer {
     returned.then(forget, forget);
   }
 
+  /** Looks until a server answers that can: one without a quorum refuses to say what is newest. */
+  async #see(wait: Wait, watches: Watched[] | null): Promise<Sight> {
+    for (;;) {
+      try {
+        return await wait.through((call) => this.#look(call, watches));
+      } catch (error) {
+        if (!(error instanceof NotReadOnlyError)) throw error;
+        await wait.recover();
+      }
+    }
+  }
+
   /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
   async #look(call: CallOptions, watches: Watched[] | null): Promise<Sight> {
     const listings = [
@@ -200,7 +212,7 @@ export class Consumer {
     const taking = { wait, about, doubt: new Uncertainty() };
     let count = 0;
     for (;;) {
-      const { names } = await wait.through((call) => this.#look(call, null));
+      const { names } = await this.#see(wait, null);
       const lost = this.#client.lostSignal;
       const wanted = names.filter(matches);
       for (const name of wanted) {

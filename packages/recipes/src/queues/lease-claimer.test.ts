@@ -2,16 +2,18 @@ import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerk
 import { describe, expect, test } from 'vitest';
 import { drain, inWorld } from '../testing/queue-world.ts';
 import { DelayQueue } from './delay-queue.ts';
+import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
 /**
  * From now on a server without a quorum answers, which refuses writes and `sync`; the first transaction is applied before,
  * and its reply is lost if one says so.
  *
+ * @param meets what the server is the first to be asked for
  * @returns ends it
  */
-function loseQuorum(client: Client, losesReply: boolean): () => void {
-  const { transaction: begin, get, set } = client;
+function loseQuorum(client: Client, losesReply: boolean, meets: 'the look' | 'the claim' = 'the claim'): () => void {
+  const { transaction: begin, get, set, children } = client;
   client.set = (path: string) => Promise.reject(new NotReadOnlyError({ operation: 'set', path }));
   let hasLost = !losesReply;
   client.transaction = () => {
@@ -29,26 +31,45 @@ function loseQuorum(client: Client, losesReply: boolean): () => void {
     hasLost && options.read === 'linearizable'
       ? Promise.reject(new NotReadOnlyError({ operation: 'get', path }))
       : get.call(client, path, options as never)) as typeof client.get;
+  client.children = ((path: string, options: { readonly read?: string }) =>
+    hasLost && meets === 'the look' && options.read === 'linearizable'
+      ? Promise.reject(new NotReadOnlyError({ operation: 'children', path }))
+      : children.call(client, path, options as never)) as typeof client.children;
   return () => {
     client.transaction = begin;
     client.get = get;
     client.set = set;
+    client.children = children;
   };
 }
 
 describe('a claim on a server without a quorum', () => {
-  test.each([true, false])('waits until there is one (leases: %s)', (leases) =>
+  test.each([
+    [true, 'the look'],
+    [true, 'the claim'],
+    [false, 'the look'],
+    [false, 'the claim'],
+  ] as const)('waits until there is one (leases: %s, met by %s)', (leases, meets) =>
     inWorld(async (fleet, client) => {
-      const queue = new Queue(client, '/jobs', { codec: text, leases });
-      await queue.put('a');
-      const restore = loseQuorum(client, false);
+      const queue = new IdQueue(client, '/jobs', { codec: text, leases });
+      for (const value of ['a', 'b', 'c']) await queue.put('7', value);
+      const restore = loseQuorum(client, false, meets);
       const taking = queue.take({ timeoutMs: 10_000 });
       await fleet.world.sleep(1000);
       restore();
       const item = await taking;
       expect(item.value).toBe('a');
       await item.done();
-      expect(await queue.size()).toBe(0);
+      const again = loseQuorum(client, false, meets);
+      const trying = queue.tryTake({ timeoutMs: 10_000 });
+      await fleet.world.sleep(1000);
+      again();
+      await (await trying)?.done();
+      const last = loseQuorum(client, false, meets);
+      const removing = queue.remove('7', { timeoutMs: 10_000 });
+      await fleet.world.sleep(1000);
+      last();
+      expect([(await trying)?.value, await removing, await queue.size()]).toEqual(['b', 1, 0]);
     })(),
   );
 

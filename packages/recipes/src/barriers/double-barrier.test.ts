@@ -1,4 +1,4 @@
-import { type Client, ConnectionLossError, ThrottledError } from '@meerkat/client';
+import { type Acl, type Client, ConnectionLossError, Perm, ThrottledError } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { inWorld, watched } from '../testing/barrier-world.ts';
 import { Fleet } from '../testing/fleet.ts';
@@ -225,6 +225,23 @@ describe('a double barrier', () => {
       const first = new DoubleBarrier(b!, '/barrier', 1);
       const inside = await first.enter();
       await expect(inside.leave({ timeoutMs: 0 })).rejects.toMatchObject({ outcome: 'unknown' });
+    }),
+  );
+
+  test(
+    'says that nothing was done when its znode is refused, and that others may have counted it if one was there before',
+    inWorld(async (fleet, [client, other]) => {
+      const read: Acl = { scheme: 'world', id: 'anyone', perms: Perm.read };
+      await other!.create('/barrier', '', { acl: [{ ...read, perms: Perm.all & ~Perm.create }] });
+      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      await expect(barrier.enter()).rejects.toMatchObject({ code: 'NOAUTH', outcome: 'not-applied' });
+      await other!.setAcl('/barrier', [{ ...read, perms: Perm.all }]);
+      const entering = expect(barrier.enter()).rejects.toMatchObject({ code: 'NOAUTH', outcome: 'unknown' });
+      await fleet.world.sleep(1000);
+      const [name] = (await other!.children('/barrier')).children;
+      await other!.setAcl('/barrier', [{ ...read, perms: Perm.all & ~Perm.create }]);
+      await other!.delete(`/barrier/${name}`);
+      await entering;
     }),
   );
 

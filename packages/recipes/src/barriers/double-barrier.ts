@@ -14,7 +14,7 @@ import {
   type WatchEvent,
   type Watched,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from '../doubt.ts';
+import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
 import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -134,8 +134,7 @@ export class DoubleBarrier {
     const { path } = coming;
     // A znode that comes when the caller has given up already is removed.
     const limits = wait.next();
-    coming.mayBeCounted = true;
-    const joining = this.#join(path, look);
+    const joining = this.#join(coming, look);
     const joined = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
       this.#giveUp(path, joining);
       throw error;
@@ -218,16 +217,22 @@ export class DoubleBarrier {
   }
 
   /** Makes our znode. @returns null when the session ended meanwhile, or there is none, or `look` is out of date */
-  async #join(path: string, look: Look): Promise<Joined | null> {
+  async #join(coming: Coming, look: Look): Promise<Joined | null> {
     const client = this.#client;
+    const { path, mayBeCounted } = coming;
+    const uncertainty = new Uncertainty();
+    let isMade = false;
     const lost = client.lostSignal;
     const sessionId = client.session?.id;
     if (sessionId === undefined) return null;
+    // For whoever gives up from now on.
+    coming.mayBeCounted = true;
     // Nobody else uses the name, so the creation may be repeated until it is answered.
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
-        const created = await this.#create(path, look.leftOverSince);
+        const created = await this.#create(path, look.leftOverSince, uncertainty);
         if (created === 'again') continue;
+        isMade = true;
         const stat = created.stat ?? (await client.exists(path));
         if (stat === null || lost.aborted) break;
         if (stat.ephemeralOwner !== sessionId) {
@@ -242,15 +247,17 @@ export class DoubleBarrier {
       }
     } catch (error) {
       this.#remove(path, sessionId);
-      if (!isPassing(error)) throw error;
-      return null;
+      if (isPassing(error)) return null;
+      // It was refused, and nobody has been there.
+      if (!isMade && !uncertainty.exists) coming.mayBeCounted = mayBeCounted;
+      throw error;
     }
     this.#remove(path, sessionId);
     return null;
   }
 
   /** @param leftOverSince the version of the barrier's znode at which `ready` is to be removed; null: it stays */
-  async #create(path: string, leftOverSince: number | null): Promise<Created | 'again'> {
+  async #create(path: string, leftOverSince: number | null, uncertainty: Uncertainty): Promise<Created | 'again'> {
     const client = this.#client;
     const transaction: Transaction<TransactionResult[]> = client.transaction();
     if (leftOverSince !== null) transaction.delete(joinPath(this.path, READY));
@@ -260,6 +267,7 @@ export class DoubleBarrier {
       const [before, created] = (await transaction.commit()).slice(-2) as [Stat, CreatedInTransaction];
       return { stat: created.stat, othersMax: before.numChildren };
     } catch (error) {
+      uncertainty.noted(error);
       if (error instanceof TransactionError) {
         const { cause } = error;
         if (!isRace(error)) throw cause;

@@ -24,7 +24,7 @@ test('numbers that run out are told from 80 % of 2147483647 on, once for each pa
 test('numbers that have run out are told with the path, and what to do instead', () => {
   const error = new SequenceExhaustedError('/a', 'so that nothing is new. Use another path');
   expect(error.message).toBe(
-    '/a: the server has used up the sequence numbers of this znode (2147483647 was given twice), so that nothing is new. Use ' +
+    '/a: the server has used up the sequence numbers of this znode (2147483647 is given twice), so that nothing is new. Use ' +
       'another path. Meerkat servers go on counting.',
   );
   expect(error).toMatchObject({ name: 'SequenceExhaustedError', path: '/a' });

@@ -30,7 +30,7 @@ export class SequenceExhaustedError extends Error {
   /** @param consequence why that is bad here, and what to do: "so that …" */
   constructor(path: string, consequence: string = NO_ORDER) {
     super(
-      `${path}: the server has used up the sequence numbers of this znode (2147483647 was given twice), ${consequence}. ` +
+      `${path}: the server has used up the sequence numbers of this znode (2147483647 is given twice), ${consequence}. ` +
         'Meerkat servers go on counting.',
     );
     this.path = path;

@@ -2,7 +2,9 @@ import { BadArgumentsError, ThrottledError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
 import { stepClient } from '../testing/stepped-client.ts';
+import { takePlace } from './lock.ts';
 import { NotHeldError } from './not-held-error.ts';
+import { SequenceExhaustedError } from './overflow.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout of %s', (layout) => {
@@ -133,6 +135,19 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       const reading = await lock.downgrade(writing);
       expect([reading.isHeld, writing.isHeld]).toEqual([true, false]);
       expect(await names(one!, '/rw')).toHaveLength(1);
+    }));
+
+  test('keeps the last number of an Apache server, which others get, too', () =>
+    inWorld(1, async ([one]) => {
+      const { client } = one!;
+      const lock = new ReadWriteLock(client, '/rw', { layout });
+      const path = (await lock.acquireWrite()).path.replace(/0{10}$/, '2147483647');
+      const { stat } = await client.create(path, '', { mode: 'ephemeral' });
+      const line = { path: '/rw', layout, marker: '', markers: [] };
+      const last = takePlace(client, line, { path, stat: stat!, lost: client.lostSignal });
+      await expect(lock.downgrade(last)).rejects.toBeInstanceOf(SequenceExhaustedError);
+      expect(last.isHeld).toBe(true);
+      await last.release();
     }));
 
   test('is made of no other lock, whose number would stand before a writer here', () =>

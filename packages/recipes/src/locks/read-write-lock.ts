@@ -8,12 +8,13 @@ import {
   parentOf,
 } from '@meerkat/client';
 import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
-import { withoutSequence } from '../sequence.ts';
+import { sequenceOf, withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';
 import { downgrade } from './downgrade.ts';
 import type { HoldingOptions } from './holding.ts';
 import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
+import { SEQUENCE_MAX, SequenceExhaustedError } from './overflow.ts';
 import { requestRevocation } from './revocation.ts';
 
 export interface ReadWriteLockOptions {
@@ -111,7 +112,8 @@ export class ReadWriteLock {
    * get in. The handle given, and all others of the lock for writing, are over from the call on.
    *
    * @throws NotHeldError; AbortedError, TimeoutError: nothing is held any more, neither for reading nor for writing
-   * @throws BadArgumentsError when it is no lock for writing of this read/write lock, and stays what it is
+   * @throws BadArgumentsError when it is no lock for writing of this read/write lock; SequenceExhaustedError when it has the
+   *   last number of an Apache server: it stays what it is
    * @example
    * const writing = await lock.acquireWrite();
    * await using reading = await lock.downgrade(writing);
@@ -122,6 +124,12 @@ export class ReadWriteLock {
       // In another line its number would stand before whoever holds the lock there.
       const detail = `it is no lock for writing of ${this.path}`;
       throw new BadArgumentsError({ operation: 'ReadWriteLock.downgrade', path, detail });
+    }
+    if (sequenceOf(nameOf(path)) === SEQUENCE_MAX) {
+      // Whoever got it a second time tells by the order of creation who had it first, which would be the writer.
+      const consequence =
+        'so that others would get in beside a reader with this one. Release it, and acquire it for reading';
+      throw new SequenceExhaustedError(this.path, consequence);
     }
     return downgrade(this.#client, this.#readers, writing, this.#holding, options);
   }

@@ -137,14 +137,14 @@ export class Connection {
     const requests = this.#watches.remove(kind, path, listener)
       ? this.#watches.removalRequests(kind, path, this.#lastZxid)
       : [];
-    const removal = requests.find((request) => request.op === OpCode.removeWatches);
-    if (removal === undefined) {
-      done();
-      return;
-    }
+    const last = requests.findLast(({ op }) => op === OpCode.removeWatches);
+    if (last === undefined) done();
     for (const request of requests) {
-      if (request === removal) this.send(new Call(request, readNothing, done, done, null, false));
-      else this.#outbox.write(SpecialXid.setWatches, request);
+      if (request.op !== OpCode.removeWatches) this.#outbox.write(SpecialXid.setWatches, request);
+      else {
+        const onAnswered = request === last ? done : (): void => {};
+        this.send(new Call(request, readNothing, onAnswered, onAnswered, null, false));
+      }
     }
   }
 

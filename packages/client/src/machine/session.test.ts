@@ -973,6 +973,27 @@ describe('watches', () => {
     }
   });
 
+  test('a one-shot watch that is read while a persistent one goes that was asked for as a recursive one stays', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [persistent, data] = [new Watcher(), new Watcher()];
+    const recursive = world.submit(ADD_RECURSIVE, new Watcher());
+    world.submit(ADD_PERSISTENT, persistent);
+    world.session.cancel(recursive.call, 'aborted', 'not wanted');
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -121);
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.submit({ ...GET_A, watch: true }, data);
+    world.takeFrames();
+    world.session.removeWatch('persistent', '/a', persistent, () => {});
+    // By kind: all watches of the path would be those of the read, too.
+    const frames = world.takeFrames();
+    expect(frames.map(({ op, body }) => [op, body.at(-1)])).toEqual([
+      [18, 5],
+      [18, 4],
+    ]);
+  });
+
   test('a one-shot watch does without a persistent one that the server refuses', () => {
     const world = new ScriptedWorld();
     world.connect();

@@ -188,24 +188,37 @@ export class Watches {
   removalRequests(kind: 'persistent' | 'recursive', path: string, lastZxid: number): Request[] {
     const entry = this.#entries.get(path);
     if (this.keepsModes === true) {
-      const own = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
-      if (entry?.hasCovered !== true) return [{ op: OpCode.removeWatches, path, watcherType: own }];
+      const { persistent, persistentRecursive } = WatcherType;
+      const own: Request = {
+        op: OpCode.removeWatches,
+        path,
+        watcherType: kind === 'persistent' ? persistent : persistentRecursive,
+      };
+      if (entry?.hasCovered !== true) return [own];
       // Before this was known of the server, others were left to the watch that goes, or it was asked for as a recursive
-      // one. They are armed first; nothing is lost of a one-shot watch in between, but of the others.
+      // one. They are armed first, so that nothing is lost in between. Removed is by kind only: a read that is on its way may
+      // leave a one-shot watch.
       const isWhole = kind === 'persistent' && entry.isWidened && entry.recursive.size + entry.recursiveAsked === 0;
-      const removal: Request = { op: OpCode.removeWatches, path, watcherType: isWhole ? WatcherType.any : own };
       const rest = this.#setWatches([[path, entry]], lastZxid);
-      if (isWhole) return [removal, ...rest];
-      if (kind === 'recursive') entry.isWidened = false;
-      return [...rest, removal];
+      if (isWhole || kind === 'recursive') this.#narrow(path, entry);
+      return isWhole ? [...rest, { ...own, watcherType: persistentRecursive }, own] : [...rest, own];
     }
     // Without the recursive watch nothing has changed for the server: the entry is recursive still.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
     // Nor may the whole entry go while an addWatch of the other mode is on its way.
     if (entry !== undefined && entry.persistentAsked + entry.recursiveAsked > 0) return [];
     const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType: WatcherType.any }];
-    if (entry !== undefined) requests.push(...this.#setWatches([[path, entry]], lastZxid));
+    if (entry !== undefined) {
+      requests.push(...this.#setWatches([[path, entry]], lastZxid));
+      this.#narrow(path, entry);
+    }
     return requests;
+  }
+
+  /** What was asked for as a recursive watch goes, or is set anew. */
+  #narrow(path: string, entry: Entry): void {
+    entry.isWidened = false;
+    this.#dropIfEmpty(path, entry);
   }
 
   /** The requests that arm the one-shot watches of a path; none where a persistent or recursive one still serves them. */
@@ -360,7 +373,8 @@ class Entry {
   }
 
   get isEmpty(): boolean {
-    return !this.hasLasting && this.data.size === 0 && this.exist.size === 0 && this.child.size === 0;
+    const hasOneShots = this.data.size > 0 || this.exist.size > 0 || this.child.size > 0;
+    return !this.hasLasting && !hasOneShots && !this.isWidened;
   }
 }
 

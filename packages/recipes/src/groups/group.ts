@@ -142,7 +142,7 @@ export class Membership implements AsyncDisposable {
     return this.#znode;
   }
 
-  /** Resolves when the others can see it. @throws TimeoutError, AbortedError: it goes on trying */
+  /** Resolves when the others can see it. @throws what has ended it, a NoAuthError say; TimeoutError, AbortedError: it goes on trying */
   async whenJoined(options: CallOptions = {}): Promise<void> {
     await this.#znode.whenPresent(options);
   }

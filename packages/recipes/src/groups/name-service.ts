@@ -65,7 +65,7 @@ export class NameService {
     this.#acl = options.acl ?? OPEN;
   }
 
-  /** Lets a name stand for an address until somebody unbinds it. @throws NodeExistsError when it stands for something */
+  /** Lets a name stand for an address until somebody unbinds it. @throws NodeExistsError when it does for something, or for '' because of names below it */
   async bind(name: string, address: string, options: CallOptions = {}): Promise<Stat> {
     const { stat } = await this.#client.createParents(this.#pathOf(name), address, { ...options, acl: this.#acl });
     return stat;

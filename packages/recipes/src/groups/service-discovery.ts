@@ -134,7 +134,7 @@ export class Registration<T = unknown> implements AsyncDisposable {
     return this.#place.isPresent;
   }
 
-  /** Resolves when others can find it. @throws TimeoutError, AbortedError: it goes on trying */
+  /** Resolves when others can find it. @throws what has ended it, a NoAuthError say; TimeoutError, AbortedError: it goes on trying */
   async whenRegistered(options: CallOptions = {}): Promise<void> {
     await this.#place.whenPresent(options);
   }

@@ -206,6 +206,26 @@ describe('what a persistent ephemeral holds', () => {
       SOLO,
     ));
 
+  test('is what servers take once that is set, after they closed the connections of what it was given first', () =>
+    inWorld(
+      22,
+      async (world) => {
+        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+        let losses = 0;
+        client.onState(({ state }) => {
+          if (state === 'suspended') losses++;
+        });
+        const presence = new PersistentEphemeral(client, '/a', { data: 'x'.repeat(2_000_000) });
+        await world.world.sleep(60_000);
+        expect(losses).toBeLessThan(20);
+        await presence.set('small', { timeoutMs: 20_000 });
+        expect((await client.get('/a', { codec: text })).data).toBe('small');
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('is what it was given, also if the caller writes to those bytes', () =>
     inWorld(
       21,

@@ -184,6 +184,28 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
+  test('is there once it is updated with what servers take, after it was not', () =>
+    inWorld(
+      10,
+      async (world) => {
+        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+        let losses = 0;
+        client.onState(({ state }) => {
+          if (state === 'suspended') losses++;
+        });
+        const discovery = new ServiceDiscovery(client, '/services');
+        const registration = discovery.register<string>({ ...INSTANCE, payload: 'x'.repeat(2_000_000) });
+        await world.world.sleep(60_000);
+        expect(losses).toBeLessThan(20);
+        await registration.update({ payload: 'small' }, { timeoutMs: 20_000 });
+        await registration.whenRegistered();
+        expect(await discovery.instances('db')).toMatchObject([{ payload: 'small' }]);
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('stays as it is when servers close the connection for its update', () =>
     inWorld(
       9,

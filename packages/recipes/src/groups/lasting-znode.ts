@@ -141,8 +141,8 @@ export class LastingZnode {
       } catch (error) {
         if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#known = null;
         const reason = this.#lostWrites.explain(data, error);
-        // What was given first is tried as long as it takes.
-        throw data === this.#held ? error : reason;
+        // What was given first is tried as long as there is nothing else.
+        throw data === this.#held && data === this.#data ? error : reason;
       }
     });
     this.#held = data;

@@ -127,6 +127,27 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
+  test('is there once it is given what servers take, after it was not', () =>
+    inWorld(
+      9,
+      async (world) => {
+        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+        let losses = 0;
+        client.onState(({ state }) => {
+          if (state === 'suspended') losses++;
+        });
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'x'.repeat(2_000_000) });
+        await world.world.sleep(60_000);
+        expect(losses).toBeLessThan(20);
+        await kept.set('small', { timeoutMs: 20_000 });
+        await kept.whenPresent({ timeoutMs: 20_000 });
+        expect((await client.get('/a', { codec: text })).data).toBe('small');
+        await kept.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('refuses data that servers close connections for', () =>
     inWorld(
       6,

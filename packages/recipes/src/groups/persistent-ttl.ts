@@ -184,7 +184,7 @@ export class PersistentTtl implements AsyncDisposable {
   /** With its data, if it is not there. */
   async #make(signal: AbortSignal): Promise<void> {
     const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
-    const data = this.#held;
+    const data = this.#lostWrites.areTooMany(this.#held) ? this.#data : this.#held;
     if (this.#lostWrites.areTooMany(data)) await pause(this.#client, signal, COSTLY_PAUSE_MS);
     await this.#client.createParents(this.path, data, shape).catch((error: unknown) => {
       this.#lostWrites.explain(data, error);

@@ -277,3 +277,11 @@ test('a map of another kind than those of JavaScript is published as well', () =
     await flags.publish(other);
     expect([...((await flags.read())?.entries ?? [])]).toEqual([['colour', 'red']]);
   }));
+
+test('names count with their bytes when a set is divided into transactions', () =>
+  onStage(async (client) => {
+    const flags = new PublishedSet(client, '/flags', text);
+    const names = Array.from({ length: 480 }, (_, i) => `${i}${'夜'.repeat(800)}`);
+    await flags.publish(new Map(names.map((name) => [name, 'x'])));
+    expect((await flags.read())?.entries.size).toBe(480);
+  }));

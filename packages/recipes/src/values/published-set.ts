@@ -324,9 +324,10 @@ export class PublishedSet<T> {
   }
 }
 
-/** Bytes that znodes take in a request: data, and for each a path, an ACL and the rest. */
+/** At most so many bytes are taken by znodes in a request: data, and for each a path, an ACL and the rest. */
 function sizeOf(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { name, data }) => sum + (data?.length ?? 0) + name.length + 200, 0);
+  // A unit of a string is 3 bytes at most.
+  return entries.reduce((sum, { name, data }) => sum + (data?.length ?? 0) + 3 * name.length + 200, 0);
 }
 
 /** null for a name that is none of ours. */

@@ -168,6 +168,25 @@ test('a guarded write whose answer is lost tells what was to be written', () =>
     expect((await writing).message).toMatch(/^transaction \/report: /);
   }));
 
+test('a guarded write that waited for a connection until the session was over tells that nothing is held', () =>
+  inWorld(1, async ([one], { cut }) => {
+    const lock = await new Mutex(one!.client, '/m').acquire();
+    const suspended = new Promise<void>((resolve) => {
+      one!.client.onState(({ state }) => {
+        if (state === 'suspended') resolve();
+      });
+    });
+    cut(one!.host);
+    await suspended;
+    expect(lock.isHeld).toBe(true);
+    const error = await failureOf(lock.guarded.create('/report', 'x'));
+    expect(error).toBeInstanceOf(NotHeldError);
+    expect(error).toMatchObject({
+      message: `${lock.path} is not held any more: the session is over`,
+      cause: { code: 'SESSIONLOST', outcome: 'not-applied', path: '/report' },
+    });
+  }));
+
 test('a value that the schema refuses is not said to be in the znode', async () => {
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'port is missing' }] }) },

@@ -14,6 +14,7 @@ import {
   type TransactionResult,
   type VersionOptions,
 } from '@meerkat/client';
+import { isSessionEnd } from '../wait.ts';
 import { NotHeldError } from './not-held-error.ts';
 
 /** What writes can be guarded by. */
@@ -127,6 +128,12 @@ export class Guarded {
   }
 
   #told(error: unknown): unknown {
+    // The znodes went with the session, or will: what was not done is not done any more.
+    if (isSessionEnd(error) && error.outcome === 'not-applied') {
+      const [guard] = this.#guards;
+      if (guard !== undefined)
+        return new NotHeldError(guard.path, guard.token, 'the session is over', { cause: error });
+    }
     if (!(error instanceof TransactionError)) return error;
     const { index, operations, cause } = error;
     const checked = this.#guards.flatMap((guard) => (guard.generation === undefined ? [guard] : [guard, guard]));

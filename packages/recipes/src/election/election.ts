@@ -1,5 +1,6 @@
 import { AbortedError, type Acl, type CallOptions, type Client } from '@meerkat/client';
 import { firstAbortOf } from '../abort.ts';
+import { checkMs } from '../deadline.ts';
 import type { Layout } from '../layout.ts';
 import { contend } from '../locks/contender.ts';
 import { Holding } from '../locks/holding.ts';
@@ -57,6 +58,7 @@ export class Election {
 
   constructor(client: Client, path: string, options: ElectionOptions = {}) {
     const { id = '', layout = 'curator', style = 'latch', acl, marginMs = 0 } = options;
+    checkMs('marginMs', marginMs);
     this.path = path;
     this.#client = client;
     this.#marginMs = marginMs;

@@ -16,6 +16,7 @@ import {
   text,
   type WatchStreamEvent,
 } from '@meerkat/client';
+import { checkMs } from '../deadline.ts';
 import { isSame } from '../same-bytes.ts';
 import { Certainty, type Presence } from './certainty.ts';
 import { Contents, type Draft } from './contents.ts';
@@ -92,6 +93,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       marginMs = 0,
       parentMode = 'container',
     } = options;
+    checkMs('marginMs', marginMs);
     this.path = path;
     this.#client = client;
     this.#contents = new Contents(path, data);

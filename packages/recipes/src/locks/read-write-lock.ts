@@ -7,6 +7,7 @@ import {
   nameOf,
   parentOf,
 } from '@meerkat/client';
+import { checkMs } from '../deadline.ts';
 import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
 import { sequenceOf, withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';
@@ -50,6 +51,7 @@ export class ReadWriteLock {
 
   constructor(client: Client, path: string, options: ReadWriteLockOptions = {}) {
     const { layout = 'curator', data, acl, marginMs = 0 } = options;
+    checkMs('marginMs', marginMs);
     checkLayout(layout, LAYOUTS);
     const { read, write } = MARKERS[layout];
     const line = { path, layout, markers: [read, write], data, acl };

@@ -11,6 +11,7 @@ import {
   nameOf,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkMs } from '../deadline.ts';
 import type { Layout } from '../layout.ts';
 import { isSessionEnd } from '../wait.ts';
 import { asGivenUp, canRepeat, PAUSE_MS } from './contender.ts';
@@ -66,6 +67,7 @@ export class Semaphore {
 
   constructor(client: Client, path: string, options: SemaphoreOptions) {
     const { leasesMax, layout = 'curator', data, acl, marginMs = 0 } = options;
+    checkMs('marginMs', marginMs);
     if (!Number.isSafeInteger(leasesMax) || leasesMax < 1) {
       throw new BadArgumentsError({
         operation: 'Semaphore',

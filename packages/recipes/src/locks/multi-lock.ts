@@ -1,9 +1,10 @@
 import { AbortedError, BadArgumentsError, Budget, type CallOptions, type Client } from '@meerkat/client';
 import { firstAbortOf } from '../abort.ts';
-import { PAUSE_MS } from './contender.ts';
+import { asGivenUp, PAUSE_MS } from './contender.ts';
 import { type Guard, Guarded } from './guarded.ts';
 import type { Held } from './holding.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
+import { waitFor } from './wait-for.ts';
 
 /** What a multi-lock takes: a mutex, or one side of a read/write lock. */
 export interface Lockable {
@@ -58,33 +59,49 @@ export class MultiLock {
       } catch (error) {
         const isLost = error instanceof AbortedError && held.some(({ signal }) => signal.aborted);
         if (!isLost || options.signal?.aborted === true) {
-          giveBack(held);
+          void giveBack(held);
           throw error;
         }
       }
-      giveBack(held);
+      void giveBack(held);
       await budget.pause(PAUSE_MS);
     }
   }
 
-  /** All of them if nobody has or waits for any; otherwise null. */
+  /**
+   * All of them if nobody has or waits for any; otherwise null.
+   *
+   * @throws AbortedError, TimeoutError: none of them is held
+   * @throws NoAuthError when the service does not let one be given back: others wait for it until the session ends
+   */
   async tryAcquire(options: CallOptions = {}): Promise<Held | null> {
     const about = { operation: 'MultiLock.tryAcquire', path: this.#locks[0]?.path ?? null };
     const budget = new Budget(options, this.#client.surroundings, about);
     const held: (Held & Guard)[] = [];
-    let isComplete = false;
     try {
-      for (const lock of this.#locks) {
-        const one = await lock.tryAcquire(budget.next());
-        if (one === null) return null;
-        held.push(one);
-      }
-      // One may have been lost while the next one was tried.
-      isComplete = held.every(({ isHeld }) => isHeld);
-      return isComplete ? new HeldTogether(this.#client, held) : null;
-    } finally {
-      if (!isComplete) giveBack(held);
+      if (await this.#tryAll(held, budget)) return new HeldTogether(this.#client, held);
+    } catch (error) {
+      void giveBack(held);
+      throw error;
     }
+    const returned = giveBack(held);
+    try {
+      await waitFor(this.#client, returned, budget.next(), about);
+      return null;
+    } catch (error) {
+      throw asGivenUp(error, about, this.#client);
+    }
+  }
+
+  /** @returns false when not all of them are held, but those in `held` */
+  async #tryAll(held: (Held & Guard)[], budget: Budget): Promise<boolean> {
+    for (const lock of this.#locks) {
+      const one = await lock.tryAcquire(budget.next());
+      if (one === null) return false;
+      held.push(one);
+    }
+    // One may have been lost while the next one was tried.
+    return held.every(({ isHeld }) => isHeld);
   }
 }
 
@@ -95,9 +112,11 @@ function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
   return { ...call, signal: firstAbortOf(call.signal === undefined ? signals : [call.signal, ...signals]) };
 }
 
-/** The last one first, as it was taken. */
-function giveBack(held: readonly Held[]): void {
-  for (const lock of [...held].reverse()) lock.release().catch(() => {});
+/** The last one first, as it was taken. Nothing happens to a caller who does not wait for it. */
+function giveBack(held: readonly Held[]): Promise<unknown> {
+  const returned = Promise.all([...held].reverse().map((lock) => lock.release()));
+  returned.catch(() => {});
+  return returned;
 }
 
 /** It ends as soon as one of them does. */

@@ -49,6 +49,13 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
   }),
 );
 
+test('a try for several locks that may not give back one that it got says so, and does not say null', () =>
+  inWorld(2, async ([one, two]) => {
+    await one!.client.create('/a', '', { acl: NO_DELETE });
+    await using _held = await new Mutex(two!.client, '/b').acquire();
+    await expect(new MultiLock(one!.client, ['/a', '/b']).tryAcquire()).rejects.toBeInstanceOf(NoAuthError);
+  }));
+
 test('what has ended by itself and may not be deleted is given back once that is allowed', () =>
   inWorld(1, async ([one], { sleep, cut, heal }) => {
     const { client } = one!;

@@ -2,9 +2,10 @@ import { type About, ConnectionLossError, RequestTooLargeError } from '@meerkat/
 import { isPassing } from './wait.ts';
 
 /**
- * A server closes the connection without a word when a request is larger than its limit (jute.maxbuffer), which may be below
- * what the client takes for it. To send such a request again would never end, and cost all of the client a connection each
- * time. So whoever repeats what may be large asks something small in between, and gives up when only that is answered.
+ * What one write has cost, in connections lost in a row. A server closes the connection without a word when a request is larger
+ * than its limit (jute.maxbuffer), which may be below what the client takes for it. To send such a request again would never
+ * end, and cost all of the client a connection each time. So whoever repeats what may be large asks something small in between,
+ * and gives up, or pauses, when only that is answered.
  *
  * @example
  * const losses = new LossStreak();
@@ -12,6 +13,11 @@ import { isPassing } from './wait.ts';
  */
 export class LossStreak {
   #length = 0;
+
+  /** It has cost so many that it is to be tried more rarely, if at all. */
+  get isTooLong(): boolean {
+    return this.#length >= LOSSES_MAX;
+  }
 
   /**
    * Remembers what ended an attempt.
@@ -25,13 +31,24 @@ export class LossStreak {
     return error;
   }
 
+  /** An attempt was answered. */
+  end(): void {
+    this.#length = 0;
+  }
+
+  /** @returns what an attempt has failed for: RequestTooLargeError of outcome 'unknown' after too many losses in a row */
+  explain(error: unknown, about: About): unknown {
+    if (!this.isTooLong) return error;
+    return new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED, cause: error });
+  }
+
   /**
    * To be called when something small has been answered since the last attempt.
    *
    * @throws RequestTooLargeError of outcome 'unknown' after too many losses in a row
    */
   check(about: About): void {
-    if (this.#length >= LOSSES_MAX) throw new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED });
+    if (this.isTooLong) throw new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED });
   }
 }
 

@@ -1,15 +1,10 @@
 import { type Data, ZooKeeperError } from '@meerkat/client';
+import { Draft } from './draft.ts';
 import { Latest } from './latest.ts';
-import { LostWrites } from './lost-writes.ts';
-
-/** What is to be written, and which it is of those that were given to `set`. */
-export interface Draft {
-  readonly data: Data;
-  readonly revision: number;
-}
 
 /** What an ephemeral znode of ours is to hold, and what it was seen to hold. */
 export class Contents {
+  readonly #path: string;
   #draft: Draft;
   /** What is to be held when what was set since is refused: what a znode held last, or what was given first of all. */
   #kept: Draft;
@@ -17,15 +12,14 @@ export class Contents {
   #czxid: bigint | null = null;
   /** Something may have been written to it since. */
   #isDoubtful = false;
-  readonly #lostWrites: LostWrites;
   readonly #writtenRevision: Latest<number> = new Latest();
   /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
   #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
 
   /** @param path of the znode, for errors */
   constructor(path: string, data: Data) {
-    this.#lostWrites = new LostWrites(path);
-    this.#draft = { data: copyOf(data), revision: 0 };
+    this.#path = path;
+    this.#draft = new Draft(data);
     this.#kept = this.#draft;
   }
 
@@ -39,18 +33,13 @@ export class Contents {
     return this.#czxid;
   }
 
-  /** Writing has cost so many connections that it is to be tried more rarely. */
-  get isCostly(): boolean {
-    return this.#lostWrites.areTooMany(this.#draft.data);
-  }
-
   /** Whether a znode holds what was given to `set` last. */
   isHeldBy(czxid: bigint): boolean {
     return !this.#isDoubtful && this.#czxid === czxid && this.#kept.revision === this.#draft.revision;
   }
 
   set(data: Data): Draft {
-    this.#draft = { data: copyOf(data), revision: this.#draft.revision + 1 };
+    this.#draft = new Draft(data, this.#draft.revision + 1);
     return this.#draft;
   }
 
@@ -70,13 +59,13 @@ export class Contents {
     this.#czxid = czxid;
     this.#kept = draft;
     this.#isDoubtful = false;
-    this.#lostWrites.forget();
+    draft.written();
   }
 
   /** Writing a draft has failed. @returns what it has failed for */
-  failed({ data }: Draft, error: unknown): unknown {
+  failed(draft: Draft, error: unknown): unknown {
     this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
-    return this.#lostWrites.explain(data, error);
+    return draft.failed(error, this.#path);
   }
 
   /** A znode was seen to be there, and holds what was noted. */
@@ -93,9 +82,8 @@ export class Contents {
     const kept = this.#kept;
     if (kept.revision >= revision) return false;
     this.#refused = { since: kept.revision, revision, error };
-    if (this.#draft.revision === revision) this.#draft = { data: kept.data, revision };
-    this.#kept = { data: kept.data, revision };
-    this.#lostWrites.forget();
+    this.#kept = new Draft(kept.data, revision);
+    if (this.#draft.revision === revision) this.#draft = this.#kept;
     this.#writtenRevision.publish(revision);
     return true;
   }
@@ -104,9 +92,4 @@ export class Contents {
   end(error: Error | null, reason: Error): void {
     this.#writtenRevision.end(error, reason);
   }
-}
-
-/** Callers may write to their bytes again, while the znode may have to be made again much later. */
-function copyOf(data: Data): Data {
-  return data instanceof Uint8Array ? new Uint8Array(data) : data;
 }

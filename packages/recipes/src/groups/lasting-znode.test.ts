@@ -224,4 +224,79 @@ describe('a permanent instance', () => {
       },
       SOLO,
     ));
+
+  test('is registered although an update behind it was refused', () =>
+    inWorld(
+      11,
+      async (world) => {
+        const client = await world.connect('server');
+        const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
+        const update = expect(registration.update({ payload: 'x'.repeat(2_000_000) })).rejects.toThrow(
+          RequestTooLargeError,
+        );
+        await registration.whenRegistered();
+        await update;
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('takes out nobody else when it is closed before anything was sent', () =>
+    inWorld(
+      12,
+      async (world) => {
+        const client = await world.connect('server');
+        const other = await world.connect('other');
+        const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
+        await theirs.whenRegistered();
+        const { network } = world.world;
+        network.block('server', 'zk1');
+        network.block('zk1', 'server');
+        await world.world.until(() => client.state !== 'connected', 60_000);
+        await new ServiceDiscovery(client, '/services').register(INSTANCE).close();
+        network.heal();
+        await client.whenConnected();
+        await world.world.sleep(3000);
+        expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+        await theirs.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('takes out nobody who has registered after somebody had deleted it by hand', () =>
+    inWorld(
+      13,
+      async (world) => {
+        const client = await world.connect('server');
+        const other = await world.connect('other');
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        await other.delete(PATH);
+        const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
+        await theirs.whenRegistered();
+        await registration.close();
+        expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+        await theirs.close();
+        await Promise.all([client.close(), other.close()]);
+      },
+      SOLO,
+    ));
+
+  test('tells what an update was refused for, also when nothing can be written any more', () =>
+    inWorld(
+      14,
+      async (world) => {
+        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+        const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
+        await registration.whenRegistered();
+        await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+        const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
+        await expect(update).rejects.toThrow(RequestTooLargeError);
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

@@ -10,7 +10,7 @@ import {
   TransactionError,
   ZooKeeperError,
 } from '@meerkat/client';
-import { isRefusal, LostWrites } from './lost-writes.ts';
+import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
 import {
   neverAborted,
   orDisconnected,
@@ -27,13 +27,14 @@ export class LastingZnode {
   readonly #path: string;
   readonly #acl: readonly Acl[];
   readonly #closing = new AbortController();
-  readonly #lostWrites: LostWrites;
   #written: Promise<void>;
   /** What it holds, or will. */
   #data: string;
   /** What was written last. */
   #held: string;
   #isPresent = false;
+  /** A write has been applied, or may have been. */
+  #mayExist = false;
   /** As it was written last; null when a write since may have been applied. */
   #known: Stat | null = null;
   #closed: Promise<void> | null = null;
@@ -42,7 +43,6 @@ export class LastingZnode {
     this.#client = client;
     this.#path = path;
     this.#acl = acl;
-    this.#lostWrites = new LostWrites(path);
     this.#data = data;
     this.#held = data;
     this.#written = this.#write(data);
@@ -58,9 +58,14 @@ export class LastingZnode {
   }
 
   async whenPresent(options: CallOptions): Promise<void> {
-    if (this.#closing.signal.aborted) throw new AbortedError({ ...this.#about, detail: 'it was closed' });
-    // Also when what was set since was refused.
-    if (!this.#isPresent) await withLimits(this.#client, options, this.#about, this.#written);
+    const about = { operation: 'whenRegistered', path: this.#path };
+    if (this.#closing.signal.aborted) throw new AbortedError({ ...about, detail: 'it was closed' });
+    if (this.#isPresent) return;
+    const written = this.#written.catch((error: unknown) => {
+      // It may be there although what was set since was refused.
+      if (!this.#isPresent) throw error;
+    });
+    await withLimits(this.#client, options, about, written);
   }
 
   /** In the order of the calls. */
@@ -69,7 +74,7 @@ export class LastingZnode {
     // What was refused before, because it was too large say, does not stand in the way of what comes now.
     this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
     unheard(this.#written);
-    await withLimits(this.#client, options, this.#about, this.#written);
+    await withLimits(this.#client, options, { operation: 'Registration.update', path: this.#path }, this.#written);
   }
 
   /**
@@ -79,21 +84,19 @@ export class LastingZnode {
    */
   close(): Promise<void> {
     this.#closing.abort();
-    const closed = this.#closed ?? unheard(this.#remove());
-    this.#closed = closed;
-    closed.catch(() => {
-      this.#closed = null;
-    });
-    return closed;
-  }
-
-  get #about(): { readonly operation: string; readonly path: string } {
-    return { operation: 'whenRegistered', path: this.#path };
+    this.#closed ??= unheard(
+      this.#remove().catch((error: unknown) => {
+        this.#closed = null;
+        throw error;
+      }),
+    );
+    return this.#closed;
   }
 
   /**
-   * As long as the connection stands, what is found is what was registered here, whoever may have written to it. Once it was
-   * away, somebody else may have registered the same id: what has changed since it was seen last is left to them.
+   * As long as the connection stands, the znode that is found is what was registered here, whoever may have written to it. Once
+   * it was away, somebody else may have registered the same id: what has changed since it was seen last is left to them. So is
+   * another znode in its place, and whatever is there when nothing was registered here yet.
    */
   async #remove(): Promise<void> {
     const client = this.#client;
@@ -104,10 +107,12 @@ export class LastingZnode {
     await this.#written.catch(() => {});
     let ours = this.#known;
     const removed = untilDone(client, neverAborted(), async () => {
+      if (!this.#mayExist) return;
       const stat = await client.exists(this.#path, { read: 'linearizable' });
-      if (!wasAway) ours = stat;
       ours ??= stat;
-      if (stat === null || stat.czxid !== ours?.czxid || stat.version !== ours.version) return;
+      if (stat === null || stat.czxid !== ours?.czxid) return;
+      if (!wasAway) ours = stat;
+      if (stat.version !== ours.version) return;
       try {
         await client.delete(this.#path, { version: stat.version });
       } catch (error) {
@@ -126,21 +131,26 @@ export class LastingZnode {
     } catch (error) {
       if (this.#data === data) this.#data = this.#held;
       // Refused for the connections that it cost, it may have been applied nevertheless.
-      if (isRefusal(error) && this.#isPresent && this.#known === null) await this.#write(this.#held);
+      const isDoubtful = isRefusal(error) && this.#isPresent && this.#known === null;
+      if (isDoubtful) await this.#write(this.#held).catch(() => {});
       throw error;
     }
   }
 
   async #write(data: string): Promise<void> {
     const { signal } = this.#closing;
+    const draft = new Draft(data);
     await untilDone(this.#client, signal, async () => {
-      if (this.#lostWrites.areTooMany(data)) await pause(this.#client, signal, COSTLY_PAUSE_MS);
+      if (draft.isCostly) await pause(this.#client, signal, COSTLY_PAUSE_MS);
       try {
         this.#known = await this.#put(data);
-        this.#lostWrites.forget();
+        this.#mayExist = true;
       } catch (error) {
-        if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#known = null;
-        const reason = this.#lostWrites.explain(data, error);
+        if (error instanceof ZooKeeperError && error.outcome === 'unknown') {
+          this.#known = null;
+          this.#mayExist = true;
+        }
+        const reason = draft.failed(error, this.#path);
         // What was given first is tried as long as there is nothing else.
         throw data === this.#held && data === this.#data ? error : reason;
       }
@@ -185,6 +195,3 @@ function isOvertaken(error: unknown): boolean {
   const cause = error instanceof TransactionError ? error.cause : error;
   return [NoNodeError, BadVersionError, NodeExistsError].some((kind) => cause instanceof kind);
 }
-
-/** Milliseconds between creations that cost the connection. */
-const COSTLY_PAUSE_MS = 5000;

@@ -19,11 +19,11 @@ import {
 import { checkMs } from '../deadline.ts';
 import { isSame } from '../same-bytes.ts';
 import { Certainty, type Presence } from './certainty.ts';
-import { Contents, type Draft } from './contents.ts';
+import { Contents } from './contents.ts';
+import { COSTLY_PAUSE_MS, type Draft, isRefusal } from './draft.ts';
 import { follow } from './follow.ts';
 import { Kin } from './kin.ts';
 import { makeDeferred, Pulse } from './latest.ts';
-import { isRefusal } from './lost-writes.ts';
 import { withOwner } from './owner-mark.ts';
 import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
@@ -220,7 +220,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   async #repair(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
-    if (this.#contents.isCostly) await pause(client, signal, COSTLY_PAUSE_MS);
+    if (this.#contents.draft.isCostly) await pause(client, signal, COSTLY_PAUSE_MS);
     for (;;) {
       const lost = client.lostSignal;
       const stat = await client.exists(this.path, { read: 'linearizable', signal });
@@ -391,7 +391,6 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 
 /** Milliseconds. */
 const RIVAL_PAUSE_MS = 1000;
-const COSTLY_PAUSE_MS = 5000;
 
 /** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

@@ -1,4 +1,4 @@
-import { AbortedError, NoAuthError, Perm, RequestTooLargeError, text } from '@meerkat/client';
+import { AbortedError, ConnectionLossError, NoAuthError, Perm, RequestTooLargeError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { inWorld } from './testing/world.ts';
@@ -232,5 +232,67 @@ describe('a persistent znode with a time to live', () => {
       },
       SOLO,
       { extendedTypesEnabled: true },
+    ));
+
+  test('refuses what servers close connections for also where they do so for what it was given first', () =>
+    inWorld(
+      10,
+      async (world) => {
+        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+        let losses = 0;
+        client.onState(({ state }) => {
+          if (state === 'suspended') losses++;
+        });
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'x'.repeat(2_000_000) });
+        await world.world.sleep(20_000);
+        const large = kept.set('y'.repeat(2_000_000), { timeoutMs: 120_000 });
+        await expect(large).rejects.toThrow(RequestTooLargeError);
+        expect(losses).toBeLessThan(40);
+        // Nor has that ended its keeping.
+        await kept.set('small', { timeoutMs: 60_000 });
+        expect((await client.get('/a', { codec: text })).data).toBe('small');
+        await kept.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('takes connections that are lost now and then for no refusal', () =>
+    inWorld(
+      11,
+      async (world) => {
+        const client = await world.connect('keeper');
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000 });
+        await kept.whenPresent();
+        const set = client.set.bind(client);
+        for (let i = 0; i < 8; i++) {
+          client.set = async () => {
+            client.set = set;
+            throw new ConnectionLossError({ operation: 'set', path: '/a' });
+          };
+          await kept.set('x'.repeat(10_000));
+        }
+        await kept.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('is made again with the bytes that it was given, whatever has become of them', () =>
+    inWorld(
+      12,
+      async (world) => {
+        const client = await world.connect('keeper');
+        const bytes = new TextEncoder().encode('one');
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 4000, data: bytes });
+        await kept.whenPresent();
+        bytes.fill(0);
+        await client.deleteRecursive('/a');
+        await world.world.sleep(10_000);
+        expect((await client.get('/a', { codec: text })).data).toBe('one');
+        await kept.close();
+        await client.close();
+      },
+      SOLO,
     ));
 });

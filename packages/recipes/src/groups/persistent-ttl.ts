@@ -13,8 +13,8 @@ import {
   OPEN,
 } from '@meerkat/client';
 import { onAbort } from '../abort.ts';
+import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
 import { Latest } from './latest.ts';
-import { isRefusal, LostWrites } from './lost-writes.ts';
 import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 
 export interface PersistentTtlOptions {
@@ -52,26 +52,25 @@ export class PersistentTtl implements AsyncDisposable {
   /** Whether the last touch has found the znode, or made it. */
   readonly #touched: Latest<true> = new Latest();
   readonly #finished: Promise<void>;
-  readonly #lostWrites: LostWrites;
-  #data: Data;
+  /** What it holds, or will. */
+  #wanted: Draft;
   /** What it was given first, or was seen to take last: what it is made with. */
-  #held: Data;
+  #held: Draft;
 
   constructor(client: Client, path: string, options: PersistentTtlOptions) {
     const { ttlMs, data = '', acl = OPEN, touchesPerTtl = 2 } = options;
     this.path = path;
     this.#client = client;
     this.#ttlMs = ttlMs;
-    this.#data = data;
-    this.#held = data;
-    this.#lostWrites = new LostWrites(path);
+    this.#held = new Draft(data);
+    this.#wanted = this.#held;
     this.#acl = acl;
     this.#touchMs = ttlMs / touchesPerTtl;
     this.#finished = this.#run();
   }
 
   get data(): Data {
-    return this.#data;
+    return this.#wanted.data;
   }
 
   /** Resolves when it has been there once, found or made. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
@@ -92,12 +91,13 @@ export class PersistentTtl implements AsyncDisposable {
    *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
-    this.#data = data;
+    const draft = new Draft(data);
+    this.#wanted = draft;
     const about = { operation: 'PersistentTtl.set', path: this.path };
     await untilDoneWithin(this.#client, options, about, async (signal) => {
       this.#expectOpen(about);
       await this.#unlessClosed(signal, (open) => this.#write(open)).catch((error: unknown) => {
-        if (isRefusal(error) && this.#data === data) this.#data = this.#held;
+        if (isRefusal(error) && this.#wanted === draft) this.#wanted = this.#held;
         throw error;
       });
     });
@@ -167,16 +167,20 @@ export class PersistentTtl implements AsyncDisposable {
 
   async #write(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.#make(signal);
+      await this.#make(signal).catch((error: unknown) => {
+        // What it was given first is tried as long as there is nothing else.
+        throw this.#wanted === this.#held ? error : this.#wanted.explain(error, this.path);
+      });
       // What was set later is not undone by a repetition either.
-      const data = this.#data;
+      const draft = this.#wanted;
       try {
-        await this.#client.set(this.path, data, { signal });
-        this.#held = data;
+        await this.#client.set(this.path, draft.data, { signal });
+        draft.written();
+        this.#held = draft;
         return;
       } catch (error) {
         // Somebody has deleted it in between.
-        if (!(error instanceof NoNodeError)) throw this.#lostWrites.explain(data, error);
+        if (!(error instanceof NoNodeError)) throw draft.failed(error, this.path);
       }
     }
   }
@@ -184,12 +188,15 @@ export class PersistentTtl implements AsyncDisposable {
   /** With its data, if it is not there. */
   async #make(signal: AbortSignal): Promise<void> {
     const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
-    const data = this.#lostWrites.areTooMany(this.#held) ? this.#data : this.#held;
-    if (this.#lostWrites.areTooMany(data)) await pause(this.#client, signal, COSTLY_PAUSE_MS);
-    await this.#client.createParents(this.path, data, shape).catch((error: unknown) => {
-      this.#lostWrites.explain(data, error);
+    const draft = this.#held.isCostly ? this.#wanted : this.#held;
+    if (draft.isCostly) await pause(this.#client, signal, COSTLY_PAUSE_MS);
+    try {
+      await this.#client.createParents(this.path, draft.data, shape);
+      draft.written();
+    } catch (error) {
+      draft.failed(error, this.path);
       unlessThere(error);
-    });
+    }
   }
 
   /** Gives an attempt up when it is closed, too: it makes nothing any more that `delete` has not found. */
@@ -216,9 +223,6 @@ export class PersistentTtl implements AsyncDisposable {
     this.#touched.end(isGood ? null : reason, reason);
   }
 }
-
-/** Milliseconds between creations that cost the connection. */
-const COSTLY_PAUSE_MS = 5000;
 
 /** As Curator calls it. */
 const TOUCH = 'touch';

@@ -1,8 +1,8 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, OPEN } from '@meerkat/client';
 import { checkedName } from '../child-name.ts';
 import { makeUuid } from '../layout.ts';
+import { isRefusal } from './draft.ts';
 import { LastingZnode } from './lasting-znode.ts';
-import { isRefusal } from './lost-writes.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';

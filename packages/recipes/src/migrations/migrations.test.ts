@@ -283,6 +283,28 @@ describe('migrations', () => {
       SOLO,
     ));
 
+  test('are not taken for too large when they are small, however often connections break', () =>
+    inWorld(
+      8,
+      async (world) => {
+        const client = await world.connect('app');
+        const begin = client.transaction.bind(client);
+        let losses = 0;
+        client.transaction = () => {
+          const made = begin();
+          const commit = made.commit.bind(made);
+          made.commit = (options) => {
+            if (losses++ >= 8) return commit(options);
+            throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+          };
+          return made;
+        };
+        expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('are refused when a note is missing that is not the last one', () =>
     inWorld(
       7,

@@ -4,10 +4,8 @@ import {
   BadVersionError,
   type CallOptions,
   type Client,
-  ConnectionLossError,
   joinPath,
   NoNodeError,
-  RequestTooLargeError,
   TimeoutError,
   type Transaction,
   TransactionError,
@@ -20,6 +18,7 @@ import { limit, untilDone } from '../groups/persistence.ts';
 import { makeUuidHex } from '../layout.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
 import { Semaphore } from '../locks/semaphore.ts';
+import { LossStreak } from '../loss-streak.ts';
 import { isSame } from '../same-bytes.ts';
 import { compareBySequence } from '../sequence.ts';
 import { untilTired } from '../tidy.ts';
@@ -159,8 +158,8 @@ class MigrationRun {
    * given up for lost one may be applied after the next look.
    */
   readonly #doubtful: Set<string> = new Set();
-  /** Connections in a row that were lost while the same migration was in flight. */
-  #losses = 0;
+  /** Of the migration that is the next one. */
+  readonly #losses = new LossStreak();
 
   constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
     this.#client = client;
@@ -194,7 +193,7 @@ class MigrationRun {
       }
     }
     for (const mark of notes.marks) if (this.#doubtful.delete(mark)) this.#applied++;
-    if (count !== this.#done.count) this.#losses = 0;
+    if (count !== this.#done.count) this.#losses.end();
     this.#done = { count, version: notes.version, marks: notes.marks };
     return count === this.#migrations.length;
   }
@@ -212,9 +211,7 @@ class MigrationRun {
       await this.#client.ensurePath(this.#metaPath, { signal: this.#signal });
       return;
     }
-    if (this.#losses >= LOSSES_MAX) {
-      throw new RequestTooLargeError({ operation: 'Migrations.apply', path: this.#metaPath, detail: CLOSED });
-    }
+    this.#losses.check({ operation: 'Migrations.apply', path: this.#metaPath });
     const migration = this.#migrations[count] ?? [];
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     for (const operation of migration) {
@@ -243,10 +240,9 @@ class MigrationRun {
     try {
       await transaction.commit({ signal: this.#signal });
       this.#applied++;
-      this.#losses = 0;
+      this.#losses.end();
     } catch (error) {
-      const isLoss = error instanceof ConnectionLossError && error.outcome === 'unknown';
-      this.#losses = isLoss ? this.#losses + 1 : 0;
+      this.#losses.noted(error, sizeOf(migration));
       if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful.add(mark);
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
@@ -278,6 +274,14 @@ class MigrationRun {
   }
 }
 
+/** Bytes, about. */
+function sizeOf(migration: Migration): number {
+  const sizes = migration.map(
+    (operation) => operation.path.length + ('data' in operation ? (operation.data?.length ?? 0) : 0),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
 /** What has been applied. */
 interface Notes {
   /** In order. */
@@ -290,10 +294,6 @@ interface Notes {
 
 /** So many of the last transactions can be known again by those who have sent them. */
 const MARKS_MAX = 100;
-
-/** After so many nothing is sent any more: the service has answered smaller requests in between each time. */
-const LOSSES_MAX = 5;
-const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while a migration was in flight, and smaller requests were answered`;
 
 /** As Curator names them. */
 const NOTE = 'meta-';

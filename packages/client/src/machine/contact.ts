@@ -111,6 +111,18 @@ export class Contact {
     this.onTick();
   }
 
+  /** What `onAccepted` told of can be used: pauses are short again. */
+  succeed(): void {
+    this.#dialer.succeed();
+  }
+
+  /** What `onAccepted` told of is of no use: searches on, with pauses that grow when no server is. */
+  goOn(): void {
+    this.#abandonAttempt();
+    this.#dialer.goOn(this.#clock.monotonicMs());
+    this.onTick();
+  }
+
   /** The next attempt goes to this host; null: to whichever is next in turn. */
   prefer(host: HostPort | null): void {
     this.#dialer.prefer(host);
@@ -146,7 +158,7 @@ export class Contact {
           this.fail('not-serving', 'it is behind what this session has seen');
         } else {
           this.#handshake = null;
-          this.#dialer.succeed();
+          this.#dialer.stop();
           this.#events.onAccepted(step.session);
         }
         return;

@@ -68,10 +68,15 @@ export class Dialer {
     this.#pause(nowMs, isPrompt ? 0 : this.#chance(this.#backOff.minMs));
   }
 
-  /** The server answered: the attempt is over and was a success. */
+  /** The connection that was found can be used: the rounds are counted anew. */
   succeed(): void {
     this.#hosts.onConnected();
-    this.stop();
+  }
+
+  /** The connection that was found is of no use: the next host follows, as after an attempt that came to nothing. */
+  goOn(nowMs: number): void {
+    this.#addresses = [];
+    this.#tryNextHost(nowMs);
   }
 
   /** The name of the host being tried has not been looked up yet. */
@@ -112,15 +117,7 @@ export class Dialer {
     this.#report(failure, detail);
     if (this.#addresses.length > 0) {
       this.#tryNextAddress(nowMs);
-      return;
-    }
-    if (!this.#hosts.isRoundOver) {
-      this.#pause(nowMs, 0);
-      return;
-    }
-    const { minMs, maxMs } = this.#backOff;
-    const longestMs = Math.min(maxMs, minMs * 2 ** Math.min(this.#hosts.rounds, DOUBLINGS_MAX));
-    this.#pause(nowMs, longestMs / 2 + this.#chance(longestMs / 2));
+    } else this.#tryNextHost(nowMs);
   }
 
   /** The same address once more, at once. */
@@ -147,6 +144,16 @@ export class Dialer {
     this.#wakeAtMs = nowMs + this.#attemptMs;
     this.#target = { ...this.#host!, address };
     this.#effects.open(this.#target);
+  }
+
+  #tryNextHost(nowMs: number): void {
+    if (!this.#hosts.isRoundOver) {
+      this.#pause(nowMs, 0);
+      return;
+    }
+    const { minMs, maxMs } = this.#backOff;
+    const longestMs = Math.min(maxMs, minMs * 2 ** Math.min(this.#hosts.rounds, DOUBLINGS_MAX));
+    this.#pause(nowMs, longestMs / 2 + this.#chance(longestMs / 2));
   }
 
   #report(failure: AttemptFailure, detail: string): void {

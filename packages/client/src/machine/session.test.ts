@@ -1039,6 +1039,37 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
   });
 
+  test('servers that all refuse to arm the watches are asked with pauses that grow, until one arms them', () => {
+    const hosts = [
+      { host: 'one', port: 2181 },
+      { host: 'two', port: 2181 },
+    ];
+    const world = new ScriptedWorld({ hosts });
+    world.connect();
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.receive(dataReply(1, 8));
+    const pauses = (count: number): number[] =>
+      Array.from({ length: count }, () => {
+        world.reply(-8, 9, -127);
+        const startedMs = world.nowMs;
+        world.run();
+        while (!world.isOpen) world.advance(10);
+        world.open();
+        world.acceptSession();
+        return world.nowMs - startedMs;
+      });
+    world.close();
+    world.open();
+    world.acceptSession();
+    // Half of each at least, the rest is chance: 200, 400, 800 and then 1000 ms after every second server.
+    expect(pauses(9)).toEqual([0, 100, 0, 200, 0, 400, 0, 500, 0]);
+    world.reply(-8, 9, 0);
+    world.close();
+    world.open();
+    world.acceptSession();
+    expect(pauses(2)).toEqual([0, 100]);
+  });
+
   test('watches that are armed again hear of a new session although its first connection broke before they were', () => {
     const world = new ScriptedWorld();
     world.connect(0x77);

@@ -433,7 +433,7 @@ export class Session {
         onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
         onSessionExpired: () => this.#lose('session-expired', this.#expiryReason),
         onRearmed: () => this.#onRearmed(),
-        onRearmRefused: (code) => this.#drop(`${this.#contact.serverName} refused to arm the watches (code ${code})`),
+        onRearmRefused: (code) => this.#onRearmRefused(code),
         onBadReply: (what) => this.#onBadReply(what),
         onIdle: () => {
           if (this.#isMoving) this.#drop(MOVING);
@@ -443,15 +443,27 @@ export class Session {
     this.#connection = connection;
     this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#contact.serverName}`);
     for (const credentials of this.#credentials) connection.sendCredentials(credentials);
-    if (this.watches.isEmpty) this.#armedSessionId = this.#sessionId;
+    if (this.watches.isEmpty) this.#onArmed();
     connection.rearmWatches(this.#lastZxid);
     this.#sendWaiting(connection);
   }
 
   #onRearmed(): void {
     const isSame = this.#armedSessionId === this.#sessionId;
-    this.#armedSessionId = this.#sessionId;
+    this.#onArmed();
     this.watches.onRearmed(isSame);
+  }
+
+  /** Only now has the search for a server succeeded. */
+  #onArmed(): void {
+    this.#armedSessionId = this.#sessionId;
+    this.#contact.succeed();
+  }
+
+  /** All servers may be too busy to arm them: then it is not for them to be asked again at once. */
+  #onRearmRefused(code: number): void {
+    this.#closeStream();
+    this.#disconnect(`${this.#contact.serverName} refused to arm the watches (code ${code})`, true);
   }
 
   #sendWaiting(connection: Connection): void {
@@ -482,8 +494,8 @@ export class Session {
     this.#outbox.clear();
   }
 
-  /** The stream is gone. */
-  #disconnect(reason: string): void {
+  /** The stream is gone. `isRefused`: because the server does not serve us. */
+  #disconnect(reason: string, isRefused = false): void {
     if (this.#isClosing) {
       this.end('closed', CLOSED);
       return;
@@ -492,7 +504,8 @@ export class Session {
     this.#endConnection('connection-lost', reason);
     this.#setState('suspended', reason);
     this.watches.onDisconnected();
-    this.#contact.begin(isPrompt);
+    if (isRefused) this.#contact.goOn();
+    else this.#contact.begin(isPrompt);
   }
 
   /** What was in flight and may be sent again waits, before what waits already. */

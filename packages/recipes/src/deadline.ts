@@ -1,15 +1,6 @@
 import type { Client } from '@meerkat/client';
 
 /**
- * A margin of less than nothing would make a holder sure beyond its session, and one that is no number sure for ever.
- *
- * @throws RangeError
- */
-export function checkMs(name: string, ms: number): void {
-  if (!(ms >= 0)) throw new RangeError(`${name} is 0 or more milliseconds, not ${ms}`);
-}
-
-/**
  * Until when a client may be sure of its session: `client.lostAtMs`, one session timeout after the sending of the last request
  * that was answered, less a margin. Each answer of the service moves it; docs/recipes/README.md tells what follows from that.
  * The answers of a server without a quorum (`canBeReadOnly`) are none: nobody else learns from it that the session lives.

@@ -1,10 +1,11 @@
 import type { Client } from '@meerkat/client';
+import { checkLimit } from '../bounds.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';
 
 export interface TreeCacheOptions extends CacheOptions {
-  /** How many levels below the root belong to the cache. Default: all. */
+  /** How many levels below the root belong to the cache, at least 1. Default: all. */
   readonly depthMax?: number | undefined;
   /** Whether a znode, with everything below it, belongs to the cache. The root always does. Default: all do. */
   readonly includes?: ((path: string) => boolean) | undefined;
@@ -21,7 +22,8 @@ export interface TreeCacheOptions extends CacheOptions {
 export class TreeCache extends Cache {
   constructor(client: Client, path: string, options: TreeCacheOptions = {}) {
     const { depthMax = Number.POSITIVE_INFINITY, includes = () => true } = options;
-    super(new ZnodeImage(client, path, { depthMax: Math.max(1, depthMax), includes }, options));
+    checkLimit('depthMax', depthMax);
+    super(new ZnodeImage(client, path, { depthMax, includes }, options));
   }
 
   /** Znodes in the image. */

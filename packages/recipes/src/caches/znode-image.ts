@@ -16,6 +16,7 @@ import {
   type WatchStreamEvent,
 } from '@meerkat/client';
 import { onAbort } from '../abort.ts';
+import { checkEndingMs, checkLimit } from '../bounds.ts';
 import { Audience } from './audience.ts';
 import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
 import { ChildNames } from './child-names.ts';
@@ -82,13 +83,15 @@ export class ZnodeImage {
 
   constructor(client: Client, path: string, limits: ImageLimits, options: CacheOptions = {}) {
     const { signal, refreshSpreadMs = 100, requestsMax = 64 } = options;
+    checkEndingMs('refreshSpreadMs', refreshSpreadMs);
+    checkLimit('requestsMax', requestsMax);
     this.path = path;
     this.#client = client;
     this.#shape = new ImageShape(path, limits);
     this.#names = new ChildNames(path);
     this.#inquiries = new Inquiries(
       client,
-      { refreshSpreadMs, requestsMax: Math.max(1, requestsMax) },
+      { refreshSpreadMs, requestsMax },
       {
         look: (at, how) => this.#look(at, how),
         list: (at) => this.#list(at),

@@ -1,6 +1,6 @@
 import { AbortedError, type Acl, type CallOptions, type Client } from '@meerkat/client';
 import { firstAbortOf } from '../abort.ts';
-import { checkMs } from '../deadline.ts';
+import { checkMs } from '../bounds.ts';
 import type { Layout } from '../layout.ts';
 import { contend } from '../locks/contender.ts';
 import { Holding } from '../locks/holding.ts';

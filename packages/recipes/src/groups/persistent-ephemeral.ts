@@ -16,7 +16,7 @@ import {
   text,
   type WatchStreamEvent,
 } from '@meerkat/client';
-import { checkMs } from '../deadline.ts';
+import { checkMs } from '../bounds.ts';
 import { isSame } from '../same-bytes.ts';
 import { Certainty, type Presence } from './certainty.ts';
 import { Contents } from './contents.ts';

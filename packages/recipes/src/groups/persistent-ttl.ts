@@ -13,6 +13,7 @@ import {
   OPEN,
 } from '@meerkat/client';
 import { onAbort } from '../abort.ts';
+import { checkCount } from '../bounds.ts';
 import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
 import { Latest } from './latest.ts';
 import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
@@ -24,7 +25,7 @@ export interface PersistentTtlOptions {
   readonly data?: Data | undefined;
   /** Who may do what with it. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
-  /** How often within `ttlMs` it is kept alive. Default 2. */
+  /** How often within `ttlMs` it is kept alive, at least 1. Default 2. */
   readonly touchesPerTtl?: number | undefined;
 }
 
@@ -59,6 +60,7 @@ export class PersistentTtl implements AsyncDisposable {
 
   constructor(client: Client, path: string, options: PersistentTtlOptions) {
     const { ttlMs, data = '', acl = OPEN, touchesPerTtl = 2 } = options;
+    checkCount('touchesPerTtl', touchesPerTtl);
     this.path = path;
     this.#client = client;
     this.#ttlMs = ttlMs;

@@ -1,4 +1,5 @@
 import type { Surroundings } from '@meerkat/client';
+import { checkLimit, checkMs } from '../bounds.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
 /**
@@ -55,6 +56,8 @@ export class DownInstances {
   readonly #errors: Map<string, { readonly sinceMs: number; count: number }> = new Map();
 
   constructor(clock: Surroundings['clock'], { errorsMax = 2, timeoutMs = 30_000 }: DownPolicy = {}) {
+    checkLimit('errorsMax', errorsMax);
+    checkMs('timeoutMs', timeoutMs);
     this.#clock = clock;
     this.#errorsMax = errorsMax;
     this.#timeoutMs = timeoutMs;

@@ -1,4 +1,5 @@
 import { AbortedError, type Acl, type Client, ClosedError, joinPath, nameOf, SessionLostError } from '@meerkat/client';
+import { checkEndingMs, checkMs } from '../bounds.ts';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
 import { Group, type Membership } from './group.ts';
@@ -57,7 +58,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #quietMs: number;
   readonly #partition: PartitionFunction;
   readonly #acl: readonly Acl[] | undefined;
-  readonly #marginMs: number | undefined;
+  readonly #marginMs: number;
   readonly #closing = new AbortController();
   readonly #roster: Roster;
   readonly #membership: Membership;
@@ -67,7 +68,9 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   #hasConsumer = false;
 
   constructor(client: Client, path: string, items: Iterable<string>, options: SetPartitionerOptions) {
-    const { identifier, quietMs = 30_000, partition = everyNth, acl, marginMs } = options;
+    const { identifier, quietMs = 30_000, partition = everyNth, acl, marginMs = 0 } = options;
+    checkEndingMs('quietMs', quietMs);
+    checkMs('marginMs', marginMs);
     this.path = path;
     this.identifier = identifier;
     this.#client = client;

@@ -1,16 +1,10 @@
 /** What is held says one thing at a time, and bothers nobody who has stopped listening. */
-import { AbortedError, acl, type Client, connect, NoAuthError, TimeoutError } from '@meerkat/client';
+import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/client';
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Election } from '../election/election.ts';
-import { PersistentEphemeral } from '../groups/persistent-ephemeral.ts';
-import { Queue } from '../queues/queue.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { makeWorld, openStation } from '../testing/line-world.ts';
 import { Mutex } from './mutex.ts';
-import { PriorityLock } from './priority-lock.ts';
-import { ReadWriteLock } from './read-write-lock.ts';
-import { Semaphore } from './semaphore.ts';
 
 test('what the clock has ended is over for its signal and for others, too, although an answer comes late', async () => {
   const { world, ensemble } = makeWorld();
@@ -62,28 +56,6 @@ test('what is given back by whoever hears that it has ended is deleted once', ()
     expect(deletions).toHaveBeenCalledOnce();
     expect(await names(one!)).toEqual([]);
   }));
-
-type Options = { readonly marginMs?: number; readonly lockDelayMs?: number };
-
-test.each<[string, readonly (keyof Options)[], (client: Client, options: Options) => unknown]>([
-  ['Mutex', ['marginMs', 'lockDelayMs'], (client, options) => new Mutex(client, '/x', options)],
-  ['PriorityLock', ['marginMs', 'lockDelayMs'], (client, options) => new PriorityLock(client, '/x', options)],
-  ['ReadWriteLock', ['marginMs'], (client, options) => new ReadWriteLock(client, '/x', options)],
-  ['Semaphore', ['marginMs'], (client, options) => new Semaphore(client, '/x', { ...options, leasesMax: 1 })],
-  ['Election', ['marginMs'], (client, options) => new Election(client, '/x', options)],
-  ['Queue', ['marginMs'], (client, options) => new Queue(client, '/x', options)],
-  ['PersistentEphemeral', ['marginMs'], (client, options) => new PersistentEphemeral(client, '/x', options)],
-])('%s takes no time that would make it sure for too long', (_what, names, make) =>
-  inWorld(1, ([one]) => {
-    for (const name of names) {
-      for (const ms of [-1, Number.NaN]) {
-        const message = `${name} is 0 or more milliseconds, not ${ms}`;
-        expect(() => make(one!.client, { [name]: ms })).toThrow(new RangeError(message));
-      }
-    }
-    return Promise.resolve();
-  }),
-);
 
 describe('a release that nobody waits for', () => {
   let unhandled: unknown[] = [];

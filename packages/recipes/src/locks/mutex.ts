@@ -1,5 +1,6 @@
 import { type About, type Acl, Budget, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
-import { checkMs, Deadline } from '../deadline.ts';
+import { checkEndingMs, checkMs } from '../bounds.ts';
+import { Deadline } from '../deadline.ts';
 import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
 import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './contender.ts';
 import { type Contending, inspect, type Line } from './line.ts';
@@ -45,7 +46,7 @@ export class Mutex {
   constructor(client: Client, path: string, options: MutexOptions = {}) {
     const { layout = 'curator', data, acl, lockDelayMs = 0, marginMs = 0 } = options;
     checkMs('marginMs', marginMs);
-    checkMs('lockDelayMs', lockDelayMs);
+    checkEndingMs('lockDelayMs', lockDelayMs);
     this.path = path;
     this.#client = client;
     this.#lockDelayMs = lockDelayMs;

@@ -8,7 +8,7 @@ import {
   joinPath,
   NoNodeError,
 } from '@meerkat/client';
-import { checkMs } from '../deadline.ts';
+import { checkEndingMs, checkMs } from '../bounds.ts';
 import { Wait } from '../wait.ts';
 import { asGivenUp, enter, isSessionOver } from './contender.ts';
 import { Holding } from './holding.ts';
@@ -56,7 +56,7 @@ export class PriorityLock {
   constructor(client: Client, path: string, options: PriorityLockOptions = {}) {
     const { data, acl, lockDelayMs = 0, marginMs = 0 } = options;
     checkMs('marginMs', marginMs);
-    checkMs('lockDelayMs', lockDelayMs);
+    checkEndingMs('lockDelayMs', lockDelayMs);
     this.path = path;
     this.#client = client;
     this.#line = { path, data, acl, lockDelayMs };

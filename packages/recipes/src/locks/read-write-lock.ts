@@ -7,7 +7,7 @@ import {
   nameOf,
   parentOf,
 } from '@meerkat/client';
-import { checkMs } from '../deadline.ts';
+import { checkMs } from '../bounds.ts';
 import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
 import { sequenceOf, withoutSequence } from '../sequence.ts';
 import { contend, tryContend } from './contender.ts';

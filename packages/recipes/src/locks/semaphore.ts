@@ -11,7 +11,7 @@ import {
   nameOf,
   ZooKeeperError,
 } from '@meerkat/client';
-import { checkMs } from '../deadline.ts';
+import { checkMs } from '../bounds.ts';
 import type { Layout } from '../layout.ts';
 import { isSessionEnd } from '../wait.ts';
 import { asGivenUp, canRepeat, PAUSE_MS } from './contender.ts';

@@ -7,7 +7,7 @@ import {
   type Codec,
   DecodeError,
 } from '@meerkat/client';
-import { checkMs } from '../deadline.ts';
+import { checkLimit, checkMs } from '../bounds.ts';
 import type { Claim } from './claim.ts';
 import { Consumer } from './consumer.ts';
 import { readEnvelope, writeEnvelope } from './envelope.ts';
@@ -51,7 +51,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   protected constructor(client: Client, path: string, naming: ItemNaming, options: QueueOptions<T>) {
     const { layout = 'curator', leases = true, marginMs = 0, itemsMax = Number.POSITIVE_INFINITY } = options;
     checkMs('marginMs', marginMs);
-    if (!(itemsMax >= 1)) throw new RangeError(`itemsMax is at least 1, not ${itemsMax}`);
+    checkLimit('itemsMax', itemsMax);
     const paths = makePaths(path, layout, options.leasesPath);
     this.path = path;
     this.layout = layout;

@@ -16,6 +16,7 @@ import {
   type TransactionResult,
   type ZooKeeperError,
 } from '@meerkat/client';
+import { checkLimit } from '../bounds.ts';
 import { withDoubt } from '../doubt.ts';
 import { isSame } from '../same-bytes.ts';
 import { isPassing, Wait } from '../wait.ts';
@@ -80,12 +81,13 @@ export class AtomicValue<T> implements AsyncDisposable {
   /** @param initial the value of a znode that is missing or empty */
   constructor(client: Client, path: string, codec: Codec<T>, initial: T, options: AtomicValueOptions = {}) {
     const { lock = null, attemptsBeforeLock = 5, witnesses = `${path}.witnesses` } = options;
+    checkLimit('attemptsBeforeLock', attemptsBeforeLock);
     this.path = path;
     this.#client = client;
     this.#codec = codec;
     this.#initial = initial;
     this.#lock = lock;
-    this.#attemptsBeforeLock = Math.max(1, attemptsBeforeLock);
+    this.#attemptsBeforeLock = attemptsBeforeLock;
     this.#witness = new Witness(client, witnesses);
   }
 

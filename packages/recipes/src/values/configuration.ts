@@ -18,6 +18,7 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkLimit } from '../bounds.ts';
 import { withDoubt } from '../doubt.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
@@ -61,10 +62,12 @@ export class Configuration<T> {
   readonly #keep: number;
 
   constructor(client: Client, path: string, codec: Codec<T>, options: ConfigurationOptions = {}) {
+    const { keep = 10 } = options;
+    checkLimit('keep', keep);
     this.path = path;
     this.#client = client;
     this.#codec = codec;
-    this.#keep = Math.max(1, options.keep ?? 10);
+    this.#keep = keep;
   }
 
   /** What is in force; null when there is none yet. @throws DecodeError when it is not what the schema asks for */

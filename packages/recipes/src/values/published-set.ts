@@ -16,6 +16,7 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
+import { checkLimit } from '../bounds.ts';
 import { checkedName } from '../child-name.ts';
 import { makeUuidHex } from '../layout.ts';
 import { untilTired } from '../tidy.ts';
@@ -78,12 +79,15 @@ export class PublishedSet<T> {
 
   constructor(client: Client, path: string, codec: Codec<T>, options: PublishedSetOptions = {}) {
     const { keep = 3, transactionBytesMax = 512 * 1024, transactionZnodesMax = 500 } = options;
+    checkLimit('keep', keep);
+    checkLimit('transactionBytesMax', transactionBytesMax);
+    checkLimit('transactionZnodesMax', transactionZnodesMax);
     this.path = path;
     this.#client = client;
     this.#codec = codec;
-    this.#ready = new ReadyZnode(client, path, Math.max(1, keep));
+    this.#ready = new ReadyZnode(client, path, keep);
     this.#bytesMax = transactionBytesMax;
-    this.#znodesMax = Math.max(1, transactionZnodesMax);
+    this.#znodesMax = transactionZnodesMax;
   }
 
   /**

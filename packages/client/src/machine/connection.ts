@@ -142,7 +142,11 @@ export class Connection {
     for (const request of requests) {
       if (request.op !== OpCode.removeWatches) this.#outbox.write(SpecialXid.setWatches, request);
       else {
-        const onAnswered = request === last ? done : (): void => {};
+        const onAnswered = (): void => {
+          if (request !== last) return;
+          this.#watches.onRemovalAnswered(request, path);
+          done();
+        };
         this.send(new Call(request, readNothing, onAnswered, onAnswered, null, false));
       }
     }

@@ -994,6 +994,39 @@ describe('watches', () => {
     ]);
   });
 
+  test('a persistent watch that a recursive one served hears of children until it is set anew', () => {
+    for (const modes of ['one', 'apart', 'rearmed'] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, recursive] = [new Watcher(), new Watcher()];
+      world.submit(ADD_RECURSIVE, recursive);
+      world.submit(ADD_PERSISTENT, persistent);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, modes === 'apart' ? -121 : -5);
+      world.reply(3, 8, 0, new Bytes().int(0));
+      if (modes === 'rearmed') {
+        world.close();
+        world.advance(200);
+        world.open();
+        world.acceptSession();
+        world.reply(-8, 8, 0);
+      }
+      persistent.told.length = 0;
+      world.takeFrames();
+      world.session.removeWatch('recursive', '/a', recursive, () => {});
+      const removal = world.takeFrames().find(({ op }) => op === 18);
+      // It was on its way when the recursive watch went.
+      world.notify(1, '/a/b', 9);
+      expect(persistent.told).toEqual(['children /a 9']);
+      world.reply(removal?.xid ?? 0, 9, 0);
+      // From here on the server tells by itself; others may hear of the subtree still.
+      world.notify(1, '/a/c', 10);
+      expect(persistent.told).toEqual(['children /a 9']);
+      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      expect(world.session.watches.size).toBe(0);
+    }
+  });
+
   test('a one-shot watch does without a persistent one that the server refuses', () => {
     const world = new ScriptedWorld();
     world.connect();

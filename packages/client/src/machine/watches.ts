@@ -99,6 +99,7 @@ export class Watches {
     if (mode !== AddWatchMode.persistentRecursive) {
       entry.hasCovered = true;
       entry.isWidened = true;
+      entry.narrowing = null;
     }
     return AddWatchMode.persistentRecursive;
   }
@@ -200,23 +201,24 @@ export class Watches {
       // leave a one-shot watch.
       const isWhole = kind === 'persistent' && entry.isWidened && entry.recursive.size + entry.recursiveAsked === 0;
       const rest = this.#setWatches([[path, entry]], lastZxid);
-      if (isWhole || kind === 'recursive') this.#narrow(path, entry);
+      if (isWhole || kind === 'recursive') entry.narrowBehind(own, kind);
       return isWhole ? [...rest, { ...own, watcherType: persistentRecursive }, own] : [...rest, own];
     }
     // Without the recursive watch nothing has changed for the server: the entry is recursive still.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
     // Nor may the whole entry go while an addWatch of the other mode is on its way.
     if (entry !== undefined && entry.persistentAsked + entry.recursiveAsked > 0) return [];
-    const requests: Request[] = [{ op: OpCode.removeWatches, path, watcherType: WatcherType.any }];
-    if (entry !== undefined) {
-      requests.push(...this.#setWatches([[path, entry]], lastZxid));
-      this.#narrow(path, entry);
-    }
-    return requests;
+    const whole: Request = { op: OpCode.removeWatches, path, watcherType: WatcherType.any };
+    if (entry === undefined) return [whole];
+    entry.narrowBehind(whole, kind);
+    return [whole, ...this.#setWatches([[path, entry]], lastZxid)];
   }
 
-  /** What was asked for as a recursive watch goes, or is set anew. */
-  #narrow(path: string, entry: Entry): void {
+  /** The reply to the last of `removalRequests` has come, or never will. */
+  onRemovalAnswered(removal: Request, path: string): void {
+    const entry = this.#entries.get(path);
+    if (entry?.narrowing !== removal) return;
+    entry.narrowing = null;
     entry.isWidened = false;
     this.#dropIfEmpty(path, entry);
   }
@@ -266,6 +268,7 @@ export class Watches {
       entry.recursiveAsked = 0;
       entry.hasCovered = false;
       entry.isWidened = false;
+      entry.narrowing = null;
       entry.childrenZxid = null;
       this.#dropIfEmpty(path, entry);
     }
@@ -354,8 +357,10 @@ class Entry {
   isRecursiveSent = false;
   /** On this connection, something here was left to a persistent or recursive watch that stands here. */
   hasCovered = false;
-  /** On this connection, a persistent watch was asked for as a recursive one, and has not been set anew since. */
+  /** On this connection, a recursive watch tells what persistent ones are to hear, which were not set by themselves, or not yet. */
   isWidened = false;
+  /** The removal of that watch, in whose place the others are set; its reply has not come. */
+  narrowing: Request | null = null;
   /** How many of them have no reply yet. */
   persistentAsked = 0;
   recursiveAsked = 0;
@@ -365,6 +370,12 @@ class Entry {
   askedOf(kind: WatchKind): number {
     if (kind === 'persistent') return this.persistentAsked;
     return kind === 'recursive' ? this.recursiveAsked : 0;
+  }
+
+  /** What the watch that goes has told may be on its way until its removal is answered. */
+  narrowBehind(removal: Request, kind: 'persistent' | 'recursive'): void {
+    if (kind === 'recursive') this.isWidened = true;
+    this.narrowing = removal;
   }
 
   /** A persistent or recursive watch stands here, or will in a moment. */

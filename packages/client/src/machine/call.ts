@@ -43,8 +43,11 @@ export class Call {
   xid = 0;
   /** Monotonic milliseconds. */
   sentAtMs = 0;
-  /** Its one-shot watch was left to a persistent one on this connection (`Watches.isCovered`). */
-  isCovered = false;
+  /**
+   * Its one-shot watch was left to a persistent one (`Watches.isCovered`) when so many had been taken off this connection;
+   * −1 when it was not.
+   */
+  coveredAt = -1;
   /** Connections that were lost while it was in flight. */
   losses = 0;
   /** Resolved, rejected or given up: what still comes for it is dropped. */

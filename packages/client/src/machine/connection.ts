@@ -69,6 +69,8 @@ export class Connection {
   #lastZxid = 0;
   #rearmsInFlight = 0;
   #isModeProbeSent = false;
+  /** Of persistent and recursive watches, of any path. */
+  #removals = 0;
 
   constructor(parts: ConnectionParts, events: ConnectionEvents) {
     this.#outbox = parts.outbox;
@@ -107,7 +109,7 @@ export class Connection {
     this.#nextXid = xid === XID_MAX ? 1 : xid + 1;
     call.xid = xid;
     call.sentAtMs = this.#timing.sentAtMs;
-    call.isCovered = sent !== request && request.op !== OpCode.addWatch;
+    call.coveredAt = sent !== request && request.op !== OpCode.addWatch ? this.#removals : -1;
     this.#inFlight.push(call);
     if (request.op === OpCode.addWatch && this.#watches.keepsModes === null) this.#sendModeProbe(request.path);
   }
@@ -139,6 +141,7 @@ export class Connection {
       : [];
     const last = requests.findLast(({ op }) => op === OpCode.removeWatches);
     if (last === undefined) done();
+    else this.#removals++;
     for (const request of requests) {
       if (request.op !== OpCode.removeWatches) this.#outbox.write(SpecialXid.setWatches, request);
       else {
@@ -238,7 +241,7 @@ export class Connection {
       if (!call.isSettled) this.#watches.onReply(request, code, call.listener);
       if (request.op === OpCode.addWatch && (call.isSettled || code !== ErrorCode.ok)) {
         this.#onVoidWatch(request);
-      } else if (call.isCovered && 'path' in request) this.#armUncovered(request.path);
+      } else if (call.coveredAt >= 0 && 'path' in request) this.#armUncovered(request.path, call.coveredAt);
     }
     const refusal = call.isSettled ? code : this.#settle(call, code, reader);
     if (refusal === ErrorCode.sessionExpired) this.#events.onSessionExpired();
@@ -270,9 +273,13 @@ export class Connection {
     this.removeWatch(kind, request.path, NOBODY, () => {});
   }
 
-  /** What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody told. */
-  #armUncovered(path: string): void {
-    for (const request of this.#watches.uncoveredRequests(path, this.#lastZxid)) {
+  /**
+   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody
+   * told. Nor does another one that has been asked for since tell what was before it.
+   */
+  #armUncovered(path: string, coveredAt: number): void {
+    if (coveredAt === this.#removals && this.#watches.hasLasting(path)) return;
+    for (const request of this.#watches.rearmRequestsOf(path, this.#lastZxid)) {
       this.#outbox.write(SpecialXid.setWatches, request);
     }
   }

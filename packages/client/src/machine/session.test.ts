@@ -973,6 +973,30 @@ describe('watches', () => {
     }
   });
 
+  test('a one-shot watch misses nothing between a persistent watch that goes and the next', () => {
+    for (const [mode, lists] of [
+      [0, new Bytes().int(1).text('/a').int(0)],
+      [1, new Bytes().int(0).int(1).text('/a')],
+    ] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, data] = [new Watcher(), new Watcher()];
+      world.submit(ADD_PERSISTENT, persistent);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, -5);
+      world.submit({ ...GET_A, watch: true }, data);
+      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      world.submit({ op: OpCode.addWatch, path: '/a', mode }, new Watcher());
+      expect(world.takeFrames().map(({ op }) => op)).toEqual([106, 17, OpCode.getData, 18, 106]);
+      world.receive(dataReply(3, 9));
+      // The later watch, which tells nothing of what was before it, stays the one that the server keeps.
+      const [frame] = world.takeFrames();
+      expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
+      const expected = new Bytes().long(9).int(1).text('/a').int(0).int(0);
+      expect(frame?.body).toEqual(new Uint8Array([...expected.list, ...lists.list]));
+    }
+  });
+
   test('a one-shot watch that is read while a persistent one goes that was asked for as a recursive one stays', () => {
     const world = new ScriptedWorld();
     world.connect();

@@ -223,10 +223,15 @@ export class Watches {
     this.#dropIfEmpty(path, entry);
   }
 
-  /** The requests that arm the one-shot watches of a path; none where a persistent or recursive one still serves them. */
-  uncoveredRequests(path: string, lastZxid: number): Request[] {
+  /** A persistent or recursive watch stands on this path, or will in a moment. */
+  hasLasting(path: string): boolean {
+    return this.#entries.get(path)?.hasLasting === true;
+  }
+
+  /** The requests that arm all watches of one path; the server tells what they have missed. */
+  rearmRequestsOf(path: string, lastZxid: number): SetWatchesRequest[] {
     const entry = this.#entries.get(path);
-    return entry === undefined || entry.hasLasting ? [] : this.#setWatches([[path, entry]], lastZxid);
+    return entry === undefined ? [] : this.#setWatches([[path, entry]], lastZxid);
   }
 
   /** A notification. What is one-shot is taken off. */
@@ -314,7 +319,7 @@ export class Watches {
       if (entry.exist.size > 0) batch.add('existWatches', path);
       if (entry.child.size > 0) batch.add('childWatches', path);
       if (entry.persistent.size + entry.persistentAsked > 0) batch.add('persistentWatches', path);
-      if (entry.recursive.size > 0) batch.add('persistentRecursiveWatches', path);
+      if (entry.recursive.size + entry.recursiveAsked > 0) batch.add('persistentRecursiveWatches', path);
       if (batch.length < BATCH_LENGTH) continue;
       requests.push(batch.toRequest(relativeZxid));
       batch = new Batch();

@@ -1,5 +1,6 @@
 import { ErrorCode, OpCode, type Request } from '@meerkat/protocol';
 import { onAbort } from './abort.ts';
+import { checkTimeout } from './bounds.ts';
 import type { ClientSession } from './client-session.ts';
 import { isTraced, traceRequest } from './diagnostics/trace-request.ts';
 import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
@@ -122,6 +123,7 @@ function submitLimited(
   onFailure: (failure: CallFailure) => void,
 ): void {
   const { signal, timeoutMs } = options;
+  checkTimeout(timeoutMs);
   const release = (): void => {
     cancelTimer?.();
     releaseSignal?.();

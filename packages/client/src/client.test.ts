@@ -77,6 +77,22 @@ describe('arguments that make no sense', () => {
     },
   );
 
+  test('a time limit that is no number is told of, and is not taken for none', async () => {
+    const call = { timeoutMs: Number.NaN };
+    const { state } = client;
+    const calls = [
+      client.get('/a', call),
+      client.get('/a', { ...call, read: 'linearizable' }),
+      client.set('/a', '', call),
+      client.transaction().set('/a', '').commit(call),
+      client.ensurePath('/a', call),
+      client.whenConnected(call),
+    ];
+    for (const made of calls)
+      await expect(made).rejects.toThrow(new RangeError('timeoutMs is a number of milliseconds, not NaN'));
+    expect([client.state, (await client.get('/a')).stat.version]).toEqual([state, 0]);
+  });
+
   test.each([
     ['no list', 'rw'],
     ['an empty entry', [null]],

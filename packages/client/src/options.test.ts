@@ -36,4 +36,28 @@ describe('the settings of a client', () => {
     };
     expect(settle({ servers: 'one', chroot: '/a', ...said })).toMatchObject({ ...said, chroot: '/a' });
   });
+
+  test.each([
+    ['sessionTimeoutMs', [-1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]],
+    ['connectTimeoutMs', [-1, Number.NaN]],
+    ['attemptTimeoutMs', [-1, 0, Number.NaN]],
+    ['requestBytesMax', [-1, 0, Number.NaN]],
+    ['replyBytesMax', [-1, 0, Number.NaN]],
+  ])('refuse a %s that makes no sense', (name, numbers) => {
+    for (const number of numbers) {
+      const message = new RegExp(`${name} is .*, not ${number}$`);
+      const attempt = (): unknown => settle({ servers: 'one', [name]: number });
+      expect(attempt).toThrow(RangeError);
+      expect(attempt).toThrow(message);
+    }
+  });
+
+  test('refuse pauses that make no sense', () => {
+    for (const backOff of [
+      { minMs: Number.NaN, maxMs: 1 },
+      { minMs: 1, maxMs: -1 },
+    ]) {
+      expect(() => settle({ servers: 'one', backOff })).toThrow(RangeError);
+    }
+  });
 });

@@ -1,3 +1,4 @@
+import { checkRange } from './bounds.ts';
 import { type Clock, SYSTEM_CLOCK, SYSTEM_RANDOM } from './clock.ts';
 import { parseConnectString } from './connect-string.ts';
 import type { Data } from './data.ts';
@@ -52,6 +53,7 @@ export const DEFAULT_SESSION_TIMEOUT_MS = 10_000;
 
 const DEFAULT_BACK_OFF: BackOff = { minMs: 100, maxMs: 2000 };
 const ATTEMPT_TIMEOUT_MIN_MS = 1000;
+const SESSION_TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** jute.maxbuffer's default, 0xfffff. */
 const DEFAULT_REQUEST_BYTES_MAX = 0xfffff;
 const DEFAULT_REPLY_BYTES_MAX = 128 * 1024 * 1024;
@@ -72,11 +74,11 @@ export interface Settings {
   readonly random: Random;
 }
 
-/** @throws BadArgumentsError for servers or a chroot that cannot be */
+/** @throws BadArgumentsError for servers or a chroot that cannot be; RangeError for numbers that cannot be */
 export function settle(options: ConnectOptions): Settings {
   const { hosts, chroot } = parseConnectString(options.servers, options.chroot);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS;
-  return {
+  const settings = {
     hosts,
     chroot,
     sessionTimeoutMs,
@@ -89,4 +91,13 @@ export function settle(options: ConnectOptions): Settings {
     clock: options.clock ?? SYSTEM_CLOCK,
     random: options.random ?? SYSTEM_RANDOM,
   };
+  // It is sent as 32 bits, of which the higher ones would be cut off.
+  checkRange('sessionTimeoutMs', sessionTimeoutMs, 0, SESSION_TIMEOUT_MS_MAX);
+  checkRange('connectTimeoutMs', settings.connectTimeoutMs, 0);
+  checkRange('attemptTimeoutMs', settings.attemptTimeoutMs, 1);
+  checkRange('backOff.minMs', settings.backOff.minMs, 0);
+  checkRange('backOff.maxMs', settings.backOff.maxMs, 0);
+  checkRange('requestBytesMax', settings.requestBytesMax, 1);
+  checkRange('replyBytesMax', settings.replyBytesMax, 1);
+  return settings;
 }

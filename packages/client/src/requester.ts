@@ -5,7 +5,10 @@ import type { WatchListener } from './machine/watches.ts';
 export interface CallOptions {
   /** Aborted: the promise rejects with an AbortedError. A request that was sent may still take effect. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the promise rejects with a TimeoutError. A request that was sent may still take effect. */
+  /**
+   * Milliseconds until the promise rejects with a TimeoutError. A request that was sent may still take effect. NaN is refused
+   * with a RangeError.
+   */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -34,6 +34,18 @@ async function run(policy: RetryPolicy, errors: readonly Error[], options: Retry
 }
 
 describe('a retry', () => {
+  test.each([
+    { attemptsMax: Number.NaN },
+    { attemptsMax: 0 },
+    { pauseMinMs: -1 },
+    { pauseMaxMs: Number.NaN },
+    { elapsedMaxMs: Number.NaN },
+  ])('is not begun by a policy that makes no sense: %o', async (odd) => {
+    const { result, attempts } = await run(retry.exponential(odd), [lossBeforeSending()]);
+    expect(result).toBeInstanceOf(RangeError);
+    expect(attempts).toBe(0);
+  });
+
   test('repeats what was certainly not applied', async () => {
     const { result, attempts } = await run(retry.exponential(), [lossBeforeSending(), new ThrottledError(about)]);
     expect(result).toBe('done');

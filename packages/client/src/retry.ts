@@ -1,9 +1,10 @@
+import { checkRange } from './bounds.ts';
 import { AbortedError, ZooKeeperError } from './errors.ts';
 import { Budget, type Surroundings } from './surroundings.ts';
 
 /** When something is tried again, and how often. Times are milliseconds. */
 export interface RetryPolicy {
-  /** Attempts in all, the first included. May be infinite. */
+  /** Attempts in all, the first included, at least 1. May be infinite. */
   readonly attemptsMax: number;
   /** Before the second attempt; each following pause is twice as long. */
   readonly pauseMinMs: number;
@@ -83,6 +84,10 @@ export async function withRetry<T>(
   options: RetryOptions = {},
 ): Promise<T> {
   const { clock, random } = surroundings;
+  checkRange('attemptsMax', policy.attemptsMax, 1);
+  checkRange('pauseMinMs', policy.pauseMinMs, 0);
+  checkRange('pauseMaxMs', policy.pauseMaxMs, 0);
+  checkRange('elapsedMaxMs', policy.elapsedMaxMs, 0);
   const startedMs = clock.monotonicMs();
   const budget = new Budget({ signal: options.signal }, surroundings, { operation: 'retry', path: null });
   budget.next();

@@ -1,4 +1,5 @@
 import { onAbort } from './abort.ts';
+import { checkTimeout } from './bounds.ts';
 import type { ClientSession } from './client-session.ts';
 import { makeError } from './errors.ts';
 import type { FailureKind } from './machine/call.ts';
@@ -19,6 +20,7 @@ export function waitForState(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const { signal, timeoutMs } = options;
+    checkTimeout(timeoutMs);
     const fail = (kind: FailureKind, detail: string, cause?: unknown): void => {
       release();
       reject(makeError({ kind, wasSent: false, server: null, detail }, { operation, path: null }, cause));

@@ -1,4 +1,5 @@
 import { onAbort } from './abort.ts';
+import { checkTimeout } from './bounds.ts';
 import type { Clock } from './clock.ts';
 import { AbortedError, type Outcome, TimeoutError } from './errors.ts';
 import type { Random } from './machine/ports.ts';
@@ -21,8 +22,10 @@ export class Budget {
   readonly #about: About;
   readonly #endMs: number | null;
 
+  /** @throws RangeError for a `timeoutMs` that is no number */
   constructor(options: CallOptions, surroundings: Surroundings, about: About) {
     const { timeoutMs } = options;
+    checkTimeout(timeoutMs);
     this.#options = options;
     this.#surroundings = surroundings;
     this.#about = about;

@@ -1,6 +1,8 @@
 /** Numbers that make no sense are refused where they are given, and change nothing in silence. */
 import { type Client, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { Barrier } from './barriers/barrier.ts';
+import { CountDownLatch } from './barriers/count-down-latch.ts';
 import { TreeCache } from './caches/tree-cache.ts';
 import { Election } from './election/election.ts';
 import { PersistentEphemeral } from './groups/persistent-ephemeral.ts';
@@ -83,3 +85,27 @@ test.each(CASES)('%s refuses numbers that make no sense', (_what, refused, make)
     return Promise.resolve();
   }),
 );
+
+test('a wait whose time limit is no number is told so, and asks nothing again and again', () =>
+  inWorld(2, async ([one, two]) => {
+    const { client } = one!;
+    const call = { timeoutMs: Number.NaN };
+    await new Barrier(client, '/barrier').set();
+    await using _lock = await new Mutex(two!.client, '/lock').acquire();
+    const waits: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['Barrier', () => new Barrier(client, '/barrier').wait(call)],
+      ['CountDownLatch', () => new CountDownLatch(client, '/latch', 2).wait(call)],
+      ['Mutex', () => new Mutex(client, '/lock').acquire(call)],
+      ['Semaphore', () => new Semaphore(client, '/limit', { leasesMax: 1 }).tryAcquire(call)],
+      ['PriorityLock', () => new PriorityLock(client, '/first').acquire(call)],
+      ['Election', () => new Election(client, '/election').campaign(call)],
+      ['Queue', () => new Queue(client, '/queue').take(call)],
+      ['AtomicValue', () => new AtomicValue(client, '/value', text, '').set('', call)],
+      ['Configuration', () => new Configuration(client, '/config', text).set('', call)],
+    ];
+    for (const [what, wait] of waits) {
+      const limit = new RangeError('timeoutMs is a number of milliseconds, not NaN');
+      await expect(wait(), what).rejects.toThrow(limit);
+    }
+    expect(await client.ephemerals('/')).toEqual([]);
+  }));

@@ -1,4 +1,5 @@
 import type { Client } from '@meerkat/client';
+import { firstAbortOf } from '../abort.ts';
 import { Deadline } from '../deadline.ts';
 import { Latest } from './latest.ts';
 
@@ -87,7 +88,7 @@ export class Certainty {
     this.#held?.gone.abort();
     const gone = new AbortController();
     this.#held = { lost, gone };
-    this.presences.publish({ isPresent: true, token, signal: AbortSignal.any([lost, gone.signal]) });
+    this.presences.publish({ isPresent: true, token, signal: firstAbortOf([lost, gone.signal]) });
     const stop = this.#deadline.watch(() => {
       this.absent('session-lost');
       // The next answer may tell that it is there as before.

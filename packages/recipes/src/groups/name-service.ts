@@ -18,6 +18,7 @@ import {
   withoutProtection,
   ZooKeeperError,
 } from '@meerkat/client';
+import { firstAbortOf } from '../abort.ts';
 import { checkedName } from '../child-name.ts';
 import { Deadline } from '../deadline.ts';
 import { asDoubtful } from '../doubt.ts';
@@ -298,7 +299,7 @@ export class ClaimedName implements AsyncDisposable {
     this.name = name;
     this.path = path;
     this.token = token;
-    this.signal = AbortSignal.any([lost, this.#released.signal]);
+    this.signal = firstAbortOf([lost, this.#released.signal]);
   }
 
   /** The number at the end of the name. */

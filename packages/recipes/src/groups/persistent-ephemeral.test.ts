@@ -378,4 +378,44 @@ describe('a persistent ephemeral', () => {
       },
       SOLO,
     ));
+
+  test('leaves nothing behind when it is closed while the next session puts it in the place of an earlier one', () =>
+    inWorld(
+      25,
+      async (world) => {
+        const before = await world.connect('app', { sessionTimeoutMs: 30_000 });
+        await new PersistentEphemeral(before, '/a', { owner: 'app' }).whenPresent();
+        await before.detach();
+        const client = await world.connect('app');
+        const { network } = world.world;
+        const first = client.session?.id;
+        const transaction = client.transaction.bind(client);
+        let closed: Promise<void> | null = null;
+        let presence: PersistentEphemeral | null = null;
+        client.transaction = () => {
+          client.transaction = transaction;
+          const made = transaction();
+          const commit = made.commit.bind(made);
+          made.commit = async (options) => {
+            network.block('app', 'zk1');
+            network.block('zk1', 'app');
+            await world.world.until(() => client.state === 'lost', 60_000);
+            network.heal();
+            await world.world.until(() => client.state === 'connected', 60_000);
+            const committed = commit(options);
+            await world.world.sleep(0.5);
+            closed = presence?.close() ?? null;
+            return committed;
+          };
+          return made;
+        };
+        presence = new PersistentEphemeral(client, '/a', { owner: 'app' });
+        await world.world.until(() => closed !== null, 60_000);
+        await closed;
+        expect(client.session?.id).not.toBe(first);
+        expect(await client.exists('/a', { read: 'linearizable' })).toBeNull();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

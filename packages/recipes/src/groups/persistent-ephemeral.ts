@@ -356,6 +356,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       const cause = error instanceof TransactionError ? error.cause : error;
       if (this.#forget(draft, cause)) return;
       if (!(error instanceof TransactionError) || !PASSES.some((kind) => cause instanceof kind)) throw error;
+    } finally {
+      // It may have waited for the next session.
+      this.#kin.noteSession();
     }
   }
 

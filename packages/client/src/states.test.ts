@@ -1,6 +1,8 @@
 import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { connect } from './connect.ts';
+import { makeDeferred } from './deferred.ts';
+import type { StateChange } from './machine/state.ts';
 
 test('whoever asks for several changes of state at once gets them in their order, and the end', async () => {
   await using server = await TestServer.start();
@@ -14,4 +16,18 @@ test('whoever asks for several changes of state at once gets them in their order
 
   const told = (await Promise.all(asked)).map(({ value, done }) => (done === true ? 'end' : value.state));
   expect(told).toEqual(['suspended', 'connected', 'closed', 'end']);
+});
+
+test('whoever asks while a change is told does not get what somebody else waited for', async () => {
+  await using server = await TestServer.start();
+  const client = await connect(server.connectString);
+  const changes = client.states();
+  const first = changes.next();
+  const { promise: second, resolve } = makeDeferred<IteratorResult<StateChange>>();
+  using _ = client.onState(() => resolve(changes.next()));
+
+  await client.close();
+
+  expect((await first).value).toMatchObject({ state: 'closed' });
+  expect(await second).toEqual({ done: true, value: undefined });
 });

@@ -57,43 +57,42 @@ export function iterateStates(
 ): AsyncIterableIterator<StateChange> {
   const changes: StateChange[] = [];
   let isOver = isFinalState(session.state) || signal?.aborted === true;
-  /** Whoever waits for a change, oldest first. */
-  let waiting: (() => void)[] = [];
-  const wake = (): void => {
-    const woken = waiting;
-    waiting = [];
-    for (const resolve of woken) resolve();
-  };
+  /** Whoever waits for a change, oldest first; there are no changes then. */
+  let waiting: ((result: IteratorResult<StateChange>) => void)[] = [];
   const subscription = session.stateListeners.add((change) => {
-    changes.push(change);
+    const resolve = waiting.shift();
+    if (resolve === undefined) changes.push(change);
+    else resolve({ done: false, value: change });
     if (isFinalState(change.state)) end();
-    wake();
   });
   const end = (): void => {
     isOver = true;
     subscription[Symbol.dispose]();
     releaseSignal?.();
-    wake();
+    const woken = waiting;
+    waiting = [];
+    for (const resolve of woken) resolve(DONE);
   };
   const releaseSignal = signal === undefined || isOver ? null : onAbort(signal, end);
+  if (isOver) end();
   return {
-    async next(): Promise<IteratorResult<StateChange>> {
-      for (;;) {
-        const change = changes.shift();
-        if (change !== undefined) return { done: false, value: change };
-        if (isOver) return { done: true, value: undefined };
-        await new Promise<void>((resolve) => {
-          waiting.push(resolve);
-        });
-      }
+    next(): Promise<IteratorResult<StateChange>> {
+      const change = changes.shift();
+      if (change !== undefined) return Promise.resolve({ done: false, value: change });
+      if (isOver) return Promise.resolve(DONE);
+      return new Promise((resolve) => {
+        waiting.push(resolve);
+      });
     },
     return(): Promise<IteratorResult<StateChange>> {
       changes.length = 0;
       end();
-      return Promise.resolve({ done: true, value: undefined });
+      return Promise.resolve(DONE);
     },
     [Symbol.asyncIterator]() {
       return this;
     },
   };
 }
+
+const DONE: IteratorResult<StateChange> = { done: true, value: undefined };

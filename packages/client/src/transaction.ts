@@ -140,9 +140,13 @@ const COMMIT: About = { operation: 'transaction', path: null };
 
 /** What a request that fails as a whole is told of: the znode that is written, when there is one alone besides checks. */
 function subjectOf(operations: readonly Operation[]): About {
-  const writes = operations.filter(({ about }) => about.operation !== 'check');
-  const [path = null, ...others] = new Set(writes.map(({ about }) => about.path));
-  return others.length === 0 ? { ...COMMIT, path } : COMMIT;
+  let path: string | null = null;
+  for (const { about } of operations) {
+    if (about.operation === 'check') continue;
+    if (path !== null && path !== about.path) return COMMIT;
+    path = about.path;
+  }
+  return path === null ? COMMIT : { ...COMMIT, path };
 }
 
 /**

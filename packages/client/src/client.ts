@@ -122,9 +122,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Aborts when the session may no longer be ours: at `lost` and `auth-failed`, as soon as the client is closed (`close`, not
-   * only when that is done), and while `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Whatever depends on ownership takes the
-   * signal when it begins; after the next connection to a server with a quorum there is another.
+   * Aborts when the session may no longer be ours: at `lost` and `auth-failed`, at the beginning of `close`, and while
+   * `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Whatever depends on
+   * ownership takes the signal when it begins; after the next connection to a server with a quorum there is another.
    */
   get lostSignal(): AbortSignal {
     return this.#session.lostSignal;

@@ -12,6 +12,7 @@ import {
   Migrations,
   Mutex,
   NotHeldError,
+  PriorityLock,
   Queue,
   type QueueLayout,
   ReadWriteLock,
@@ -62,6 +63,31 @@ describe('a wait that has been in vain', () => {
       expect(message).toContain(
         'Semaphore.acquire /s: timeoutMs has passed: others have the leases, of which there are 1',
       );
+    }));
+
+  test('for a lock with priorities tells who stood before it', () =>
+    inWorld(2, async ([one, two]) => {
+      const lock = await new PriorityLock(one!.client, '/p').acquire();
+      const call = { timeoutMs: PATIENCE_MS };
+      expect(await failureOf(new PriorityLock(two!.client, '/p').acquire(call))).toMatchObject({
+        message: `PriorityLock.acquire /p: timeoutMs has passed: ${lock.path} stands before it (TIMEOUT)`,
+        outcome: 'not-applied',
+      });
+    }));
+
+  test('since the service does not answer claims nothing of others', () =>
+    inWorld(1, async ([one], { cut }) => {
+      const { client } = one!;
+      cut('host1');
+      const call = { timeoutMs: PATIENCE_MS };
+      const lock = new PriorityLock(client, '/p');
+      const semaphore = new Semaphore(client, '/s', { leasesMax: 1 });
+      const takes = [lock.acquire(call), lock.tryAcquire(call), semaphore.tryAcquire(call)];
+      for (const { message } of await Promise.all(takes.map(failureOf))) {
+        expect(message).toMatch(/timeoutMs has passed \(TIMEOUT\)$/);
+      }
+      expect((await failureOf(semaphore.acquire(call))).message).toContain('or the service is slow');
+      expect(client.state).toBe('connected');
     }));
 
   test('for an item, or for room, has taken and put nothing', () =>

@@ -110,10 +110,11 @@ export class PriorityLock {
     const budget = new Budget(call, this.#client.surroundings, about);
     const wait = new Wait(this.#client, call, { operation: about.operation, path: this.path });
     const places = this.#placesOf(priority);
+    let waiter: PriorityWaiter | null = null;
     try {
       for (;;) {
         const place = await enter(this.#client, places, budget);
-        const waiter = new PriorityWaiter(this.#client, this.#line, place);
+        waiter = new PriorityWaiter(this.#client, this.#line, place);
         let turn: PriorityTurn = 'gone';
         let left: Promise<Refusal> = Promise.resolve(null);
         try {
@@ -129,7 +130,7 @@ export class PriorityLock {
         return null;
       }
     } catch (error) {
-      throw asGivenUp(error, about, this.#client, 'somebody else has it');
+      throw asGivenUp(error, about, this.#client, waiter?.obstacle);
     }
   }
 

@@ -53,6 +53,7 @@ export class PriorityWaiter {
   readonly #heldPath: string;
   /** A taking was sent, and nobody knows yet what became of it. */
   #isDoubtful = false;
+  #obstacle: string | undefined;
   #hasTouched = false;
   #own: Watch | null = null;
   #ahead: Watch | null = null;
@@ -65,6 +66,11 @@ export class PriorityWaiter {
     this.#place = place;
     this.#name = nameOf(place.path);
     this.#heldPath = joinPath(line.path, HELD);
+  }
+
+  /** What it has waited for last, for the error should its caller give up. */
+  get obstacle(): string | undefined {
+    return this.#obstacle;
   }
 
   /**
@@ -131,6 +137,7 @@ export class PriorityWaiter {
     if (isTry) return 'not-ours';
     this.#touchOnce(waiters[index + 1]);
     if (!(await this.#watchAhead(ahead, budget))) return null;
+    this.#obstacle = `${joinPath(this.#line.path, ahead)} stands before it`;
     await wait.any(
       [this.#own, this.#ahead].flatMap((watch) => watch?.changed ?? []),
       { lost },
@@ -213,6 +220,7 @@ export class PriorityWaiter {
     if (parseHolder(data) === null) return 'over';
     if (isTry) return 'not-ours';
     const { lost } = this.#place;
+    this.#obstacle = 'lockDelayMs has not passed since the death of a holder';
     await wait.any([], { lost, delayMs: lockDelayMs });
     if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;

@@ -93,7 +93,7 @@ export class Semaphore {
     try {
       return await this.#acquire(new Budget(options, this.#client.surroundings, about), about);
     } catch (error) {
-      const obstacle = `others have the leases, of which there are ${this.#leasesMax}, or wait for them`;
+      const obstacle = `others have the leases, of which there are ${this.#leasesMax}, or wait for them, or the service is slow`;
       throw asGivenUp(error, about, this.#client, obstacle);
     }
   }

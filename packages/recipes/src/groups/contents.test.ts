@@ -243,4 +243,25 @@ describe('what a persistent ephemeral holds', () => {
       },
       SOLO,
     ));
+
+  test('may be what was refused, when an attempt before the refusal may have been applied', () =>
+    inWorld(
+      22,
+      async (world) => {
+        const client = await world.connect('app');
+        const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
+        await presence.whenPresent();
+        const set = client.set.bind(client);
+        client.set = async (...args: Parameters<typeof set>) => {
+          client.set = set;
+          await set(...args);
+          await client.setAcl('/a', [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+          throw new ConnectionLossError({ operation: 'set', path: '/a' });
+        };
+        await expect(presence.set('two')).rejects.toMatchObject({ code: 'NOAUTH', outcome: 'unknown' });
+        await presence.close();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

@@ -1,4 +1,5 @@
-import { type Data, NoAuthError, QuotaExceededError, RequestTooLargeError } from '@meerkat/client';
+import { type Data, NoAuthError, QuotaExceededError, RequestTooLargeError, ZooKeeperError } from '@meerkat/client';
+import { asDoubtful } from '../doubt.ts';
 import { LossStreak } from '../loss-streak.ts';
 
 /** Data that are to be written, and what trying that has cost. */
@@ -7,6 +8,8 @@ export class Draft {
   /** Which it is of those that were given to `set`. */
   readonly revision: number;
   readonly #losses = new LossStreak();
+  /** An attempt may have been applied although its answer was lost. */
+  #isDoubtful = false;
 
   /** @param data are copied: callers may write to their bytes again, while the znode may have to be made again much later */
   constructor(data: Data, revision = 0) {
@@ -22,17 +25,24 @@ export class Draft {
   /** Writing it has failed. @returns what for, as `explain` tells */
   failed(error: unknown, path: string): unknown {
     this.#losses.noted(error, this.data?.length ?? 0);
+    this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
     return this.explain(error, path);
   }
 
-  /** @returns RequestTooLargeError instead of an error once too many connections were lost in a row */
+  /**
+   * @returns RequestTooLargeError instead of an error once too many connections were lost in a row; of outcome 'unknown' when an
+   *   attempt before it may have been applied
+   */
   explain(error: unknown, path: string): unknown {
-    return this.#losses.explain(error, { operation: 'set', path });
+    const about = { operation: 'set', path };
+    const reason = this.#losses.explain(error, about);
+    return this.#isDoubtful ? asDoubtful(reason, about) : reason;
   }
 
   /** Writing it was answered. */
   written(): void {
     this.#losses.end();
+    this.#isDoubtful = false;
   }
 }
 

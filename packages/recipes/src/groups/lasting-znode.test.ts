@@ -225,6 +225,30 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
+  test('is not said to be as it was when an update may have been written before it was refused', () =>
+    inWorld(
+      15,
+      async (world) => {
+        const client = await world.connect('server');
+        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await registration.whenRegistered();
+        const set = client.set.bind(client);
+        client.set = async (...args: Parameters<typeof set>) => {
+          client.set = set;
+          await set(...args);
+          await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+          throw new ConnectionLossError({ operation: 'set', path: PATH });
+        };
+        await expect(registration.update({ address: 'h2' })).rejects.toMatchObject({
+          code: 'NOAUTH',
+          outcome: 'unknown',
+        });
+        await registration.close();
+        await client.close();
+      },
+      SOLO,
+    ));
+
   test('is registered although an update behind it was refused', () =>
     inWorld(
       11,

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ServiceDiscovery } from './service-discovery.ts';
 import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
 import { anyOf, roundRobin, sticky } from './service-strategies.ts';
@@ -292,4 +292,18 @@ describe('service discovery', () => {
     const chosen = new Set(Array.from({ length: 9 }, () => anyOf()(instances, counting).id));
     expect([...chosen].sort()).toEqual(['a', 'b', 'c']);
   });
+
+  test('is not followed by a provider that cannot be made', () =>
+    inWorld(
+      30,
+      async (world) => {
+        const client = await world.connect('client');
+        const watch = vi.spyOn(client, 'watch');
+        const discovery = new ServiceDiscovery(client, '/services');
+        expect(() => discovery.provider('search', { down: { timeoutMs: Number.NaN } })).toThrow(RangeError);
+        expect(watch).not.toHaveBeenCalled();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

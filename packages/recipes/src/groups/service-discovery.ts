@@ -100,7 +100,8 @@ export class ServiceDiscovery {
 
   /** Follows a service and chooses among its instances. */
   provider<T>(name: string, options: ProviderOptions<T> = {}): ServiceProvider<T> {
-    return new ServiceProvider(this.#client, this.observe(name, options), options);
+    const down = new DownInstances(this.#client.surroundings.clock, options.down);
+    return new ServiceProvider(this.#client, this.observe(name, options), down, options);
   }
 
   #pathOf(name: string): string {
@@ -238,13 +239,17 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
   readonly #down: DownInstances;
 
   /** Made by `ServiceDiscovery.provider`. */
-  constructor(client: Client, observation: ServiceObservation<T>, options: ProviderOptions<T>) {
-    const { strategy = roundRobin(), filters = [], down } = options;
+  constructor(
+    client: Client,
+    observation: ServiceObservation<T>,
+    down: DownInstances,
+    { strategy = roundRobin(), filters = [] }: ProviderOptions<T>,
+  ) {
     this.#client = client;
     this.#observation = observation;
     this.#strategy = strategy;
     this.#filters = filters;
-    this.#down = new DownInstances(client.surroundings.clock, down);
+    this.#down = down;
   }
 
   /**

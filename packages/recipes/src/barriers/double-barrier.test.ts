@@ -376,6 +376,27 @@ describe('a double barrier', () => {
     }),
   );
 
+  test(
+    'ends for who brings more data than servers take, and asks no more then',
+    inWorld(async (fleet) => {
+      const [client] = await fleet.connectAll(1, { requestBytesMax: 8 * 1024 * 1024 });
+      await client!.ensurePath('/barrier');
+      const barrier = new DoubleBarrier(client!, '/barrier', 1, { data: new Uint8Array(1_500_000) });
+      await expect(barrier.enter()).rejects.toMatchObject({
+        code: 'REQUESTTOOLARGE',
+        outcome: 'unknown',
+        operation: 'DoubleBarrier.enter',
+        path: '/barrier',
+      });
+      await fleet.world.sleep(1000);
+      const states: string[] = [];
+      client!.onState(({ state }) => states.push(state));
+      await fleet.world.sleep(20_000);
+      expect(states).toEqual([]);
+      expect((await client!.children('/barrier')).children).toEqual([]);
+    }, 0),
+  );
+
   test('costs each member three requests to come in and four to leave', async () => {
     const { world, ensemble } = makeWorld();
     const members = 10;

@@ -11,7 +11,6 @@ import {
   type Transaction,
   TransactionError,
   type TransactionResult,
-  type WatchEvent,
   type Watched,
 } from '@meerkat/client';
 import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
@@ -19,9 +18,10 @@ import { type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
+import { LossStreak } from '../loss-streak.ts';
 import { isPassing, Wait, type Waiting } from '../wait.ts';
 import { Inside } from './inside.ts';
-import { findFounder, ignoreMissing, isRace, membersOf, READY } from './ready.ts';
+import { awaitCreation, findFounder, ignoreMissing, isRace, membersOf, nullIfMissing, READY } from './ready.ts';
 
 /*
  * A double barrier: so many processes begin together and end together.
@@ -97,12 +97,14 @@ export class DoubleBarrier {
    * Waits until enough members are there. Goes through lost connections, and through a lost session with a new znode.
    *
    * @throws AbortedError, TimeoutError, ClosedError: we are no member any more, but others may have come in and counted us
-   *   (outcome 'unknown'; 'not-applied' if our znode was not even made)
+   *   (outcome 'unknown'; 'not-applied' if our znode was not even made); RequestTooLargeError also when servers close the
+   *   connection because of `data`
    */
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
     const wait = new Wait(this.#client, options, about);
-    const coming: Coming = { path: joinPath(this.path, this.#makeName()), mayBeCounted: false };
+    const path = joinPath(this.path, this.#makeName());
+    const coming: Coming = { path, mayBeCounted: false, losses: new LossStreak() };
     try {
       await this.#clear(wait, about);
       this.#coming.add(coming.path);
@@ -230,7 +232,7 @@ export class DoubleBarrier {
     // Nobody else uses the name, so the creation may be repeated until it is answered.
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
-        const created = await this.#create(path, look.leftOverSince, uncertainty);
+        const created = await this.#create(coming, look.leftOverSince, uncertainty);
         if (created === 'again') continue;
         isMade = true;
         const stat = created.stat ?? (await client.exists(path));
@@ -257,17 +259,23 @@ export class DoubleBarrier {
   }
 
   /** @param leftOverSince the version of the barrier's znode at which `ready` is to be removed; null: it stays */
-  async #create(path: string, leftOverSince: number | null, uncertainty: Uncertainty): Promise<Created | 'again'> {
+  async #create(
+    { path, losses }: Coming,
+    leftOverSince: number | null,
+    uncertainty: Uncertainty,
+  ): Promise<Created | 'again'> {
     const client = this.#client;
+    const about = { operation: 'DoubleBarrier.enter', path: this.path };
+    const data = this.#options.data ?? '';
     const transaction: Transaction<TransactionResult[]> = client.transaction();
     if (leftOverSince !== null) transaction.delete(joinPath(this.path, READY));
     transaction.set(this.path, '', leftOverSince === null ? {} : { version: leftOverSince });
-    transaction.create(path, this.#options.data ?? '', { mode: 'ephemeral' });
+    transaction.create(path, data, { mode: 'ephemeral' });
     try {
       const [before, created] = (await transaction.commit()).slice(-2) as [Stat, CreatedInTransaction];
       return { stat: created.stat, othersMax: before.numChildren };
     } catch (error) {
-      uncertainty.noted(error);
+      losses.noted(uncertainty.noted(error), data.length);
       if (error instanceof TransactionError) {
         const { cause } = error;
         if (!isRace(error)) throw cause;
@@ -275,8 +283,13 @@ export class DoubleBarrier {
         if (cause instanceof NodeExistsError || leftOverSince !== null)
           return { stat: null, othersMax: Number.POSITIVE_INFINITY };
         await client.ensurePath(this.path, { mode: 'container' });
-      } else if (isPassing(error)) await new Wait(client, {}, { operation: 'DoubleBarrier.enter', path }).recover();
-      else throw error;
+      } else if (isPassing(error)) {
+        const wait = new Wait(client, {}, about);
+        await wait.recover();
+        // A service that answers this may be one that our data are too large for.
+        await wait.through((call) => client.exists(path, call));
+        losses.check(about);
+      } else throw error;
       return 'again';
     }
   }
@@ -359,6 +372,8 @@ interface Coming {
   readonly path: string;
   /** There may have been a znode of ours, and with it a round. */
   mayBeCounted: boolean;
+  /** Of its creation. */
+  readonly losses: LossStreak;
 }
 
 type ReadyLook = { readonly stat: Stat | null } & Watched;
@@ -382,19 +397,4 @@ interface Joined {
   readonly member: Holding;
   readonly ready: ReadyLook | null;
   readonly othersMax: number;
-}
-
-/** @returns the zxid of the creation that was waited for; null when it is not known, or something else came */
-async function awaitCreation(changed: Promise<WatchEvent>, lost: AbortSignal, wait: Wait): Promise<bigint | null> {
-  let zxid: bigint | null = null;
-  const noted = changed.then((event) => {
-    if (event.type === 'created') zxid = event.zxid;
-  });
-  await wait.any([noted], { lost });
-  return zxid;
-}
-
-function nullIfMissing(error: unknown): null {
-  ignoreMissing(error);
-  return null;
 }

@@ -1,4 +1,4 @@
-import { type Client, NoNodeError, type TransactionError } from '@meerkat/client';
+import { type Client, NoNodeError, type TransactionError, type WatchEvent } from '@meerkat/client';
 import type { Wait } from '../wait.ts';
 
 /** The znode that opens a double barrier, beside those of its members. */
@@ -7,6 +7,12 @@ export const READY = 'ready';
 /** What was to be deleted is not there. */
 export function ignoreMissing(error: unknown): void {
   if (!(error instanceof NoNodeError)) throw error;
+}
+
+/** What was to be read is not there. */
+export function nullIfMissing(error: unknown): null {
+  ignoreMissing(error);
+  return null;
 }
 
 /** The names of the members, the lowest first. */
@@ -23,6 +29,20 @@ export async function findFounder(
 ): Promise<string | null> {
   const stats = await wait.through((call) => Promise.all(paths.map((path) => client.exists(path, call))));
   return paths.find((_, i) => (stats[i]?.czxid ?? round) < round) ?? null;
+}
+
+/** @returns the zxid of the creation that was waited for; null when it is not known, or something else came */
+export async function awaitCreation(
+  changed: Promise<WatchEvent>,
+  lost: AbortSignal,
+  wait: Wait,
+): Promise<bigint | null> {
+  let zxid: bigint | null = null;
+  const noted = changed.then((event) => {
+    if (event.type === 'created') zxid = event.zxid;
+  });
+  await wait.any([noted], { lost });
+  return zxid;
 }
 
 /** Somebody else has changed what the transaction relied on, or an earlier attempt of it was applied. */

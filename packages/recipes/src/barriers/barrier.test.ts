@@ -157,6 +157,35 @@ describe('a count-down latch', () => {
   );
 
   test(
+    'says what was called when it is given up, and whether it may have been counted',
+    inWorld(async (fleet, [client]) => {
+      const latch = new CountDownLatch(client!, '/latch', 3);
+      const about = { code: 'TIMEOUT', operation: 'CountDownLatch.countDown', path: '/latch' };
+      const blockBefore = (method: 'create' | 'set'): void => {
+        const begin = client!.transaction.bind(client);
+        client!.transaction = () => {
+          const transaction = begin();
+          const add = transaction[method].bind(transaction) as (...call: unknown[]) => unknown;
+          transaction[method] = ((path: string, ...rest: unknown[]) => {
+            client!.transaction = begin;
+            if (path === '/latch') fleet.world.network.block('zk1', 'client1');
+            return add(path, ...rest);
+          }) as never;
+          return transaction;
+        };
+      };
+      // Of its making no answer comes: that is no counting.
+      blockBefore('create');
+      await expect(latch.countDown({ timeoutMs: 1000 })).rejects.toMatchObject({ ...about, outcome: 'not-applied' });
+      fleet.world.network.heal();
+      await client!.whenConnected();
+      expect(await latch.count()).toBe(3);
+      blockBefore('set');
+      await expect(latch.countDown({ timeoutMs: 1000 })).rejects.toMatchObject({ ...about, outcome: 'unknown' });
+    }, 1),
+  );
+
+  test(
     'is not made of a znode that is none',
     inWorld(async (_, [client]) => {
       await client!.create('/other', '');

@@ -60,12 +60,13 @@ export class CountDownLatch {
       const { left, version } = await this.#read(wait);
       if (left === 0) return 0;
       try {
-        await this.#tally.commit((transaction) => {
+        const count = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
           const growing = transaction as Transaction<TransactionResult[]>;
           growing.set(this.path, `${left - 1}`, { version });
           if (left === 1) growing.create(joinPath(this.path, OPEN), '');
           return growing;
-        }, wait.next());
+        };
+        await this.#tally.commit(count, wait.next(), { mayBeApplied: false }, wait.about);
         return left - 1;
       } catch (error) {
         // Somebody else has counted, or deleted the latch.
@@ -131,7 +132,7 @@ export class CountDownLatch {
   }
 
   async #make(wait: Wait): Promise<void> {
-    await wait.through(async (call) => {
+    await wait.prepare(async (call) => {
       await this.#client.ensurePath(parentOf(this.path), call);
       const transaction = this.#client.transaction().create(this.path, `${this.#count}`);
       const making = this.#count > 0 ? transaction : transaction.create(joinPath(this.path, OPEN), '');

@@ -17,7 +17,7 @@ import { asDoubtful, asHarmless } from '../doubt.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { type MakeParent, standOwn } from '../own-ephemeral.ts';
-import { isPassing, isSessionEnd, Wait } from '../wait.ts';
+import { isPassing, isSessionEnd, Wait, type Waiting } from '../wait.ts';
 
 /*
  * Doing something exactly once where the reply may be lost, and where what was done cannot be recognized afterwards.
@@ -67,13 +67,14 @@ export class Tally {
    *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
    *   'not-applied' while nothing was sent; RequestTooLargeError also when servers close the connection because of it
    * @param progress tells the caller how far it is
+   * @param about what errors say that was called
    */
   commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
     options: CallOptions = {},
     progress: Progress = { mayBeApplied: false },
+    about: Waiting = { operation: 'commit', path: this.#parent },
   ): Promise<Results | null> {
-    const about = { operation: 'commit', path: this.#parent };
     const wait = new Wait(this.#client, options, about);
     const committed = this.#previous.then(() => this.#commit(build, wait, progress));
     this.#previous = committed.catch(() => {});
@@ -169,7 +170,7 @@ export class Tally {
             continue;
           }
           this.#giveUp();
-          if (isDoubtful) throw this.#unknown(error);
+          if (isDoubtful) throw unknown(wait.about, error);
           if (error.cause instanceof NoNodeError || error.cause instanceof BadVersionError) continue;
           throw error;
         }
@@ -186,12 +187,12 @@ export class Tally {
         }
         if (isSessionEnd(error) && isDoubtful) {
           this.#giveUp();
-          throw this.#unknown(error);
+          throw unknown(wait.about, error);
         }
         await this.#recover(wait, isDoubtful);
         losses = isUnknown && error instanceof ConnectionLossError ? losses + 1 : 0;
         if (losses < LOSSES_SETTLED_FROM) continue;
-        const isApplied = await this.#settle(own);
+        const isApplied = await this.#settle(own, wait.about);
         if (isApplied === true) {
           own.version = nextVersion(own.version);
           return null;
@@ -199,8 +200,7 @@ export class Tally {
         if (isApplied === null) continue;
         isDoubtful = false;
         progress.mayBeApplied = false;
-        if (losses >= LOSSES_MAX)
-          throw new RequestTooLargeError({ operation: 'commit', path: this.#parent, detail: CLOSED });
+        if (losses >= LOSSES_MAX) throw new RequestTooLargeError({ ...wait.about, detail: CLOSED });
       }
     }
   }
@@ -212,7 +212,7 @@ export class Tally {
    *
    * @returns null when the connection was lost again
    */
-  async #settle(own: OwnTally): Promise<boolean | null> {
+  async #settle(own: OwnTally, about: Waiting): Promise<boolean | null> {
     try {
       await this.#client.delete(own.path, { version: own.version });
       this.#own = null;
@@ -228,7 +228,7 @@ export class Tally {
         return false;
       }
       this.#giveUp();
-      if (error instanceof NoNodeError) throw this.#unknown(error, 'the tally was deleted in the moment of a doubt');
+      if (error instanceof NoNodeError) throw unknown(about, error, 'the tally was deleted in the moment of a doubt');
       throw error;
     }
   }
@@ -240,7 +240,7 @@ export class Tally {
 
   /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
   async #recover(wait: Wait, isDoubtful: boolean): Promise<void> {
-    const patience = isDoubtful ? new Wait(this.#client, {}, { operation: 'commit', path: this.#parent }) : wait;
+    const patience = isDoubtful ? new Wait(this.#client, {}, wait.about) : wait;
     await patience.recover();
   }
 
@@ -256,10 +256,6 @@ export class Tally {
   #giveUp(): void {
     if (this.#own !== null) void removeZnode(this.#client, this.#own.path, this.#own.sessionId);
     this.#own = null;
-  }
-
-  #unknown(cause: ZooKeeperError, detail = 'the session ended before the answer'): SessionLostError {
-    return new SessionLostError({ operation: 'commit', path: this.#parent, outcome: 'unknown', detail, cause });
   }
 }
 
@@ -293,6 +289,14 @@ const LOSSES_SETTLED_FROM = 2;
 /** After so many nothing is sent any more: by then the service has answered smaller requests several times in between. */
 const LOSSES_MAX = 5;
 const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;
+
+function unknown(
+  about: Waiting,
+  cause: ZooKeeperError,
+  detail = 'the session ended before the answer',
+): SessionLostError {
+  return new SessionLostError({ ...about, outcome: 'unknown', detail, cause });
+}
 
 /** Versions are 32 bits wide, and servers skip −1, which means "any". */
 function nextVersion(version: number): number {

@@ -2,6 +2,7 @@ import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { connect } from './connect.ts';
 import { makeDeferred } from './deferred.ts';
+import type { ZooKeeperError } from './errors.ts';
 import type { StateChange } from './machine/state.ts';
 
 test('whoever asks for several changes of state at once gets them in their order, and the end', async () => {
@@ -30,4 +31,26 @@ test('whoever asks while a change is told does not get what somebody else waited
 
   expect((await first).value).toMatchObject({ state: 'closed' });
   expect(await second).toEqual({ done: true, value: undefined });
+});
+
+test('whoever hears by lostSignal that the client is being closed may close it, too, and asks in vain', async () => {
+  await using server = await TestServer.start();
+  const client = await connect(server.connectString);
+  const told: string[] = [];
+  using _ = client.onState(({ state }) => told.push(state));
+  const again: Promise<unknown>[] = [];
+  client.lostSignal.addEventListener('abort', () => {
+    told.push(`lost while ${client.state}, sure until ${client.lostAtMs}`);
+    again.push(
+      client.close(),
+      client.get('/').catch((error: ZooKeeperError) => error.code),
+    );
+  });
+  const inFlight = client.get('/').then(() => told.push('answered'));
+
+  await client.close();
+
+  await inFlight;
+  expect(told).toEqual(['lost while connected, sure until -Infinity', 'answered', 'closed']);
+  expect(await Promise.all(again)).toEqual([undefined, 'CLOSED']);
 });

@@ -295,4 +295,28 @@ describe('a persistent znode with a time to live', () => {
       },
       SOLO,
     ));
+
+  test('holds what was set before something that is refused', () =>
+    inWorld(
+      13,
+      async (world) => {
+        const client = await world.connect('keeper');
+        const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });
+        await kept.whenPresent();
+        const set = client.set.bind(client);
+        let refused: Promise<void> | null = null;
+        client.set = async () => {
+          client.set = set;
+          refused = expect(kept.set('x'.repeat(2_000_000))).rejects.toThrow(RequestTooLargeError);
+          throw new ConnectionLossError({ operation: 'set', path: '/a', outcome: 'not-applied' });
+        };
+        await kept.set('two');
+        await refused;
+        expect((await client.get('/a', { codec: text })).data).toBe('two');
+        expect(kept.data).toBe('two');
+        await kept.close();
+        await client.close();
+      },
+      SOLO,
+    ));
 });

@@ -53,6 +53,8 @@ export class PersistentTtl implements AsyncDisposable {
   /** Whether the last touch has found the znode, or made it. */
   readonly #touched: Latest<true> = new Latest();
   readonly #finished: Promise<void>;
+  /** Of what was given to `set` last. */
+  #revision = 0;
   /** What it holds, or will. */
   #wanted: Draft;
   /** What it was given first, or was seen to take last: what it is made with. */
@@ -93,11 +95,13 @@ export class PersistentTtl implements AsyncDisposable {
    *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
-    const draft = new Draft(data);
+    const draft = new Draft(data, ++this.#revision);
     this.#wanted = draft;
     const about = { operation: 'PersistentTtl.set', path: this.path };
     await untilDoneWithin(this.#client, options, about, async (signal) => {
       this.#expectOpen(about);
+      // What was set later was refused.
+      if (this.#wanted.revision < draft.revision) this.#wanted = draft;
       await this.#unlessClosed(signal, (open) => this.#write(open)).catch((error: unknown) => {
         if (isRefusal(error) && this.#wanted === draft) this.#wanted = this.#held;
         throw error;

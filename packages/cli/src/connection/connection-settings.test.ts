@@ -138,6 +138,9 @@ describe('times', () => {
     expect((await settle({ timeout: '1m' })).options.connectTimeoutMs).toBe(5000);
     expect((await failureOf({ connectTimeout: '0s' })).message).toContain('--connect-timeout: expected a time');
     expect((await failureOf({ profile: 'two' })).message).toContain('sessionTimeout of the profile "two": expected');
+    expect((await failureOf({ sessionTimeout: '25d' })).message).toContain(
+      '--session-timeout: a session has a timeout',
+    );
   });
 });
 

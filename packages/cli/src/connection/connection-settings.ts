@@ -16,6 +16,8 @@ export interface ConnectionSettings {
 
 export const DEFAULT_SERVER = '127.0.0.1:2181';
 const CONNECT_TIMEOUT_MS = 5000;
+/** It is sent as 32 bits with sign. */
+const SESSION_TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /**
  * Where to connect to, and as whom. Each value is taken from the command line, else from the environment, else from the
@@ -63,11 +65,13 @@ async function profileFor(words: ConnectionWords, env: Io['env']): Promise<Profi
 }
 
 function sessionTimeoutOf(words: ConnectionWords, profile: Profile | null): { sessionTimeoutMs?: number } {
-  if (words.sessionTimeout !== undefined) {
-    return { sessionTimeoutMs: parseDuration(words.sessionTimeout, '--session-timeout') };
-  }
-  if (profile?.sessionTimeout === undefined) return {};
-  return { sessionTimeoutMs: parseDuration(profile.sessionTimeout, `sessionTimeout of the profile "${profile.name}"`) };
+  const origin =
+    words.sessionTimeout === undefined ? `sessionTimeout of the profile "${profile?.name}"` : '--session-timeout';
+  const wish = words.sessionTimeout ?? profile?.sessionTimeout;
+  if (wish === undefined) return {};
+  const sessionTimeoutMs = parseDuration(wish, origin);
+  if (sessionTimeoutMs <= SESSION_TIMEOUT_MS_MAX) return { sessionTimeoutMs };
+  throw new InvocationFailure(`${origin}: a session has a timeout of less than 25 days, not ${wish}`);
 }
 
 function settleAuth(words: ConnectionWords, env: Io['env'], profile: Profile | null): ConnectOptions['auth'] {

@@ -72,6 +72,7 @@ async function live(seed: number): Promise<{ shown: Shown[]; tree: CommittedTree
 
     // Some of the tree is there before the caches, some of it is written while they come up.
     for (let i = 0; i < 20; i++) await write(writers[0]!, random);
+    if (seed % 3 === 0) leaveOutZxids(reader);
     const caches = openCaches(reader, isWatchingMore ? 0 : 100);
     if (isWatchingMore) await watchMore(reader);
     const replica: Map<string, bigint> = new Map();
@@ -167,6 +168,20 @@ function openCaches(reader: Client, refreshSpreadMs: number): Record<string, Lis
  */
 async function watchMore(reader: Client): Promise<void> {
   for (const name of ['w', 'x', 'y', 'z']) await reader.exists(`/${name.repeat(70_000)}`, { watch: true });
+}
+
+/** What the watches of a client tell from now on, they tell as if its servers were older than 3.9. */
+function leaveOutZxids(client: Client): void {
+  const watch = client.watch.bind(client);
+  client.watch = (path, options) => {
+    const stream = watch(path, options);
+    const take = stream.take.bind(stream);
+    stream.take = () => {
+      const event = take();
+      return event === null || event.type === 'gap' ? event : { ...event, zxid: null };
+    };
+    return stream;
+  };
 }
 
 function show(name: string, cache: ListedCache, shown: Shown[]): void {

@@ -37,6 +37,20 @@ test('a value that is still to be read holds the picture before its change', () 
   expect(shown(timeline)).toBe('8: /a=a5 /b=b7');
 });
 
+test('what was read is not taken for the present when a change was told meanwhile, at a zxid that nobody knows', () => {
+  const timeline = withAB();
+  // Two transactions write both; only of the second has /b been read, and of the first /a.
+  for (const path of ['/a', '/b', '/a', '/b']) timeline.onChanged(path, 4n);
+  timeline.onFound('/a', v('a4', 4), null);
+  timeline.onOutdated('/a');
+  timeline.onFound('/b', v('b6', 6), 6n);
+  timeline.publish(6n);
+  expect(shown(timeline)).toBe('3: /a=a1 /b=b2');
+  timeline.onFound('/a', v('a6', 6), 6n);
+  timeline.publish(6n);
+  expect(shown(timeline)).toBe('6: /a=a6 /b=b6');
+});
+
 test('a value that was overwritten before it was read is gone past', () => {
   const timeline = withAB();
   for (const zxid of [5n, 6n]) timeline.onChanged('/a', zxid);

@@ -85,6 +85,12 @@ export class Timeline<T> {
     this.#put(path, zxid, undefined);
   }
 
+  /** It was written again after the newest that is known of it, nobody knows when, and is to be looked at. */
+  onOutdated(path: string): void {
+    if (this.newest(path) === undefined) return;
+    this.#put(path, (this.#later.get(path)?.at(-1)?.zxid ?? this.#zxid) + 1n, undefined);
+  }
+
   onDeleted(path: string, zxid: bigint): void {
     this.#put(path, zxid, null);
   }

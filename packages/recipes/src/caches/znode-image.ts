@@ -42,8 +42,8 @@ import { Timeline } from './timeline.ts';
  * meanwhile; values that were overwritten before they could be read cost the zxids at which they were there.
  *
  * Servers before 3.9 leave the zxid out of events. It is larger then than any H before the event, and not larger than
- * the next one: what lies between is unknown. The image advances where things are quiet for a round trip. Apache's 3.8.0
- * breaks that now and then, in a way that is not known yet: half of a transaction may be shown.
+ * the next one: what lies between is unknown. And what was read while such an event came is known at its own zxid alone,
+ * since the event may be of a later change. The image advances where things are quiet for a round trip.
  *
  * While the connection is away events are missed. The image stays that of its zxid, and says `isStale`. Afterwards each
  * znode is asked for its Stat alone: the same mzxid means the same data ever since, another one is read; another pzxid
@@ -66,6 +66,8 @@ export class ZnodeImage {
   #told = 0n;
   /** Largest zxid of an event. */
   #lastEvent = 0n;
+  /** An event came without its zxid, as from servers before 3.9, over this connection. */
+  #lacksZxids = false;
   /** Times that events may have been missed; −1 before the watch is armed. */
   #gaps = -1;
   /**
@@ -236,7 +238,8 @@ export class ZnodeImage {
     }
     const { type, path, zxid } = event;
     if (type === 'children' || !this.#shape.belongs(path)) return;
-    if (zxid !== null && zxid > this.#lastEvent) this.#lastEvent = zxid;
+    if (zxid === null) this.#lacksZxids = true;
+    else if (zxid > this.#lastEvent) this.#lastEvent = zxid;
     // It must have been there, and was not known of: made while nothing was told, or not come to yet.
     if (type !== 'created' && this.#timeline.newest(path) === null) {
       this.#timeline.onChanged(path, this.#timeline.zxid + 1n);
@@ -265,6 +268,7 @@ export class ZnodeImage {
       return;
     }
     this.#gaps++;
+    this.#lacksZxids = false;
     const from = this.#missingFrom ?? this.#untold;
     this.#missingFrom = null;
     this.#timeline.onBlind(from);
@@ -328,6 +332,8 @@ export class ZnodeImage {
       return;
     } else {
       this.#timeline.onFound(path, found, isSureNow ? this.#told : null);
+      // Of a change without a zxid the mark may stand before what was found here, although the change came after it.
+      if (!isSureNow && this.#lacksZxids) this.#timeline.onOutdated(path);
       this.#lookBelow(path, stat);
     }
     if (gaps === this.#gaps) this.#unseen.delete(path);

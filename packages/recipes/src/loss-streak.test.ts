@@ -25,3 +25,15 @@ test('what is small goes on, however often connections break', () => {
   lose(losses, 100, 1000);
   losses.check(ABOUT);
 });
+
+test('an answer ends the streak, and what has cost too much is told with its last failure', () => {
+  const losses = new LossStreak();
+  lose(losses, 4, 100_000);
+  losses.end();
+  lose(losses, 4, 100_000);
+  const loss = new ConnectionLossError({ ...ABOUT, outcome: 'unknown' });
+  expect(losses.explain(loss, ABOUT)).toBe(loss);
+  lose(losses, 1, 100_000);
+  expect(losses.isTooLong).toBe(true);
+  expect(losses.explain(loss, ABOUT)).toMatchObject({ code: 'REQUESTTOOLARGE', outcome: 'unknown', cause: loss });
+});

@@ -13,6 +13,7 @@ import {
 } from '@meerkat/client';
 import { makeMark } from '../layout.ts';
 import { sequenceOf } from '../sequence.ts';
+import { isSessionEnd } from '../wait.ts';
 import type { OwnZnode } from './holding.ts';
 import { blockerOf, canMove, contendersOf, type Line } from './line.ts';
 import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from './overflow.ts';
@@ -262,6 +263,11 @@ export function isSessionOver(error: unknown, { lost }: Place): boolean {
 /** It passes by itself, and the caller has not given up. */
 export function canRepeat(error: ZooKeeperError): boolean {
   return error.isRetryable && !IS_FINAL.has(error.code);
+}
+
+/** The same for what may as well be done in the next session. */
+export function canBeginAnew(error: unknown): boolean {
+  return error instanceof ZooKeeperError && (canRepeat(error) || isSessionEnd(error));
 }
 
 /**

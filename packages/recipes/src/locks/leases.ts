@@ -11,8 +11,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { type Layout, makeMark } from '../layout.ts';
-import { isSessionEnd } from '../wait.ts';
-import { canRepeat, PAUSE_MS } from './contender.ts';
+import { canBeginAnew, PAUSE_MS } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 
@@ -105,7 +104,7 @@ async function prepareKazoo(client: Client, path: string, options: LeaseOptions,
       const detail = `the znode says that there are ${stored} leases, not ${leasesMax}`;
       throw new BadArgumentsError({ operation: 'Semaphore', path, detail });
     } catch (error) {
-      if (isPassing(error)) {
+      if (canBeginAnew(error)) {
         await recover(client, budget);
         continue;
       }
@@ -116,14 +115,10 @@ async function prepareKazoo(client: Client, path: string, options: LeaseOptions,
       return;
     } catch (error) {
       // Somebody was quicker, or the answer was lost: the znode tells.
-      if (isPassing(error)) await recover(client, budget);
+      if (canBeginAnew(error)) await recover(client, budget);
       else if (!(error instanceof NodeExistsError)) throw error;
     }
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof ZooKeeperError && (canRepeat(error) || isSessionEnd(error));
 }
 
 async function recover(client: Client, budget: Budget): Promise<void> {

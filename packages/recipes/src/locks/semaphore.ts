@@ -13,8 +13,7 @@ import {
 } from '@meerkat/client';
 import { checkMs } from '../bounds.ts';
 import type { Layout } from '../layout.ts';
-import { isSessionEnd } from '../wait.ts';
-import { asGivenUp, canRepeat, PAUSE_MS } from './contender.ts';
+import { asGivenUp, canBeginAnew, PAUSE_MS } from './contender.ts';
 import { Holding } from './holding.ts';
 import { type Leases, makeLeases, type OwnLease } from './leases.ts';
 import type { Lock } from './lock.ts';
@@ -152,8 +151,7 @@ export class Semaphore {
       } catch (error) {
         // Somebody has deleted what was prepared.
         const isDeleted = error instanceof NoNodeError && !countsOwn;
-        const isPassing = error instanceof ZooKeeperError && (canRepeat(error) || isSessionEnd(error));
-        if (!isDeleted && !isPassing) throw error;
+        if (!isDeleted && !canBeginAnew(error)) throw error;
         await budget.pause(PAUSE_MS);
         await this.#client.whenConnected(budget.next());
       }

@@ -72,6 +72,39 @@ describe('a rendezvous', () => {
   );
 
   test(
+    'says that nobody has met with it when it is given up before its arrival, whatever is in flight then',
+    inWorld(async (fleet, [client]) => {
+      const { network } = fleet.world;
+      const rendezvous = new Rendezvous(client!, '/meeting', 2);
+      const meet = (): Promise<unknown> => rendezvous.meet(new Uint8Array(), { timeoutMs: 1000 });
+      const ensurePath = client!.ensurePath.bind(client);
+      client!.ensurePath = (...call) => {
+        client!.ensurePath = ensurePath;
+        network.block('zk1', 'client1');
+        return ensurePath(...call);
+      };
+      await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      network.heal();
+      await client!.whenConnected();
+      const { promise: delay, resolve: goOn } = makeGate();
+      const remove = client!.delete.bind(client);
+      client!.delete = async (path, options) => {
+        client!.delete = (...call) => {
+          client!.delete = remove;
+          network.block('zk1', 'client1');
+          return remove(...call);
+        };
+        await delay;
+        return remove(path, options);
+      };
+      // What this one leaves behind is in the way of the next.
+      await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+      await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+      goOn();
+    }, 1),
+  );
+
+  test(
     'does not say that nobody has met with it when the service refuses what comes after its arrival',
     inWorld(async (fleet, [client, other]) => {
       const meeting = new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('first');

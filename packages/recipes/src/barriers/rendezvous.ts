@@ -125,7 +125,7 @@ export class Rendezvous<T = Uint8Array> {
   async #clear(wait: Wait): Promise<void> {
     const marks = [...this.#leftovers];
     if (marks.length === 0) return;
-    await wait.through(async (call) => {
+    await wait.prepare(async (call) => {
       const children = await this.#client.children(this.path, { ...call, read: 'linearizable' }).catch(ignoreMissing);
       const left = (children?.children ?? []).filter((name) => marks.some((mark) => name.startsWith(mark)));
       const paths = left.map((name) => joinPath(this.path, name));
@@ -145,7 +145,7 @@ export class Rendezvous<T = Uint8Array> {
         return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait, mark);
       } catch (error) {
         if (error instanceof NoNodeError) {
-          await wait.through((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
+          await wait.prepare((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
         } else if (isPassing(error) && error.outcome === 'not-applied') await wait.recover();
         else {
           this.#leftovers.add(mark);

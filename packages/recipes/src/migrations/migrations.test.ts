@@ -1,5 +1,6 @@
 import {
   type CallOptions,
+  ClosedError,
   ConnectionLossError,
   NodeExistsError,
   SessionLostError,
@@ -144,6 +145,20 @@ describe('migrations', () => {
         await end;
         expect(world.world.nowMs).toBeLessThan(10_000);
         server!.start();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('have certainly not been applied when the client ends while it gets the lock', () =>
+    inWorld(
+      6,
+      async (world) => {
+        const client = await world.connect('app');
+        client.createProtected = (path: string) =>
+          Promise.reject(new ClosedError({ operation: 'createProtected', path, outcome: 'unknown' }));
+        const applying = new Migrations(client).apply('shop', [FIRST]);
+        await expect(applying).rejects.toMatchObject({ code: 'CLOSED', outcome: 'not-applied' });
         await client.close();
       },
       SOLO,

@@ -13,7 +13,7 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
+import { asDoubtful, asHarmless } from '../doubt.ts';
 import { limit, untilDone } from '../groups/persistence.ts';
 import { makeUuidHex } from '../layout.ts';
 import { NotHeldError } from '../locks/not-held-error.ts';
@@ -120,7 +120,7 @@ export class Migrations {
       const details = { ...about, outcome: run.mayHaveApplied ? 'unknown' : 'not-applied' } as const;
       if (isGivenUp && signal.reason instanceof TimeoutError) throw new TimeoutError(details);
       if (isGivenUp) throw new AbortedError({ ...details, cause: options.signal?.reason });
-      throw run.mayHaveApplied ? asDoubtful(error, about) : error;
+      throw run.mayHaveApplied ? asDoubtful(error, about) : asHarmless(error, about);
     } finally {
       stop();
     }

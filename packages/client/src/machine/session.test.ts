@@ -624,6 +624,16 @@ describe('the end', () => {
     expect(world.session.state).toBe('closed');
   });
 
+  test('that the session is being closed is told before anything of it leaves, however much is waiting to', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    // Together with the closing, it is so much that it leaves without waiting for the rest.
+    world.submit({ ...SET_A, data: new Uint8Array(64 * 1024 - 36) });
+    world.session.close();
+    expect(world.sentBytesAtClosing).toBe(0);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData, OpCode.closeSession]);
+  });
+
   test('a connection that breaks while closing is the end all the same', () => {
     const world = new ScriptedWorld();
     world.connect();
@@ -1094,6 +1104,45 @@ describe('watches', () => {
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches, OpCode.getData]);
     world.reply(-8, 9, 0);
     expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
+  });
+
+  test('watches that take several requests are armed with the last reply, and hear what is told between', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    const paths = ['/a', '/b', '/c'].map((path) => path.padEnd(70_000, 'x'));
+    const watchers = paths.map(() => new Watcher());
+    paths.forEach((path, i) => {
+      world.submit({ ...GET_A, path, watch: true }, watchers[i]);
+      world.receive(dataReply(i + 1, 8));
+    });
+    const lasting = new Watcher();
+    world.submit({ op: OpCode.addWatch, path: paths[1]!, mode: 0 }, lasting);
+    world.reply(4, 8, 0, new Bytes().int(0));
+    world.reply(5, 8, -121);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    world.submit(GET_A);
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([
+      [-8, OpCode.setWatches2],
+      [-8, OpCode.setWatches],
+      [1, OpCode.getData],
+    ]);
+    world.notify(2, paths[0]!);
+    world.reply(-8, 9, 0);
+    // Both watches of the first request stand; the second has not been read yet, and compares when it is.
+    world.notify(3, paths[1]!, 10);
+    world.notify(3, paths[2]!);
+    expect(lasting.told).toEqual(['suspended', `changed ${paths[1]} 10`]);
+    world.reply(-8, 10, 0);
+    expect(lasting.told.at(-1)).toBe('rearmed');
+    expect(watchers.map(({ told }) => told.map((what) => what.slice(0, 10)))).toEqual([
+      ['suspended', 'deleted /a'],
+      ['suspended', 'changed /b'],
+      ['suspended', 'changed /c'],
+    ]);
+    expect(world.session.watches.size).toBe(1);
   });
 
   test('servers that all refuse to arm the watches are asked with pauses that grow, until one arms them', () => {

@@ -286,9 +286,10 @@ export class Session {
     const done = (): void => this.end('closed', CLOSED);
     // What waits because the connection was about to move still goes out before.
     this.#sendWaiting(this.#connection);
-    this.#connection.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
     this.#isClosing = true;
     this.#listener.onClosing();
+    // Whoever hears of it may have ended it at once.
+    this.#connection?.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
   }
 
   /** Ends before a server was found. What is being tried at this moment is told as an attempt that failed. */

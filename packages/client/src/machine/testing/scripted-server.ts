@@ -100,6 +100,8 @@ export class ScriptedWorld {
   readonly unsureAtMs: number[] = [];
   /** When it said that it is being closed. */
   readonly closingAtMs: number[] = [];
+  /** What had left until then and not been taken. */
+  sentBytesAtClosing = 0;
   readonly probes: HostPort[] = [];
   /** Streams that the session asked for, in order. */
   readonly opened: Target[] = [];
@@ -120,7 +122,7 @@ export class ScriptedWorld {
           this.isOpen = true;
         },
         write: (bytes) => {
-          this.#sent.push(...bytes);
+          for (const byte of bytes) this.#sent.push(byte);
           return true;
         },
         closeStream: () => {
@@ -135,7 +137,10 @@ export class ScriptedWorld {
         onState: (change) => this.states.push(change),
         onAttemptFailed: (attempt) => this.attempts.push(attempt),
         onUnsure: () => this.unsureAtMs.push(this.nowMs),
-        onClosing: () => this.closingAtMs.push(this.nowMs),
+        onClosing: () => {
+          this.closingAtMs.push(this.nowMs);
+          this.sentBytesAtClosing = this.#sent.length;
+        },
         onStall: (ms) => this.stalls.push(ms),
       },
     );

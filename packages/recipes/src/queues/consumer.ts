@@ -162,7 +162,7 @@ export class Consumer {
   async #see(wait: Wait, watches: Watched[] | null): Promise<Sight> {
     for (;;) {
       try {
-        return await wait.through((call) => this.#look(call, watches));
+        return await wait.through(() => this.#look(wait, watches));
       } catch (error) {
         if (!(error instanceof NotReadOnlyError)) throw error;
         await wait.recover();
@@ -171,10 +171,10 @@ export class Consumer {
   }
 
   /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
-  async #look(call: CallOptions, watches: Watched[] | null): Promise<Sight> {
+  async #look(wait: Wait, watches: Watched[] | null): Promise<Sight> {
     const listings = [
-      this.#list(this.#paths.items, call, watches),
-      this.#hasLeases ? this.#list(this.#paths.leases, call, watches) : [],
+      this.#list(this.#paths.items, wait, watches),
+      this.#hasLeases ? this.#list(this.#paths.leases, wait, watches) : [],
     ] as const;
     // If one is refused the caller takes off all watches, and the other one's has to be among them.
     await Promise.allSettled(listings);
@@ -183,7 +183,7 @@ export class Consumer {
     const free = orderedItems(this.#naming, items).filter((name) => !taken.has(name));
     const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);
     if (lastDueMs === 0) return { names: free, dueInMs: Number.POSITIVE_INFINITY };
-    const { earliestMs: nowMs } = await this.#tally.serverTime(call);
+    const { earliestMs: nowMs } = await this.#tally.serverTime(wait.next());
     const names = free.filter((name) => this.#naming.dueMsOf(name) <= nowMs);
     const next = free.find((name) => this.#naming.dueMsOf(name) > nowMs);
     const dueInMs = next === undefined ? Number.POSITIVE_INFINITY : this.#naming.dueMsOf(next) - nowMs;
@@ -191,8 +191,9 @@ export class Consumer {
   }
 
   /** Whoever waits makes what is missing; whoever only looks takes it for empty. */
-  async #list(path: string, call: CallOptions, watches: Watched[] | null): Promise<readonly string[]> {
+  async #list(path: string, wait: Wait, watches: Watched[] | null): Promise<readonly string[]> {
     for (;;) {
+      const call = wait.next();
       try {
         if (watches === null) return (await this.#client.children(path, { ...call, read: 'linearizable' })).children;
         const listed = await this.#client.children(path, { ...call, watch: true });
@@ -201,7 +202,7 @@ export class Consumer {
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
         if (watches === null) return [];
-        await this.#client.ensurePath(path, call);
+        await this.#client.ensurePath(path, wait.next());
       }
     }
   }
@@ -236,7 +237,7 @@ export class Consumer {
   /** The names of all items, those that somebody holds included, in the order of the queue. */
   async names(options: CallOptions, about: Waiting): Promise<readonly string[]> {
     const wait = new Wait(this.#client, options, about);
-    const names = await wait.through((call) => this.#list(this.#paths.items, call, null));
+    const names = await wait.through(() => this.#list(this.#paths.items, wait, null));
     return orderedItems(this.#naming, names);
   }
 

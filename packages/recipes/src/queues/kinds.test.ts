@@ -69,6 +69,18 @@ describe('a delay queue', () => {
       expect(world.nowMs - startedMs).toBeGreaterThan(5000);
     }),
   );
+
+  test(
+    'looks and asks what time it is for no longer than its caller likes in all',
+    inWorld(async ({ world }, client) => {
+      await new DelayQueue(client, '/later', { codec: text }).put('a', { delayMs: 60_000 });
+      const queue = new DelayQueue(client, '/later', { codec: text });
+      world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+      const startedMs = world.nowMs;
+      await expect(queue.tryTake({ timeoutMs: 1000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      expect(world.nowMs - startedMs).toBeLessThan(1100);
+    }),
+  );
 });
 
 describe('an id queue', () => {

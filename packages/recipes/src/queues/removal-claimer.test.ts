@@ -1,4 +1,4 @@
-import { bytes, text } from '@meerkat/client';
+import { bytes, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { drain, inWorld } from '../testing/queue-world.ts';
 import { IdQueue } from './id-queue.ts';
@@ -92,6 +92,27 @@ describe('an item without a lease', () => {
         else expect(await queue.remove('7')).toBe(1);
         expect(await queue.size()).toBe(0);
       }
+    }),
+  );
+
+  test(
+    'is given back when there is a quorum again, which the server that a loop is left on has not',
+    inWorld(async (_, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text, leases: false });
+      await queue.put('a');
+      const begin = client.transaction.bind(client);
+      for await (const _item of queue) {
+        let refusals = 0;
+        client.transaction = () => {
+          const made = begin();
+          if (++refusals <= 3) {
+            made.commit = () => Promise.reject(new NotReadOnlyError({ operation: 'transaction', path: null }));
+          }
+          return made;
+        };
+        break;
+      }
+      expect(await drain(queue)).toEqual(['a']);
     }),
   );
 

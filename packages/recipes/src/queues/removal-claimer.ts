@@ -115,14 +115,19 @@ class RemovedClaim implements Claim {
   async #putBack(): Promise<void> {
     const stem = withoutSequence(this.path);
     const wait = new Wait(this.#client, {}, { operation: 'giveBack', path: this.path });
+    let isParentMissing = false;
     for (;;) {
       try {
+        // It was the last item, and somebody has deleted the queue; or the service has, if it is a container.
+        if (isParentMissing) await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+        isParentMissing = false;
         await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
         return;
       } catch (error) {
-        if (!(error instanceof TransactionError) || !(error.cause instanceof NoNodeError)) throw error;
-        // It was the last item, and somebody has deleted the queue; or the service has, if it is a container.
-        await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+        const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
+        if (!isGone && !(error instanceof NotReadOnlyError)) throw error;
+        if (isGone) isParentMissing = true;
+        else await wait.recover();
       }
     }
   }

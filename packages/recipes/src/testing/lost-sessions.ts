@@ -6,21 +6,30 @@ export class LostSessions {
   /** How far was committed then. */
   readonly #zxids = new Map<bigint, number>();
 
-  /** From now on, of all sessions that this client has. */
-  follow(client: Client, mark: Pick<CommitMark, 'zxid'>): void {
+  /**
+   * From now on, of all sessions that this client has.
+   *
+   * @returns ends that: what a client that is closed in an orderly way had is no excuse for anything
+   */
+  follow(client: Client, mark: Pick<CommitMark, 'zxid'>): () => void {
     const known = new Set<AbortSignal>();
+    let isOver = false;
     const note = (): void => {
       const { session, lostSignal } = client;
       if (session === null || known.has(lostSignal)) return;
       known.add(lostSignal);
       const onLost = (): void => {
-        if (!this.#zxids.has(session.id)) this.#zxids.set(session.id, mark.zxid);
+        if (!isOver && !this.#zxids.has(session.id)) this.#zxids.set(session.id, mark.zxid);
       };
       if (lostSignal.aborted) onLost();
       else lostSignal.addEventListener('abort', onLost);
     };
     note();
-    client.onState(note);
+    const listening = client.onState(note);
+    return () => {
+      isOver = true;
+      listening[Symbol.dispose]();
+    };
   }
 
   /** How far was committed when a session was first taken for lost; infinite if it never was. */

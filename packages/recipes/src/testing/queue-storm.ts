@@ -63,8 +63,8 @@ const FAULT_MS = 15_000;
 const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
 
 /**
- * Two producers put jobs, each of which three consumers have once or more until it is done, while everything goes wrong.
- * Then all is healed, and the queue runs empty. In every seed:
+ * Two producers put jobs, each of which three consumers, and others that come and go, have once or more until it is done,
+ * while everything goes wrong. Then all is healed, and the queue runs empty. In every seed:
  *
  * 1. a put that succeeded has made one item, one of unknown outcome at most one, and no other put has made any; what is put
  *    together is made together;
@@ -83,12 +83,13 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
   const lost = new LostSessions();
   const history = await fleet.run(async () => {
     const clients = await fleet.connectAll(PRODUCERS + CONSUMERS + 1);
-    for (const client of clients)
+    const follow = (client: Client): (() => void) =>
       lost.follow(client, {
         get zxid() {
           return fleet.committedZxid;
         },
       });
+    for (const client of clients) follow(client);
     storm.prepare?.(fleet, fleet.hosts);
     if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
     else fleet.unleash(FAULT_MS, clients.length);
@@ -99,6 +100,7 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
       while (meddle !== undefined && !isOver.value) await passing(fleet, () => meddle(queue, fleet));
     })();
     const consuming = clients.slice(PRODUCERS, -1).map((client) => consume(fleet, open(client), storm, books, isOver));
+    consuming.push(consumeAndLeave(fleet, storm, books, isOver, follow));
     const producing = clients.slice(0, PRODUCERS).map((client, i) => produce(fleet, open(client), i, storm, books));
     await fleet.world.sleep(FAULT_MS + 2000);
     fleet.heal();
@@ -198,24 +200,86 @@ async function consume<Q extends ItemQueue<Job>>(
     await passing(fleet, async () => {
       await using item = await ask(fleet, queue, books, storm.leases !== false);
       if (item === null) return world.sleep(world.random.between(100, 1000));
-      const key = keyOf(item.value);
-      books.take(key, item.token, () => item.isHeld);
-      storm.onTaken?.(item);
-      await world.sleep(item.value.number < ITEMS ? world.random.between(100, 1500) : world.random.between(0, 100));
-      if (world.random.chance(0.2)) {
-        if (world.random.chance(0.5))
-          await passing(fleet, () => inPatience(fleet, 1, (call) => item.giveBack(call), 50));
-        return;
-      }
-      try {
-        await finish(fleet, item);
-        books.done.set(key, (books.done.get(key) ?? 0) + 1);
-      } catch (error) {
-        if (error instanceof NotHeldError) books.refusals.push(item);
-        else if (error instanceof ZooKeeperError && error.outcome === 'unknown') books.doubtfulDones.add(key);
-        else throw error;
-      }
+      await handle(fleet, item, storm, books);
     });
+  }
+}
+
+/** Consumers that come and go: their loop is aborted, and then their client closed, or it is closed while they wait. */
+async function consumeAndLeave<Q extends ItemQueue<Job>>(
+  fleet: Fleet,
+  storm: QueueStorm<Q>,
+  books: Books,
+  isOver: { readonly value: boolean },
+  follow: (client: Client) => () => void,
+): Promise<void> {
+  const { world } = fleet;
+  const { random } = world;
+  while (!isOver.value) {
+    await passing(fleet, async () => {
+      const client = await fleet.connectAs('passer-by');
+      const stopFollowing = follow(client);
+      const end = new AbortController();
+      const looping = loop(fleet, storm.open(client), storm, books, end.signal);
+      // Often while the first item is on its way.
+      await Promise.race([looping, world.sleep(random.between(0, random.chance(0.5) ? 50 : 3000))]);
+      if (random.chance(0.8)) {
+        end.abort();
+        await looping;
+        stopFollowing();
+      }
+      await client.close();
+      await looping;
+    });
+  }
+}
+
+async function loop<Q extends ItemQueue<Job>>(
+  fleet: Fleet,
+  queue: Q,
+  storm: QueueStorm<Q>,
+  books: Books,
+  signal: AbortSignal,
+): Promise<void> {
+  let sinceZxid = fleet.committedZxid;
+  try {
+    for await (const item of queue.items({ signal })) {
+      books.takes.push({ name: item.name, token: item.token, sinceZxid });
+      await passing(fleet, () => handle(fleet, item, storm, books));
+      sinceZxid = fleet.committedZxid;
+    }
+  } catch (error) {
+    if (!(error instanceof ZooKeeperError)) throw error;
+    // An item without a lease goes with its session, and with a client that is closed under the loop.
+    expect(storm.leases, error.message).toBe(false);
+    if (error.code === 'CLOSED') expect(signal.aborted, error.message).toBe(false);
+    else expect(error).toMatchObject({ code: 'SESSIONLOST', outcome: 'unknown' });
+  }
+}
+
+/** Does it, or does not. */
+async function handle<Q extends ItemQueue<Job>>(
+  fleet: Fleet,
+  item: QueueItem<Job>,
+  storm: QueueStorm<Q>,
+  books: Books,
+): Promise<void> {
+  const { world } = fleet;
+  const key = keyOf(item.value);
+  books.take(key, item.token, () => item.isHeld);
+  storm.onTaken?.(item);
+  await world.sleep(item.value.number < ITEMS ? world.random.between(100, 1500) : world.random.between(0, 100));
+  if (world.random.chance(0.2)) {
+    if (world.random.chance(0.5)) await passing(fleet, () => inPatience(fleet, 1, (call) => item.giveBack(call), 50));
+    return;
+  }
+  try {
+    await finish(fleet, item);
+    books.done.set(key, (books.done.get(key) ?? 0) + 1);
+  } catch (error) {
+    if (error instanceof NotHeldError) books.refusals.push(item);
+    else if (error instanceof ZooKeeperError && error.outcome === 'unknown') books.doubtfulDones.add(key);
+    else throw error;
   }
 }
 

@@ -203,6 +203,19 @@ test('an update in doubt that was not carried out is done upon what others have 
     expect(await settings.update((current) => `${current}b`)).toEqual({ value: 'acb', version: 2 });
   }));
 
+test('an update in doubt is not done again when somebody has deleted the configuration with its copies', () =>
+  onStage(async (client, other) => {
+    const settings = new Configuration(client, '/config', text);
+    await settings.set('a');
+    onNextCommit(client, async (commit) => {
+      await commit();
+      await other.deleteRecursive('/config');
+    });
+    const update = settings.update((current) => `${current}b`);
+    await expect(update).rejects.toMatchObject({ code: 'CONNECTIONLOSS', outcome: 'unknown' });
+    expect(await settings.get()).toBeNull();
+  }));
+
 test('nobody is asked anew while an update is in doubt that may still come through', () =>
   onStage(async (client) => {
     const settings = new Configuration(client, '/config', text);

@@ -327,7 +327,7 @@ interface Doubt<T> {
  * Which of the doubtful publications was carried out; the others are struck off once they cannot be any more.
  *
  * @param found read after the last of them; the copies, read after that
- * @throws the loss of one that nobody can tell anything of: its copy would have been let go of
+ * @throws the loss of one that nobody can tell anything of: its copy would have been let go of, or deleted
  */
 function settle<T>(doubts: Doubt<T>[], found: Found | null, copies: Copies): ConfigurationVersion<T> | null {
   for (const doubt of [...doubts]) {
@@ -336,6 +336,8 @@ function settle<T>(doubts: Doubt<T>[], found: Found | null, copies: Copies): Con
     if (isVersionOf(found, doubt.found)) continue;
     // Whoever publishes keeps a copy, of what somebody else has written as well: this version was another one then.
     if (copies.inForce > version && !copies.pathOf.has(version)) throw doubt.loss;
+    // Nor is there a copy of what somebody has deleted, whether or not he has made another znode since.
+    if (doubt.found !== null && found?.stat.czxid !== doubt.found.stat.czxid) throw doubt.loss;
     doubts.splice(doubts.indexOf(doubt), 1);
   }
   return null;

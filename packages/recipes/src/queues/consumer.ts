@@ -1,5 +1,13 @@
-import { type CallOptions, type Client, joinPath, NoNodeError, NotReadOnlyError, type Watched } from '@meerkat/client';
-import { asHarmless, Uncertainty } from '../doubt.ts';
+import {
+  type CallOptions,
+  type Client,
+  joinPath,
+  NoNodeError,
+  NotReadOnlyError,
+  type Watched,
+  ZooKeeperError,
+} from '@meerkat/client';
+import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
 import { asGivenUp, contend } from '../locks/contender.ts';
 import type { Line } from '../locks/line.ts';
 import { removeZnode } from '../locks/removal.ts';
@@ -207,10 +215,25 @@ export class Consumer {
     }
   }
 
-  /** The items with these names, none of which anybody holds, deleted: how many there were. @throws as `Claim.done` */
+  /**
+   * The items with these names, none of which anybody holds, deleted: how many there were.
+   *
+   * @throws as `Claim.done`; of outcome 'not-applied' when none was
+   */
   async remove(matches: (name: string) => boolean, options: CallOptions, about: Waiting): Promise<number> {
-    const wait = new Wait(this.#client, options, about);
-    const taking = { wait, about, doubt: new Uncertainty() };
+    let mayBeRemoved = false;
+    const onRemoval = (): void => {
+      mayBeRemoved = true;
+    };
+    try {
+      return await this.#taking(options, about, (taking) => this.#remove(matches, taking, onRemoval));
+    } catch (error) {
+      throw mayBeRemoved ? asDoubtful(error, about) : error;
+    }
+  }
+
+  async #remove(matches: (name: string) => boolean, taking: Taking, onRemoval: () => void): Promise<number> {
+    const { wait } = taking;
     let count = 0;
     for (;;) {
       const { names } = await this.#see(wait, null);
@@ -222,10 +245,13 @@ export class Consumer {
         try {
           await claim.done(wait.next());
         } catch (error) {
+          // Without a lease the claim was the removal, and it may not come to be given back.
+          if (!this.#hasLeases || (error instanceof ZooKeeperError && error.outcome === 'unknown')) onRemoval();
           // Nobody else knows of the claim: the item would be kept from everybody as long as the session lives.
           claim.giveBack({}).catch(() => {});
           throw error;
         }
+        onRemoval();
         count++;
       }
       // As above: whatever is still there is looked for once more.

@@ -121,6 +121,35 @@ describe('an id queue', () => {
     }),
   );
 
+  test.each([
+    [1, 'not-applied'],
+    [3, 'unknown'],
+  ] as const)(
+    'says whether a removal of two items, given up in transaction %i, may have removed one: %s',
+    async (number, outcome) => {
+      for (const end of ['abort', 'close'] as const) {
+        await inWorld(async (_, client) => {
+          const queue = new IdQueue(client, '/orders', { codec: text });
+          await queue.put('7', 'a');
+          await queue.put('7', 'b');
+          await client.ensurePath('/orders-leases');
+          const controller = new AbortController();
+          const begin = client.transaction.bind(client);
+          let count = 0;
+          client.transaction = () => {
+            // Of each item the first makes the lease, and the second deletes it with the item.
+            if (++count === number) {
+              if (end === 'abort') controller.abort();
+              else void client.close();
+            }
+            return begin();
+          };
+          await expect(queue.remove('7', { signal: controller.signal })).rejects.toMatchObject({ outcome });
+        })();
+      }
+    },
+  );
+
   test(
     'finds and removes what nobody has taken',
     inWorld(async (_, client) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { inWorld, names } from '../testing/in-world.ts';
+import { leftAt } from '../testing/left-at.ts';
 import { type Candidate, Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [
@@ -125,6 +126,14 @@ describe('a leader that runs', () => {
       controller.abort();
       await running;
       expect(await names(two!, '/leader')).toEqual([]);
+    }));
+
+  test('leaves nothing at the signal of a caller who leads again and again', () =>
+    inWorld(1, async ([one]) => {
+      const { signal } = new AbortController();
+      const election = new Election(one!.client, '/leader');
+      for (let i = 0; i < 3; i++) await election.run(async () => i, { signal });
+      expect(leftAt(signal)).toBe(0);
     }));
 
   test('never led when it is told to stop before', () =>

@@ -1,20 +1,11 @@
-import { getEventListeners } from 'node:events';
 import { BadArgumentsError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
+import { leftAt } from '../testing/left-at.ts';
 import { stepClient } from '../testing/stepped-client.ts';
 import { MultiLock } from './multi-lock.ts';
 import { Mutex } from './mutex.ts';
 import { NotHeldError } from './not-held-error.ts';
-
-/** How many others are told when a signal aborts, as far as Node.js shows it: its sets are of a kind of their own. */
-function leftAt(signal: AbortSignal): number {
-  const kept = Object.getOwnPropertySymbols(signal).map((key): unknown => Reflect.get(signal, key));
-  const sizes = kept.map((each) =>
-    typeof each === 'object' && each !== null && 'size' in each ? Number(each.size) : 0,
-  );
-  return sizes.reduce((sum, size) => sum + size, getEventListeners(signal, 'abort').length);
-}
 
 describe('a multi-lock', () => {
   test('holds all of its locks or none', () =>

@@ -1,0 +1,54 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { findSnippets, pageExists, ROOT, readPage } from './pages.ts';
+
+interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly engines: { readonly node: string };
+  readonly files: readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** Packages that programs import. The others are parts of these, or a command. */
+const LIBRARIES = ['client', 'protocol', 'recipes', 'simulator', 'testing'];
+
+const PACKAGES = readdirSync(join(ROOT, 'packages')).filter((folder) => readManifest(folder).private !== true);
+
+test('the packages that are published are found', () => {
+  expect(PACKAGES).toEqual(expect.arrayContaining(LIBRARIES));
+});
+
+/** A README is the page of its package in a registry, where nothing else of the repository is. */
+describe.each(PACKAGES)('the README of %s', (folder) => {
+  const page = `packages/${folder}/README.md`;
+  const { name, engines, files, dependencies = {} } = readManifest(folder);
+  const text = readPage(page);
+
+  test('says how to install it, on which Node.js, and what comes with it', () => {
+    expect(text.startsWith(`# ${name}\n`)).toBe(true);
+    expect(text).toMatch(new RegExp(`^ {4}npm install (?:\\S+ )*${name}(?: |$)`, 'm'));
+    expect(text).toContain(`Node.js ${engines.node.replace('>=', '')}`);
+    for (const dependency of Object.keys(dependencies)) expect(text).toContain(dependency);
+    if (LIBRARIES.includes(folder)) expect(findSnippets(page)).not.toEqual([]);
+  });
+
+  test('links to nothing that is not in the package', () => {
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(?:https:|#)/.test(target)) continue;
+      const [first = ''] = target.split('/');
+      expect(files.includes(first) && existsSync(join(ROOT, 'packages', folder, target)), target).toBe(true);
+    }
+  });
+
+  test('names pages of the repository that are there', () => {
+    for (const [, path = ''] of text.matchAll(/`((?:docs|examples|packages)\/\S*|[A-Z]+\.md)`/g)) {
+      expect(pageExists(path), path).toBe(true);
+    }
+  });
+});
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'packages', folder, 'package.json'), 'utf8')) as Manifest;
+}

@@ -223,7 +223,7 @@ export class AtomicValue<T> implements AsyncDisposable {
   /** Also in the next session, if this one is lost meanwhile: nothing has been written that would be in doubt. */
   async #takeTurn(wait: Wait): Promise<AsyncDisposable | null> {
     const lock = this.#lock;
-    return lock && wait.through((call) => lock.acquire(call));
+    return lock && wait.prepare((call) => lock.acquire(call));
   }
 
   /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */

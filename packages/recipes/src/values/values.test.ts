@@ -389,6 +389,21 @@ test('an update goes on when the session is lost while it waits for the lock', (
     expect([asked, update.after]).toEqual([2, 1n]);
   }));
 
+test('an update that is given up while it gets the lock has written nothing, and says so', () =>
+  onStage(async ({ client, other }) => {
+    // It was making its znode.
+    const acquire = async (): Promise<never> => {
+      throw new TimeoutError({ operation: 'createProtected', path: '/lock', outcome: 'unknown' });
+    };
+    const counter = new AtomicLong(client, '/hits', { lock: { acquire }, attemptsBeforeLock: 1 });
+    const update = counter.update(async (current) => {
+      await other.create('/hits', new Uint8Array(8));
+      return current + 1n;
+    });
+    await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
+    expect(await bytesAt(other, '/hits')).toEqual(Array(8).fill(0));
+  }));
+
 test('what becomes of the lock does not change what became of the update', () =>
   onStage(async ({ client, other }) => {
     const release = async (): Promise<void> => {

@@ -8,8 +8,8 @@ const SOURCES = join(ROOT, 'packages/recipes/src');
 export interface Option {
   readonly name: string;
   readonly isRequired: boolean;
-  /** The value that its comment names: a number, a name in quotes, true or false; null where it says something else, or nothing. */
-  readonly literal: string | null;
+  /** Its default where that is a number, a name in quotes, true or false: as its comment has it, and as the code beside it has it. */
+  readonly literals: readonly string[];
 }
 
 /**
@@ -57,7 +57,7 @@ function interfaceIn(source: readonly string[], text: string, name: string): rea
   if (own === null) return null;
   const [, parent = 'CallOptions', fields = ''] = own;
   const inherited = parent === 'CallOptions' ? [] : interfaceAnywhere(source, parent);
-  return [...inherited, ...optionsOf(fields)];
+  return [...inherited, ...optionsOf(fields, text)];
 }
 
 function interfaceAnywhere(source: readonly string[], name: string): readonly Option[] {
@@ -68,16 +68,17 @@ function interfaceAnywhere(source: readonly string[], name: string): readonly Op
   throw new Error(`there is no interface ${name}`);
 }
 
-/** Fields, each with the comment before it. */
-function optionsOf(fields: string): Option[] {
+/** Fields, each with the comment before it, and the code that takes them apart. */
+function optionsOf(fields: string, code: string): Option[] {
   return [...fields.matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?readonly (\w+)(\??): /g)].map(
-    ([, comment = '', name = '', mark]) => ({ name, isRequired: mark === '', literal: literalIn(comment) }),
+    ([, comment = '', name = '', mark]) => {
+      const words = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ');
+      const told = /\b[Dd]efault (\d(?:[\d,]*\d)?(?: KiB)?|'[^']+'|true|false)/.exec(words)?.[1];
+      const done = new RegExp(`\\{[^{}]*\\b${name} = (\\d[\\d_]*|'[^']+'|true|false)(?:,| \\})[^{}]*`).exec(code)?.[1];
+      const literals = [told, done?.replaceAll('_', ',')].filter((literal) => literal !== undefined);
+      return { name, isRequired: mark === '', literals };
+    },
   );
-}
-
-function literalIn(comment: string): string | null {
-  const words = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ');
-  return /\b[Dd]efault (\d(?:[\d,]*\d)?(?: KiB)?|'[^']+'|true|false)/.exec(words)?.[1] ?? null;
 }
 
 /** Options that stand in the signature of a public method. */
@@ -88,7 +89,7 @@ function optionsOfMethods(text: string): [name: string, options: Option[]][] {
     /^(?:export )?(?:abstract )?class (\w+)|^ {2}(?:async )?\*?(\w+)(?:<\w+>)?\(((?:[^()]|\([^()]*\))*)\)[^\n]* \{$/gm,
   )) {
     if (className !== undefined) owner = className;
-    const options = optionsOf(parameters).filter(({ name }) => name !== 'signal');
+    const options = optionsOf(parameters, '').filter(({ name }) => name !== 'signal');
     if (method !== undefined && options.length > 0) found.push([`${owner}.${method}`, options]);
   }
   return found;

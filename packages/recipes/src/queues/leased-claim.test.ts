@@ -1,6 +1,7 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { NotHeldError } from '../locks/not-held-error.ts';
+import { cutOff, drain, inWorld } from '../testing/queue-world.ts';
 import { Queue } from './queue.ts';
 
 describe('an item under a lease', () => {
@@ -19,6 +20,39 @@ describe('an item under a lease', () => {
       expect((await client.children('/jobs')).children).toEqual([item.name]);
       await item.giveBack();
       expect(await drain(queue)).toEqual(['b']);
+    }),
+  );
+
+  test(
+    'takes no such one with it either when it was put while the connection was lost',
+    inWorld(async (fleet, client) => {
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      cutOff(fleet, 500);
+      for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
+      while (client.state === 'connected') await fleet.world.sleep(1);
+      await other.deleteRecursive('/jobs');
+      await new Queue(other, '/jobs', { codec: text }).put('b');
+      await expect(item.done()).rejects.toThrow('the item was deleted by somebody else');
+      expect((await client.children('/jobs')).children).toEqual([item.name]);
+    }),
+  );
+
+  test(
+    'is refused at once when its lease is over, also while there is no connection to look with',
+    inWorld(async (fleet, client) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      cutOff(fleet, 60_000);
+      while (item.isHeld) await fleet.world.sleep(10);
+      const sinceMs = fleet.world.nowMs;
+      await expect(item.done()).rejects.toThrow(NotHeldError);
+      expect(fleet.world.nowMs).toBe(sinceMs);
+      await client.close({ timeoutMs: 1 });
+      await expect(item.done()).rejects.toThrow(NotHeldError);
     }),
   );
 

@@ -102,7 +102,9 @@ export class LeasedClaim implements Claim {
     let isDoubtful = false;
     for (;;) {
       try {
-        if (this.#isDubious && !isDoubtful) await this.#look();
+        // What has happened meanwhile is told after what waits for the connection is sent.
+        if (this.#client.state !== 'connected') this.#isDubious = true;
+        if (this.#isDubious && !isDoubtful && this.isHeld) await this.#look();
         await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
         break;
       } catch (error) {

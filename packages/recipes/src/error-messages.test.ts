@@ -5,6 +5,7 @@ import {
   Barrier,
   Configuration,
   CountDownLatch,
+  DoubleBarrier,
   Election,
   fence,
   Group,
@@ -177,6 +178,7 @@ test('a layout that does not exist is refused at once, and not taken for another
   expect(() => new Election(client, '/x', { layout: layout as Layout })).toThrow(message);
   expect(() => new Semaphore(client, '/x', { leasesMax: 1, layout: layout as Layout })).toThrow(message);
   expect(() => new ReadWriteLock(client, '/x', { layout: layout as Layout })).toThrow(message);
+  expect(() => new DoubleBarrier(client, '/x', 2, { layout: layout as Layout })).toThrow(message);
   expect(() => new Queue(client, '/x', { layout: layout as QueueLayout })).toThrow("'kazoo-locking'");
   expect(() => new Group(client, '/x', { layout: layout as Layout })).toThrow("'kazoo-shallow'");
 });

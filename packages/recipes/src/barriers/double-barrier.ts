@@ -14,7 +14,7 @@ import {
   type Watched,
 } from '@meerkat/client';
 import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
-import { type Layout, makeUuidHex } from '../layout.ts';
+import { checkLayout, LAYOUTS, type Layout, makeUuidHex } from '../layout.ts';
 import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
@@ -87,6 +87,7 @@ export class DoubleBarrier {
     if (!Number.isInteger(memberCount) || memberCount < 1) {
       throw new RangeError(`a double barrier has at least one member, not ${memberCount}`);
     }
+    checkLayout(options.layout ?? 'curator', LAYOUTS);
     this.path = path;
     this.memberCount = memberCount;
     this.#client = client;

@@ -132,7 +132,10 @@ export class AtomicValue<T> implements AsyncDisposable {
    * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
    *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
    */
-  update(change: Change<T>, options: CallOptions = {}): Promise<AtomicUpdate<T>> {
+  update(
+    change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
+    options: CallOptions = {},
+  ): Promise<AtomicUpdate<T>> {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
     // Whoever gives up before its turn does not make way for those behind it.

@@ -16,9 +16,14 @@
  * sequenceOf('lock-0000000007') === 7;
  */
 export function sequenceOf(name: string): number | null {
-  const digits = name.slice(-DIGITS);
-  if (digits.length < DIGITS || !ALL_DIGITS.test(digits)) return null;
-  const sequence = Number(digits);
+  const start = name.length - DIGITS;
+  if (start < 0) return null;
+  let sequence = 0;
+  for (let i = start; i < name.length; i++) {
+    const digit = name.charCodeAt(i) - ZERO;
+    if (digit < 0 || digit > 9) return null;
+    sequence = sequence * 10 + digit;
+  }
   return sequence < RANGE ? sequence : null;
 }
 
@@ -48,5 +53,5 @@ export function compareBySequence(a: string, b: string): number {
 }
 
 const DIGITS = 10;
-const ALL_DIGITS = /^\d+$/;
+const ZERO = 0x30;
 const RANGE = 2 ** 32;

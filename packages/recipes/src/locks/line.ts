@@ -1,6 +1,6 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, type Stat } from '@meerkat/client';
 import type { Layout } from '../layout.ts';
-import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
+import { compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
 
 /**
  * Contenders below one znode, in the order of their numbers.
@@ -50,7 +50,12 @@ export interface Contending {
 
 /** The names of those who stand in the line, the oldest first. */
 export function contendersOf(line: Line, children: readonly string[]): string[] {
-  return children.filter((name) => stands(line, name)).sort(compareBySequence);
+  const standing: { readonly name: string; readonly sequence: number }[] = [];
+  for (const name of children) {
+    const sequence = sequenceOf(name);
+    if (sequence !== null && isMarked(line, withoutSequence(name))) standing.push({ name, sequence });
+  }
+  return standing.sort((a, b) => compareSequences(a.sequence, b.sequence)).map(({ name }) => name);
 }
 
 /** kazoo looks for its parent once and never makes it again. */
@@ -101,8 +106,6 @@ async function readContending(
   }
 }
 
-function stands({ markers }: Line, name: string): boolean {
-  if (sequenceOf(name) === null) return false;
-  const beginning = withoutSequence(name);
+function isMarked({ markers }: Line, beginning: string): boolean {
   return markers.some((marker) => beginning.endsWith(marker));
 }

@@ -41,7 +41,8 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
     test('clients of every member see what clients of the others write', async () => {
       const clients = await Promise.all(ensemble.members.map(connectTo));
       for (const [i, writer] of clients.entries()) {
-        const reader = clients[(i + 1) % clients.length]!;
+        const next = (i + 1) % clients.length;
+        const reader = { client: clients[next]!, kind: ensemble.members[next]!.server.kind };
         await exercise(writer, reader, `/through-${i + 1}`);
         await exerciseEphemerals(ensemble.members[i]!, reader, `/ephemeral-${i + 1}`);
       }

@@ -1,4 +1,13 @@
-import { type Budget, type Client, NoNodeError, TransactionError, text, ZooKeeperError } from '@meerkat/client';
+import {
+  BadVersionError,
+  type Budget,
+  type Client,
+  NoNodeError,
+  type Stat,
+  TransactionError,
+  text,
+  ZooKeeperError,
+} from '@meerkat/client';
 import { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
 import { persist, type Refusal, removeZnode } from './removal.ts';
@@ -9,8 +18,11 @@ import { persist, type Refusal, removeZnode } from './removal.ts';
  *
  *     taken     held 0x500000012      in the transaction that checks its own znode
  *     released  free                  in the transaction that deletes its own znode
+ *     noticed   died 0x500000012      by whoever is the first to see that it holds no more
  *
- * The next one reads it when it is its turn. `held` with a token that is not its own: somebody died.
+ * The next one reads it when it is its turn. `held` with a token that is not its own: somebody died. The delay is counted from
+ * the moment in which that was noticed, by the clock of the servers, so that all who come and go meanwhile wait for its end
+ * together.
  */
 
 /**
@@ -32,11 +44,17 @@ export async function takeAfterDelay(
   let hasWaited = false;
   for (;;) {
     try {
-      const { data } = await client.get(parent, { ...budget.next(), codec: text });
+      const { data, stat } = await client.get(parent, { ...budget.next(), codec: text });
       // Our own mark: the answer to an earlier attempt was lost.
-      if (data.startsWith(HELD) && data !== mark && !hasWaited) {
+      if (data.startsWith(HELD) && data !== mark) {
+        const died = `${DIED}${data.slice(HELD.length)}`;
+        await client.set(parent, died, { version: stat.version, ...budget.next() });
+        continue;
+      }
+      const leftMs = data.startsWith(DIED) && !hasWaited ? leftOfDelay(delayMs, stat, place) : 0;
+      if (leftMs > 0) {
         if (isTry) return false;
-        await new Wait(client, budget.next(), about).any([], { lost: place.lost, delayMs });
+        await new Wait(client, budget.next(), about).any([], { lost: place.lost, delayMs: leftMs });
         hasWaited = true;
       }
       if (place.lost.aborted) return false;
@@ -45,10 +63,24 @@ export async function takeAfterDelay(
     } catch (error) {
       // Our znode, or the whole line.
       if ((error instanceof TransactionError ? error.cause : error) instanceof NoNodeError) return false;
+      // Somebody who has left by now has noticed it, too.
+      if (error instanceof BadVersionError) continue;
       if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
       await budget.pause(PAUSE_MS);
     }
   }
+}
+
+/**
+ * What is left of a delay, in milliseconds, for whoever stands in the line. By the clock of the servers: a step of it makes the
+ * delay as much longer or shorter.
+ *
+ * @param noticed the znode that says since when somebody is known to have died
+ */
+export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: Place): number {
+  // The present is not known, but that it is later than our own znode. Who stood there before begins with the whole delay.
+  const passedMs = stat.created.getTime() - noticed.modified.getTime();
+  return delayMs - Math.max(0, passedMs);
 }
 
 /** Deletes the znode and says that nobody died. */
@@ -72,4 +104,5 @@ function markOf({ stat }: Place): string {
 }
 
 const HELD = 'held ';
+const DIED = 'died ';
 const FREE = 'free';

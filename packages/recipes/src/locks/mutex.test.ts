@@ -458,8 +458,28 @@ describe('a mutex with a delay', () => {
       await one!.client.close();
       expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).toBeNull();
       expect(await names(two!)).toEqual([]);
-      expect(await sayings(two!)).toMatch(/^held 0x/);
+      expect(await sayings(two!)).toMatch(/^died 0x/);
     }));
+
+  test.each([
+    ['a mutex', Mutex],
+    ['a lock with priorities', PriorityLock],
+  ])('keeps %s from nobody for longer, whoever has only tried or given up meanwhile', (_what, Kind) =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const options = { lockDelayMs: 30_000 };
+      await new Kind(one!.client, '/lock', options).acquire();
+      await one!.client.close();
+      const lock = new Kind(two!.client, '/lock', options);
+      expect(await lock.tryAcquire()).toBeNull();
+      await sleep(14_000);
+      await expect(lock.acquire({ timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      expect(await lock.tryAcquire()).toBeNull();
+      await sleep(7000);
+      // Another process, which has seen nothing of all this.
+      const taken = await new Kind(three!.client, '/lock', options).tryAcquire();
+      expect(taken?.isHeld).toBe(true);
+    }),
+  );
 });
 
 /** What the parent says of the lock. */

@@ -5,7 +5,7 @@ import type { Contending } from './line.ts';
 /**
  * Those who wait for a lock by their priority, and the one who has it.
  *
- *     /locks/orders                                  `held <name of its place>` or `free`; its version counts
+ *     /locks/orders                                  `held <name of its place>`, `died <the same>` or `free`; its version counts
  *       held                                         ephemeral: whoever made it has the lock
  *       _c_5b2f…-priority--5-0000000009              waits for `held`
  *       _c_0d1e…-priority-0-0000000007               waits for the one before it
@@ -47,6 +47,16 @@ export function aheadOf(waiters: readonly string[], index: number, isHeld: boole
 /** What the znode of the lock says while the one who waited under this name has it. */
 export function formatHolder(name: string): string {
   return `${HOLDER}${name}`;
+}
+
+/** What it says once somebody has noticed that the one who waited under this name holds it no more. */
+export function formatDead(name: string): string {
+  return `${DEAD}${name}`;
+}
+
+/** Somebody died with the lock, and it was noticed when this was written. */
+export function saysDeath(data: string): boolean {
+  return data.startsWith(DEAD);
 }
 
 /** What it says after the lock was given back. */
@@ -114,3 +124,4 @@ const MARKER = 'priority-';
 /** The number has a sign where an Apache server has run out of them. */
 const WAITER = /-priority-(-?\d+)--?\d{10}$/;
 const HOLDER = 'held ';
+const DEAD = 'died ';

@@ -15,7 +15,18 @@ import { Deadline } from '../deadline.ts';
 import type { Wait } from '../wait.ts';
 import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
 import type { OwnZnode } from './holding.ts';
-import { aheadOf, FREE, formatHolder, HELD, type PriorityLine, parseHolder, waitersOf } from './priority-line.ts';
+import { leftOfDelay } from './lock-delay.ts';
+import {
+  aheadOf,
+  FREE,
+  formatDead,
+  formatHolder,
+  HELD,
+  type PriorityLine,
+  parseHolder,
+  saysDeath,
+  waitersOf,
+} from './priority-line.ts';
 import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
 
 /** The znode `held`, made by us. */
@@ -217,15 +228,31 @@ export class PriorityWaiter {
     const { path, lockDelayMs } = this.#line;
     const { data, stat } = await this.#client.get(path, { ...budget.next(), codec: text });
     if (stat.version !== version) return null;
-    if (parseHolder(data) === null) return 'over';
+    const holder = parseHolder(data);
+    if (holder !== null) {
+      await this.#noteDeath(holder, version, budget);
+      return null;
+    }
+    const leftMs = saysDeath(data) ? leftOfDelay(lockDelayMs, stat, this.#place) : 0;
+    if (leftMs <= 0) return 'over';
     if (isTry) return 'not-ours';
     const { lost } = this.#place;
     this.#obstacle = 'lockDelayMs has not passed since the death of a holder';
-    await wait.any([], { lost, delayMs: lockDelayMs });
+    await wait.any([], { lost, delayMs: leftMs });
     if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;
     // Whoever has come meanwhile may stand before us.
     return null;
+  }
+
+  /** From now on everybody can tell how long it has been. */
+  async #noteDeath(holder: string, version: number, budget: Budget): Promise<void> {
+    try {
+      await this.#client.set(this.#line.path, formatDead(holder), { version, ...budget.next() });
+    } catch (error) {
+      // Somebody has noticed it before us.
+      if (!(error instanceof BadVersionError)) throw error;
+    }
   }
 
   /** It is ours: for certain as well, unless the session was lost meanwhile, or the server has no quorum. */

@@ -15,5 +15,13 @@ export async function untilTired(client: Client, work: Promise<unknown>, wait: W
   }
 }
 
+/**
+ * Resolves, with nothing, when both have settled. In a row of these, each made of the one before, nothing is kept of what is
+ * over: the result of `Promise.allSettled` would hold those of all before.
+ */
+export async function whenBothSettled(before: Promise<unknown>, work: Promise<unknown>): Promise<void> {
+  await Promise.allSettled([before, work]);
+}
+
 /** Of errors that nobody sees. */
 const ABOUT = { operation: 'tidy', path: '/' } as const;

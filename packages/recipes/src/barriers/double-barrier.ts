@@ -19,6 +19,7 @@ import { Holding } from '../locks/holding.ts';
 import { removeZnode } from '../locks/removal.ts';
 import { waitFor } from '../locks/wait-for.ts';
 import { LossStreak } from '../loss-streak.ts';
+import { whenBothSettled } from '../tidy.ts';
 import { isPassing, Wait, type Waiting } from '../wait.ts';
 import { Inside } from './inside.ts';
 import { awaitCreation, findFounder, ignoreMissing, isRace, membersOf, nullIfMissing, READY } from './ready.ts';
@@ -76,7 +77,7 @@ export class DoubleBarrier {
   readonly #client: Client;
   readonly #options: DoubleBarrierOptions;
   /** Settled when calls that were given up make no znodes any more. */
-  #removed: Promise<unknown> = Promise.resolve();
+  #removed: Promise<void> = Promise.resolve();
   /** Znodes of ours that may still be there. */
   readonly #leftovers = new Set<string>();
   /** Znodes of calls that go on, which come again by the same name. */
@@ -163,9 +164,8 @@ export class DoubleBarrier {
     this.#awaitToo(removeZnode(this.#client, path, sessionId));
   }
 
-  /** Of what is over nothing is kept: the result of `all` would hold those of all before. */
   #awaitToo(removal: Promise<unknown>): void {
-    this.#removed = Promise.all([this.#removed, removal]).then(() => {});
+    this.#removed = whenBothSettled(this.#removed, removal);
   }
 
   #giveUp(path: string, joining: Promise<Joined | null>): void {

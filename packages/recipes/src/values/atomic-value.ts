@@ -19,6 +19,7 @@ import {
 import { checkLimit } from '../bounds.ts';
 import { withDoubt } from '../doubt.ts';
 import { isSame } from '../same-bytes.ts';
+import { whenBothSettled } from '../tidy.ts';
 import { isPassing, Wait } from '../wait.ts';
 import { type Doubt, Witness } from './witness.ts';
 
@@ -76,7 +77,7 @@ export class AtomicValue<T> implements AsyncDisposable {
   readonly #attemptsBeforeLock: number;
   readonly #witness: Witness;
   /** Our own updates wait for each other instead of racing. */
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
 
   /** @param initial the value of a znode that is missing or empty */
   constructor(client: Client, path: string, codec: Codec<T>, initial: T, options: AtomicValueOptions = {}) {
@@ -139,7 +140,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
     // Whoever gives up before its turn does not make way for those behind it.
-    this.#last = Promise.allSettled([before, update]);
+    this.#last = whenBothSettled(before, update);
     return update;
   }
 
@@ -147,7 +148,7 @@ export class AtomicValue<T> implements AsyncDisposable {
   close(): Promise<void> {
     const before = this.#last;
     const closing = this.#close(before);
-    this.#last = Promise.allSettled([before, closing]);
+    this.#last = whenBothSettled(before, closing);
     return closing;
   }
 

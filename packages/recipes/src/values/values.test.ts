@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import {
   AbortedError,
   type Client,
@@ -17,6 +19,12 @@ import { AtomicValue } from './atomic-value.ts';
 import { Configuration } from './configuration.ts';
 import { AtomicLong, Counter, FloatCounter } from './counters.ts';
 import { PublishedSet } from './published-set.ts';
+
+/** `--expose-gc`, without a process of its own. */
+const collectGarbage = ((): (() => void) => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
 
 interface Stage {
   readonly world: VirtualWorld;
@@ -251,6 +259,28 @@ test('updates wait for the one before them, also behind one that has lost patien
     expect(steps).toEqual(['first', 'third']);
     expect(await counter.get()).toBe(3n);
     expect((await client.exists('/hits.witnesses'))?.numChildren).toBe(0);
+  }));
+
+test('nothing is kept of updates that are over', () =>
+  onStage(async ({ client }) => {
+    const decoded: WeakRef<object>[] = [];
+    const digits: Codec<{ readonly count: number }> = {
+      encode: ({ count }) => text.encode(`${count}`),
+      decode: (bytes) => {
+        const value = { count: Number(text.decode(bytes)) };
+        decoded.push(new WeakRef(value));
+        return value;
+      },
+    };
+    const value = new AtomicValue(client, '/a', digits, { count: 0 });
+    for (let i = 0; i < 20; i++) await value.update(({ count }) => ({ count: count + 1 }));
+    expect(decoded.length).toBeGreaterThanOrEqual(19);
+    // A reference that was looked at lives until the end of the turn.
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(decoded.filter((reference) => reference.deref() !== undefined).length).toBeLessThan(3);
+    await value.close();
+    expect((await value.get()).count).toBe(20);
   }));
 
 test('a write that comes through after it was looked for counts once', () =>

@@ -123,7 +123,8 @@ export class Condition<L extends Held> {
   }
 
   /**
-   * Makes our znode while we hold the lock.
+   * Makes our znode while we hold the lock. Each attempt under the same mark: of one that is in doubt a notifier may take the
+   * znode instead of a later one, which its removal then takes, too. So we wake once too often, and never miss a notification.
    *
    * @returns null when the lock was lost before that was certain: somebody may have notified before it was there
    */

@@ -1,6 +1,7 @@
 import { type Client, ConnectionLossError, NotReadOnlyError, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, watched } from '../testing/barrier-world.ts';
+import { doubtClient } from '../testing/doubted-client.ts';
 import { CyclicBarrier } from './cyclic-barrier.ts';
 import { readMeeting, writeMeeting } from './meeting-record.ts';
 import { Rendezvous } from './rendezvous.ts';
@@ -47,6 +48,20 @@ describe('a rendezvous', () => {
         expect(values[index]).toBe(`${k}`);
       }
       expect(new Set(groups).size).toBe(3);
+    }),
+  );
+
+  test(
+    'waits on with the arrival that it made after one that is in doubt, however late that is removed',
+    inWorld(async (fleet, [first, second]) => {
+      const { client, relent } = doubtClient(first!, '/meeting');
+      const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('1');
+      await fleet.world.sleep(1000);
+      relent();
+      // Longer than any pause of the removal.
+      await fleet.world.sleep(5000);
+      await new Rendezvous(second!, '/meeting', 2, { codec: text }).meet('2', { timeoutMs: 5000 });
+      expect((await meeting).values).toEqual(['1', '2']);
     }),
   );
 

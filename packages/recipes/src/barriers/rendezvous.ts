@@ -95,8 +95,7 @@ export class Rendezvous<T = Uint8Array> {
     const wait = new Wait(this.#client, options, about);
     const data = this.#codec.encode(value);
     await this.#clear(wait);
-    const mark = makeMark('curator', this.#client.surroundings.random);
-    const party = await this.#arrive(mark, data, wait);
+    const party = await this.#arrive(data, wait);
     let hasMet = false;
     try {
       // It is the service of whoever comes last to the others, so it does not end with the caller's patience, but nobody would
@@ -115,7 +114,7 @@ export class Rendezvous<T = Uint8Array> {
       // Our znode is gone: with its session, or by somebody's hand.
       if (!(error instanceof NoNodeError)) throw asDoubtful(error, about);
     } finally {
-      if (!hasMet) this.#leftovers.add(mark);
+      if (!hasMet) this.#leftovers.add(nameOf(party.path));
       void this.#leave(party);
     }
     throw this.#unknown(party);
@@ -138,9 +137,11 @@ export class Rendezvous<T = Uint8Array> {
    * Makes our arrival, once. It is not made again when the session ends before it is known whether it was made: the others
    * may have met with it by then.
    */
-  async #arrive(mark: string, data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
+  async #arrive(data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
     const client = this.#client;
     for (;;) {
+      // Of each attempt: the removal of one that is in doubt may come late, and would take away what a later one has made.
+      const mark = makeMark('curator', client.surroundings.random);
       try {
         return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait, mark);
       } catch (error) {

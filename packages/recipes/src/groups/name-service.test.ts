@@ -1,5 +1,6 @@
 import { BadVersionError, type Client, ConnectionLossError, NoAuthError, NodeExistsError, Perm } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { doubtClient } from '../testing/doubted-client.ts';
 import { NameService } from './name-service.ts';
 import { inWorld } from './testing/world.ts';
 
@@ -263,6 +264,22 @@ describe('a name service whose connection breaks', () => {
         expect(claimed.isHeld).toBe(true);
         expect(deletions).toBe(4);
         await claimed.release();
+        await client.close();
+      },
+      SOLO,
+    ));
+
+  test('leaves a name alone that was made after one that is in doubt, however late that is removed', () =>
+    inWorld(
+      17,
+      async (world) => {
+        const { client, relent } = doubtClient(await world.connect('app'), '/names/workers');
+        const claimed = await new NameService(client, '/names').claim('workers/w-');
+        relent();
+        // Longer than any pause of the removal.
+        await world.world.sleep(5000);
+        expect(claimed.isHeld).toBe(true);
+        expect(await client.exists(claimed.path)).not.toBeNull();
         await client.close();
       },
       SOLO,

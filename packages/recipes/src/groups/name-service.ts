@@ -183,9 +183,8 @@ export class NameService {
     const budget = new Budget(options, client.surroundings, about);
     const parent = parentOf(path);
     for (let isRepetition = false; ; isRepetition = true) {
-      const mark = makeMark('curator', client.surroundings.random);
-      const created = await this.#create(path, mark, data, budget);
-      const number = Number(nameOf(created.path).slice(mark.length + nameOf(path).length));
+      const created = await this.#create(path, data, budget);
+      const number = Number(withoutProtection(nameOf(created.path)).slice(nameOf(path).length));
       warnIfHigh(parent, number, Remedy.elsewhere);
       if (number >= 0 && number !== SEQUENCE_MAX) return created;
       void removeZnode(client, created.path, created.stat.ephemeralOwner);
@@ -194,11 +193,13 @@ export class NameService {
     }
   }
 
-  async #create(path: string, mark: string, data: string, budget: Budget): Promise<Created> {
+  async #create(path: string, data: string, budget: Budget): Promise<Created> {
     const client = this.#client;
     const parent = parentOf(path);
-    const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
     for (let attempt = 1; ; attempt++) {
+      // Of each attempt: the removal of one that is in doubt may come late, and would take away what a later one has made.
+      const mark = makeMark('curator', client.surroundings.random);
+      const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
       const before = client.session?.id;
       try {
         return await client.createProtected(path, data, { ...shape, ...budget.next() });

@@ -63,17 +63,18 @@ export function makeLeases(client: Client, path: string, options: LeaseOptions):
 async function create(client: Client, parent: string, options: LeaseOptions, budget: Budget): Promise<OwnLease | null> {
   const { layout, data, acl } = options;
   const isCurator = layout === 'curator';
-  const mark = makeMark(layout, client.surroundings.random);
-  const sessionId = client.session?.id;
-  // kazoo's lease is the mark alone.
-  const name = isCurator ? 'lease-' : mark.slice(-KAZOO_REST);
-  const shape = {
-    mode: 'ephemeral',
-    sequential: isCurator,
-    acl,
-    mark: isCurator ? mark : mark.slice(0, -KAZOO_REST),
-  } as const;
   for (;;) {
+    // Of each attempt: the removal of one that is in doubt may come late, and would take away what a later one has made.
+    const mark = makeMark(layout, client.surroundings.random);
+    const sessionId = client.session?.id;
+    // kazoo's lease is the mark alone.
+    const name = isCurator ? 'lease-' : mark.slice(-KAZOO_REST);
+    const shape = {
+      mode: 'ephemeral',
+      sequential: isCurator,
+      acl,
+      mark: isCurator ? mark : mark.slice(0, -KAZOO_REST),
+    } as const;
     try {
       const own = await client.createProtected(joinPath(parent, name), data, { ...shape, ...budget.next() });
       const lost = client.lostSignal;

@@ -1,5 +1,6 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { doubtClient } from '../testing/doubted-client.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { Semaphore } from './semaphore.ts';
 
@@ -114,4 +115,15 @@ test('a semaphore with the layout of kazoo tells those who disagree about the nu
     const other = new Semaphore(one!.client, '/limit', { layout: 'kazoo', leasesMax: 2 });
     await expect(other.acquire()).rejects.toThrow('the znode says that there are 3 leases, not 2');
     expect(() => new Semaphore(one!.client, '/limit', { leasesMax: 0 })).toThrow('leasesMax is at least 1, not 0');
+  }));
+
+test('a lease stays that was made after one that is in doubt, however late that is removed', () =>
+  inWorld(1, async ([one], { sleep }) => {
+    const { client, relent } = doubtClient(one!.client, '/limit/leases');
+    const lease = await new Semaphore(client, '/limit', { leasesMax: 1 }).acquire();
+    relent();
+    // Longer than any pause of the removal.
+    await sleep(5000);
+    expect(await one!.client.ephemerals('/limit')).toEqual([lease.path]);
+    expect(lease.isHeld).toBe(true);
   }));

@@ -170,10 +170,10 @@ async function awaitTurn(
       if (isTry) return 'not-ours';
       // Not `exists`, which would leave a watch where nothing is any more.
       using blocking = await client.get(joinPath(line.path, ahead), { ...budget.next(), watch: true });
+      // Before the listener: it throws when the caller has given up meanwhile, and nobody would take that off.
+      const limits = budget.next();
       const session = whenAborted(lost);
-      await waitFor(client, Promise.race([blocking.changed, session.aborted]), budget.next(), about).finally(
-        session.stop,
-      );
+      await waitFor(client, Promise.race([blocking.changed, session.aborted]), limits, about).finally(session.stop);
       if (lost.aborted) return 'gone';
     } catch (error) {
       // The one ahead is gone, or the whole line: the list will tell.

@@ -1,8 +1,10 @@
 /** The caller's patience may end at any moment: between two requests, too, and when what was wanted is there already. */
+import { getEventListeners } from 'node:events';
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
 import { inWorld, names } from '../testing/in-world.ts';
+import { stepClient } from '../testing/stepped-client.ts';
 import { MultiLock } from './multi-lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
@@ -89,6 +91,29 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
     }),
   );
 });
+
+test('a contender leaves no listener at its session, whichever answer its caller gives up after', () =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    await using held = await new Mutex(two!.client, '/it').acquire();
+    const { client, afterRequest } = stepClient(one!.client);
+    const { lostSignal } = one!.client;
+    const before = getEventListeners(lostSignal, 'abort').length;
+    let hasAnswered = true;
+    for (let nth = 1; hasAnswered; nth++) {
+      hasAnswered = false;
+      const controller = new AbortController();
+      afterRequest(nth, () => {
+        hasAnswered = true;
+        controller.abort();
+        return Promise.resolve();
+      });
+      const acquiring = new Mutex(client, '/it').acquire({ signal: controller.signal, timeoutMs: 5000 });
+      await expect(acquiring).rejects.toMatchObject({ outcome: 'not-applied' });
+      await sleep(1000);
+      expect(getEventListeners(lostSignal, 'abort'), `request ${nth}`).toHaveLength(before);
+    }
+    expect(held.isHeld).toBe(true);
+  }));
 
 /** Milliseconds; less than a request takes here. */
 const STEP_MS = 0.25;

@@ -200,10 +200,10 @@ export class Semaphore {
           lease = this.#hold(own);
           return lease;
         }
+        // Before the listener: it throws when the caller has given up meanwhile, and nobody would take that off.
+        const limits = budget.next();
         const unlocked = whenAborted(lock.signal);
-        await waitFor(client, Promise.race([listed.changed, unlocked.aborted]), budget.next(), about).finally(
-          unlocked.stop,
-        );
+        await waitFor(client, Promise.race([listed.changed, unlocked.aborted]), limits, about).finally(unlocked.stop);
       }
       return null;
     } catch (error) {

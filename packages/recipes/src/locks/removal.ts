@@ -42,8 +42,13 @@ export function removeMarked(client: Client, parent: string, mark: string, sessi
   return persist(client, sessionId, async () => {
     const { children } = await client.children(parent, { read: 'linearizable' });
     const names = children.filter((name) => name.startsWith(mark));
-    await Promise.all(names.map((name) => client.delete(joinPath(parent, name))));
+    await Promise.all(names.map((name) => client.delete(joinPath(parent, name)).catch(ignoreMissing)));
   });
+}
+
+/** One that is gone says nothing of the others. */
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof NoNodeError)) throw error;
 }
 
 /** Tries until it succeeds, the znode is not there, or it cannot be there any more. Never rejects for what the service says. */

@@ -153,6 +153,8 @@ function unlucky(client: Client, fate: Fate, meanwhile: () => Promise<unknown>):
       return async (...args: unknown[]): Promise<never> => {
         isFirst = false;
         if (fate === 'applied') await Reflect.apply(member, target, args);
+        // What was asked before is answered before.
+        else await target.ping();
         await meanwhile();
         throw new ConnectionLossError({ operation: key, path: String(args[0]) });
       };
@@ -208,6 +210,33 @@ describe('a name service whose connection breaks', () => {
       await expect(one('lost', bindAgain).rebind('db', 'a:2', { version: 0 })).rejects.toMatchObject(UNKNOWN);
       expect(await two.resolve('db')).toBe('d:1');
     }));
+
+  test.each([
+    ['rebind', (names: NameService) => names.rebind('db', 'a:2', { version: 0 })],
+    ['unbind', (names: NameService) => names.unbind('db', { version: 0 })],
+  ])('%s leaves a name alone that was bound anew before anybody told which binding it had', (_method, write) =>
+    inWorld(
+      9,
+      async (world) => {
+        const { network } = world.world;
+        const client = await world.connect('one');
+        const other = await world.connect('two');
+        const two = new NameService(other, '/names');
+        await two.bind('db', 'a:1');
+        network.block('one', 'zk1');
+        const writing = expect(write(new NameService(client, '/names'))).rejects.toMatchObject(UNKNOWN);
+        await two.unbind('db', { version: 0 });
+        await two.bind('db', 'b:1');
+        for (const end of network.openEnds) if (end.host === 'one') end.breakStream();
+        network.heal();
+        await writing;
+        await client.close();
+        expect(await two.lookUp('db')).toMatchObject({ address: 'b:1', stat: { version: 0 } });
+        await other.close();
+      },
+      SOLO,
+    ),
+  );
 
   test('does not say that it has freed a name that is gone: somebody else may have', () =>
     withTwo(async (one, two) => {

@@ -218,7 +218,9 @@ export class NameService {
 
   /**
    * Writes upon a version, through lost connections. Versions begin anew with each life of a name: so that a repetition does
-   * not fall upon what somebody else has bound since, the czxid is asked for together with the write.
+   * not fall upon what somebody else has bound since, the czxid is asked for together with the write. Only an answer that came
+   * before the write failed counts: a question that was lost with the connection is asked again on the next one, and that
+   * answer tells of whatever is bound by then.
    *
    * @param explain what an attempt whose reply was lost has come to, from what is found then; null if that does not show it
    */
@@ -226,26 +228,34 @@ export class NameService {
     about: About & { readonly path: string },
     { version, ...options }: ExpectedVersionOptions,
     write: (path: string, call: CallOptions) => Promise<T>,
-    explain: (found: Binding | null, czxid: bigint | null) => T | null,
+    explain: (found: Binding | null, czxid: bigint) => T | null,
   ): Promise<T> {
     const client = this.#client;
     const { path } = about;
     const budget = new Budget(options, client.surroundings, about);
+    /** The czxid of the binding that this is for, also in later attempts; null as long as nobody has told of one. */
+    const seen: { czxid: bigint | null } = { czxid: null };
+    const note = (stat: Stat | null): void => {
+      seen.czxid ??= stat?.czxid ?? null;
+    };
     for (let attempt = 1; ; attempt++) {
       const call = budget.next();
-      const looking = client.exists(path, call).catch(() => null);
+      // First, so that what was answered before the write failed is noted before that: replies come in order.
+      client.exists(path, call).then(note, () => {});
       try {
         return await write(path, call);
       } catch (error) {
+        // Before anything is awaited: later answers may tell of what was bound after the write.
+        const { czxid } = seen;
         if (!isLoss(error) || attempt === ATTEMPTS_MAX) throw error;
         if (error.outcome !== 'unknown') continue;
+        if (czxid === null) throw error;
         const read = (): Promise<Binding | null> =>
           this.#read(path, { ...budget.next('unknown'), read: 'linearizable' });
         const found = await read().catch((failure: unknown) => {
           // Without an answer nobody can tell.
           throw isPassing(failure) ? error : asDoubtful(failure, about);
         });
-        const czxid = (await looking)?.czxid ?? null;
         const result = explain(found, czxid);
         if (result !== null) return result;
         if (found?.stat.czxid !== czxid || found.stat.version !== version) throw error;

@@ -35,6 +35,7 @@ export class Inquiries {
   readonly #ended: AbortController = new AbortController();
   /** Ends the pause after a lost connection; null when there is none. */
   #cancelPause: (() => void) | null = null;
+  #isHeld = false;
 
   constructor(client: Client, options: InquiriesOptions, events: InquiriesEvents) {
     this.#client = client;
@@ -89,9 +90,18 @@ export class Inquiries {
     });
   }
 
+  /** Nothing is sent until `release`. What is in flight is answered. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+  }
+
   /** Sends what may be sent. */
   ask(): void {
-    if (this.#cancelPause !== null || this.#ended.signal.aborted) return;
+    if (this.#isHeld || this.#cancelPause !== null || this.#ended.signal.aborted) return;
     for (const path of this.#lists) {
       if (this.#isFull) return;
       if (this.#listing.has(path)) continue;

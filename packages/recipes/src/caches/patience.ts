@@ -13,6 +13,23 @@ export async function afterFailure(client: Client, failure: unknown, signal?: Ab
   else throw failure;
 }
 
+/**
+ * Asks the service how far it is, through failures that pass.
+ *
+ * @returns whether it has come to `zxid`
+ * @throws what does not pass; AbortedError when the signal ends it
+ */
+export async function hasComeTo(client: Client, path: string, zxid: bigint, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    try {
+      await client.sync(path, { signal });
+      return client.lastZxid >= zxid;
+    } catch (error) {
+      await afterFailure(client, error, signal);
+    }
+  }
+}
+
 /** Milliseconds of the client's clock. */
 export function pause(client: Client, delayMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -22,6 +22,7 @@ import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cache
 import { ChildNames } from './child-names.ts';
 import { type ImageLimits, ImageShape } from './image-shape.ts';
 import { Inquiries, type Look } from './inquiries.ts';
+import { hasComeTo } from './patience.ts';
 import { Timeline } from './timeline.ts';
 
 /**
@@ -75,6 +76,12 @@ export class ZnodeImage {
    * may come before it says so, when the client has more watches than one request arms. null: there is a connection.
    */
   #missingFrom: bigint | null = null;
+
+  /**
+   * The service seems to have gone back, and is asked whether it has; nothing that it tells is taken for true meanwhile. Ends the
+   * asking. null: it goes forward.
+   */
+  #doubt: AbortController | null = null;
 
   readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
@@ -226,7 +233,7 @@ export class ZnodeImage {
       this.#fail(error as Error);
     }
     const { lastZxid } = this.#client;
-    if (this.#end !== null || lastZxid <= this.#told) return;
+    if (this.#end !== null || this.#doubt !== null || lastZxid <= this.#told) return;
     this.#told = lastZxid;
     if (!this.#timeline.isSettled) this.#scheduleSettling();
   }
@@ -236,6 +243,7 @@ export class ZnodeImage {
       this.#onGap();
       return;
     }
+    if (this.#doubt !== null) return;
     const { type, path, zxid } = event;
     if (type === 'children' || !this.#shape.belongs(path)) return;
     if (zxid === null) this.#lacksZxids = true;
@@ -262,11 +270,13 @@ export class ZnodeImage {
   }
 
   #onGap(): void {
+    this.#doubt?.abort();
     if (this.#client.lastZxid < this.#told) {
-      const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
-      this.#fail(new DataInconsistencyError({ operation: 'cache', path: this.path, detail }));
+      this.#onDoubt();
       return;
     }
+    this.#doubt = null;
+    this.#inquiries.release();
     this.#gaps++;
     this.#lacksZxids = false;
     const from = this.#missingFrom ?? this.#untold;
@@ -283,6 +293,40 @@ export class ZnodeImage {
     }
     this.#inquiries.holdBack();
     this.#scheduleSettling();
+  }
+
+  /**
+   * The first replies name no zxid, or one that was gone past. A server that lags behind the service does so after a lost
+   * session, and so does a service that was set back. One that has caught up with it tells which. What is told until then is
+   * dropped: the gap comes behind it.
+   */
+  #onDoubt(): void {
+    // Whatever is in flight was asked before.
+    this.#gaps++;
+    this.#missingFrom ??= this.#untold;
+    this.#inquiries.hold();
+    const doubt = new AbortController();
+    this.#doubt = doubt;
+    void this.#settleDoubt(doubt.signal);
+  }
+
+  async #settleDoubt(signal: AbortSignal): Promise<void> {
+    try {
+      const hasCome = await hasComeTo(this.#client, this.path, this.#told, signal);
+      // Without this connection there is going to be another gap, and everything begins anew.
+      if (signal.aborted || this.#client.state !== 'connected') return;
+      this.#drain();
+      if (signal.aborted) return;
+      if (hasCome) this.#onGap();
+      else this.#fail(this.#goneBack());
+    } catch (error) {
+      if (!signal.aborted) this.#fail(error as Error);
+    }
+  }
+
+  #goneBack(): Error {
+    const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
+    return new DataInconsistencyError({ operation: 'cache', path: this.path, detail });
   }
 
   /** A creation or deletion that is told with its zxid is one that the parent's pzxid need not tell any more. */
@@ -394,7 +438,7 @@ export class ZnodeImage {
 
   #settle(): void {
     this.#drain();
-    if (this.#end !== null) return;
+    if (this.#end !== null || this.#doubt !== null) return;
     // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
     if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
@@ -429,6 +473,7 @@ export class ZnodeImage {
     if (this.#end !== null) return;
     this.#end = error;
     this.#releaseSignal();
+    this.#doubt?.abort();
     this.#inquiries.end();
     this.#audience.end(isGoodEnd(error) ? null : error);
   }

@@ -1,0 +1,181 @@
+import { AbortedError, type CallOptions, type Client, DataInconsistencyError } from '@meerkat/client';
+import { type VirtualServer, VirtualWorld } from '@meerkat/simulator';
+import { expect, test, vi } from 'vitest';
+import { TreeCache } from './tree-cache.ts';
+
+interface Stage {
+  readonly world: VirtualWorld;
+  readonly server: VirtualServer;
+  readonly writer: Client;
+  readonly reader: Client;
+  readonly cache: TreeCache;
+  /** Keeps the reader away until its session has expired, and does something meanwhile. */
+  keepAway(meanwhile: () => Promise<void>): Promise<void>;
+  /** Closes the next connection of the reader once, in place of an answer. @returns the connect requests from then on */
+  closeOnce(): readonly ConnectRequest[];
+}
+
+interface ConnectRequest {
+  readonly lastZxidSeen: bigint;
+  readonly sessionId: bigint;
+}
+
+/** One server with a small tree, a client that writes and one that has a cache of it. */
+function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 1 });
+  return world.run(async () => {
+    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
+    const [writer, reader] = await Promise.all(['writer', 'reader'].map((host) => world.connect(host, options)));
+    await writer!.create('/t', 'root');
+    await writer!.create('/t/a', 'old');
+    for (let i = 0; i < 20; i++) await writer!.set('/t', `${i}`);
+    await using cache = new TreeCache(reader!, '/t', { refreshSpreadMs: 0 });
+    await cache.ready;
+    const server = ensemble.servers[0]!;
+    await program({
+      world,
+      server,
+      writer: writer!,
+      reader: reader!,
+      cache,
+      keepAway: async (meanwhile) => {
+        world.network.partition([server.host], ['reader']);
+        await world.until(() => reader!.state === 'lost', 60_000);
+        await world.sleep(20_000);
+        await meanwhile();
+        world.network.heal();
+      },
+      closeOnce: () => closeOnce(world),
+    });
+    await Promise.all([writer!.close(), reader!.close()]);
+  });
+}
+
+function closeOnce({ network }: VirtualWorld): readonly ConnectRequest[] {
+  const requests: ConnectRequest[] = [];
+  const begun = new Set(network.openEnds.map(({ connection }) => connection));
+  const { tap } = network;
+  network.tap = {
+    onOpen: (...opened) => tap?.onOpen(...opened),
+    onClose: (connection) => tap?.onClose(connection),
+    onBytes: (connection, from, stage, bytes) => {
+      tap?.onBytes(connection, from, stage, bytes);
+      if (from !== 'reader' || stage !== 'sent' || begun.has(connection)) return;
+      begun.add(connection);
+      // Behind the length of the frame and the version of the protocol; a timeout is between the two.
+      const view = new DataView(bytes.buffer, bytes.byteOffset);
+      requests.push({ lastZxidSeen: view.getBigInt64(8), sessionId: view.getBigInt64(20) });
+    },
+  };
+  let isClosed = false;
+  const admit = (connection: number, from: string, size: number): number => {
+    if (isClosed || from !== 'reader') return size;
+    isClosed = true;
+    const end = network.openEnds.find((open) => open.connection === connection && open.host === 'reader');
+    queueMicrotask(() => end?.breakStream());
+    return 0;
+  };
+  network.valve = { admit };
+  return requests;
+}
+
+/** Calls back when the cache asks how far the service is, before the request is on its way. */
+function onSync(reader: Client, callback: () => void): { readonly asked: Promise<void>[] } {
+  const sync = reader.sync.bind(reader);
+  const asked: Promise<void>[] = [];
+  vi.spyOn(reader, 'sync').mockImplementationOnce((path?: string, options?: CallOptions) => {
+    callback();
+    const answer = sync(path, options);
+    answer.catch(() => {});
+    asked.push(answer);
+    return answer;
+  });
+  return { asked };
+}
+
+const shown = (cache: TreeCache): string[] =>
+  [...cache.znodes()].map(({ path, data }) => `${path} ${new TextDecoder().decode(data ?? undefined)}`).sort();
+
+test('a service that is well has not gone back because a server closed a connection after the session was lost', () =>
+  onStage(async ({ world, writer, reader, cache, keepAway, closeOnce }) => {
+    const { zxid } = cache;
+    const seen: bigint[] = [];
+    const note = (): void => {
+      seen.push(cache.zxid);
+    };
+    reader.onState(note);
+    const sessionId = reader.session!.id;
+    const lastZxidSeen = reader.lastZxid;
+    let requests: readonly ConnectRequest[] = [];
+    await keepAway(async () => {
+      await writer.set('/t/a', 'new');
+      await writer.create('/t/b', 'too');
+      requests = closeOnce();
+    });
+    await world.until(() => !cache.stale, 60_000, 0.05);
+    note();
+    // The second one is the question whether the session is known at all; what was seen before is forgotten with its answer.
+    expect(requests).toEqual([
+      { lastZxidSeen, sessionId },
+      { lastZxidSeen: 0n, sessionId },
+      { lastZxidSeen: 0n, sessionId: 0n },
+    ]);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a new', '/t/b too']);
+    expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
+    expect(seen[0]).toBeGreaterThanOrEqual(zxid);
+    const { mzxid } = await writer.set('/t', 'later');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(shown(cache)[0]).toBe('/t later');
+  }));
+
+test('a service that was set back to an older state ends the cache', () =>
+  onStage(async ({ server, cache, keepAway }) => {
+    const change = expect(cache.changes().next()).rejects.toThrow(DataInconsistencyError);
+    await keepAway(async () => {
+      server.wipe();
+      server.start();
+    });
+    await change;
+    await expect(cache.waitFor(0n)).rejects.toThrow('the service has gone back to before 0x');
+    expect(cache.stale).toBe(true);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
+  }));
+
+test('the question whether the service has gone back is asked again over the next connection', () =>
+  onStage(async ({ world, server, writer, reader, cache, keepAway, closeOnce }) => {
+    let isAsked = false;
+    onSync(reader, () => {
+      isAsked = true;
+      world.network.partition([server.host], ['reader']);
+    });
+    const { zxid, reads } = cache;
+    await keepAway(async () => void closeOnce());
+    await world.until(() => isAsked, 60_000);
+    await writer.set('/t/a', 'new');
+    expect([reader.state, cache.stale, cache.zxid >= zxid]).toEqual(['connected', true, true]);
+    await world.until(() => reader.state !== 'connected', 60_000);
+    expect(cache.reads).toEqual(reads);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
+
+    world.network.heal();
+    const { mzxid } = await writer.set('/t', 'later');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(cache.stale).toBe(false);
+    expect(shown(cache)).toEqual(['/t later', '/t/a new']);
+  }));
+
+test('a cache that is closed while it asks whether the service has gone back ends as ever', () =>
+  onStage(async ({ world, server, reader, cache, keepAway, closeOnce }) => {
+    const { asked } = onSync(reader, () => world.network.partition([server.host], ['reader']));
+    const change = cache.changes().next();
+    await keepAway(async () => void closeOnce());
+    await world.until(() => asked.length > 0, 60_000);
+    const closed = cache.close();
+    await expect(asked[0]).rejects.toThrow(AbortedError);
+    expect(await change).toEqual({ done: true, value: undefined });
+    world.network.heal();
+    await closed;
+    await expect(cache.waitFor(0n)).rejects.toThrow('the cache is closed');
+    expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
+  }));

@@ -84,7 +84,8 @@ class Judge {
     const calls = this.calls.filter(({ client, method }) => client === call.client && BARRIER.has(method));
     const before = calls.slice(0, calls.indexOf(call));
     const given = before.slice(before.findLastIndex(({ result }) => !OUTCOMES.has(result)) + 1);
-    return given.filter(({ method, result }) => method === call.method && result === 'unknown').length;
+    const changing = call.method === 'set' ? 'set' : 'remove';
+    return given.filter(({ method, result }) => method === changing && result === 'unknown').length;
   }
 }
 

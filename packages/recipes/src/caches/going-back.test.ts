@@ -1,4 +1,4 @@
-import { AbortedError, type CallOptions, type Client, DataInconsistencyError } from '@meerkat/client';
+import { AbortedError, type CallOptions, type Client, DataInconsistencyError, ThrottledError } from '@meerkat/client';
 import { type VirtualServer, VirtualWorld } from '@meerkat/simulator';
 import { expect, test, vi } from 'vitest';
 import { TreeCache } from './tree-cache.ts';
@@ -94,6 +94,14 @@ function onSync(reader: Client, callback: () => void): { readonly asked: Promise
   return { asked };
 }
 
+function makeGate(): { readonly promise: Promise<void>; readonly open: () => void } {
+  let open = (): void => {};
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}
+
 const shown = (cache: TreeCache): string[] =>
   [...cache.znodes()].map(({ path, data }) => `${path} ${new TextDecoder().decode(data ?? undefined)}`).sort();
 
@@ -163,6 +171,34 @@ test('the question whether the service has gone back is asked again over the nex
     await cache.waitFor(mzxid, { timeoutMs: 60_000 });
     expect(cache.stale).toBe(false);
     expect(shown(cache)).toEqual(['/t later', '/t/a new']);
+  }));
+
+test('while a cache asks whether the service has gone back it asks nothing else', () =>
+  onStage(async ({ world, writer, reader, cache, keepAway, closeOnce }) => {
+    // A read that is refused for now while the question is open: it would be repeated half a second later.
+    const refusal = makeGate();
+    const reading = vi.spyOn(reader, 'get').mockImplementationOnce(async () => {
+      await refusal.promise;
+      throw new ThrottledError({ operation: 'get', path: '/t/a' });
+    });
+    await writer.set('/t/a', 'new');
+    await world.until(() => reading.mock.calls.length > 0, 60_000);
+    await keepAway(async () => void closeOnce());
+
+    const question = makeGate();
+    const sync = reader.sync.bind(reader);
+    const asking = vi.spyOn(reader, 'sync').mockImplementationOnce(async (path?: string, options?: CallOptions) => {
+      await question.promise;
+      return sync(path, options);
+    });
+    await world.until(() => asking.mock.calls.length > 0, 60_000);
+    refusal.open();
+    await world.sleep(2000);
+    expect([reader.state, cache.stale, reading.mock.calls.length]).toEqual(['connected', true, 1]);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
+    question.open();
+    await world.until(() => !cache.stale, 60_000);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a new']);
   }));
 
 test('a cache that is closed while it asks whether the service has gone back ends as ever', () =>

@@ -57,11 +57,11 @@ export class Certainty {
     return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
   }
 
-  /** Resolves with the token as soon as it is there for certain. */
-  async whenPresent(): Promise<bigint> {
+  /** Resolves with the token as soon as it is there for certain. Once the signal is aborted nothing of this call is kept. */
+  async whenPresent(signal: AbortSignal): Promise<bigint> {
     const { clock } = this.#client.surroundings;
     for (;;) {
-      const { token } = await this.presences.when(isPresence);
+      const { token } = await this.presences.when(isPresence, signal);
       if (this.isPresent) return token;
       // The time is up, and no timer has told so yet. An answer that is here already may tell that it is there as before.
       await new Promise<void>((resolve) => void clock.schedule(LOOK_AGAIN_MS, resolve));

@@ -43,9 +43,9 @@ export class Contents {
     return this.#draft;
   }
 
-  /** Resolves when the znode holds a draft or a later one, or was refused it; `check` tells. */
-  written({ revision }: Draft): Promise<unknown> {
-    return this.#writtenRevision.when((at) => at >= revision);
+  /** Resolves when the znode holds a draft or a later one, or was refused it; `check` tells. Keeps nothing after the signal. */
+  written({ revision }: Draft, signal: AbortSignal): Promise<unknown> {
+    return this.#writtenRevision.when((at) => at >= revision, signal);
   }
 
   /** @throws what a draft was refused for */

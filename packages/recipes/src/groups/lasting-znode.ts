@@ -65,7 +65,7 @@ export class LastingZnode {
       // It may be there although what was set since was refused.
       if (!this.#isPresent) throw error;
     });
-    await withLimits(this.#client, options, about, written);
+    await withLimits(this.#client, options, about, () => written);
   }
 
   /** In the order of the calls. */
@@ -74,7 +74,12 @@ export class LastingZnode {
     // What was refused before, because it was too large say, does not stand in the way of what comes now.
     this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
     unheard(this.#written);
-    await withLimits(this.#client, options, { operation: 'Registration.update', path: this.#path }, this.#written);
+    await withLimits(
+      this.#client,
+      options,
+      { operation: 'Registration.update', path: this.#path },
+      () => this.#written,
+    );
   }
 
   /**

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { Latest, Pulse } from './latest.ts';
 
@@ -52,6 +53,34 @@ describe('a latest value', () => {
     latest.publish(2);
     latest.end(null, OVER);
     expect(await two).toBe(2);
+  });
+
+  test('asks nobody any more who has given up, and keeps nothing at the signal of whoever got what fits', async () => {
+    const latest = new Latest<number>();
+    const asked: string[] = [];
+    const limit = new AbortController();
+    const fitsLater =
+      (name: string) =>
+      (value: number): boolean =>
+        asked.push(name) > 0 && value === 2;
+    const one = latest.when(fitsLater('one'), limit.signal);
+    const two = latest.when(fitsLater('two'));
+    limit.abort(OVER);
+    await expect(one).rejects.toBe(OVER);
+    await expect(latest.when(fitsLater('late'), limit.signal)).rejects.toBe(OVER);
+    const { signal } = new AbortController();
+    const three = latest.when(fitsLater('three'), signal);
+    const four = new Latest<number>();
+    const ended = four.when(fitsLater('four'), signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    latest.publish(1);
+    latest.publish(2);
+    four.end(null, OVER);
+    latest.publish(2);
+    expect(await Promise.all([two, three])).toEqual([2, 2]);
+    await expect(ended).rejects.toBe(OVER);
+    expect(asked).toEqual(['two', 'three', 'two', 'three']);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('says when a loop is left', async () => {

@@ -1,3 +1,5 @@
+import { onAbort } from '../abort.ts';
+
 /** A promise, and what settles it. A rejection that nobody looks at does not end the process. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
@@ -44,6 +46,8 @@ export class Latest<T> {
   /** Raised with each value, so that a loop knows whether it has had the current one. */
   #revision = 0;
   #next: Deferred<T> = makeDeferred();
+  /** Whoever waits for a value that fits: not with `#next`, which would keep those who have given up until it comes. */
+  readonly #waiters: Set<Waiter<T>> = new Set();
   /** undefined as long as it goes on; null after a good end. */
   #end: Error | null | undefined = undefined;
 
@@ -73,6 +77,7 @@ export class Latest<T> {
     const { resolve } = this.#next;
     this.#next = makeDeferred();
     resolve(value);
+    for (const waiter of this.#waiters) if (waiter.fits(value)) this.#dismiss(waiter).resolve(value);
   }
 
   /** @param error thrown to loops; null ends them. `changed` rejects with `reason`. */
@@ -80,6 +85,7 @@ export class Latest<T> {
     if (this.isOver) return;
     this.#end = error;
     this.#next.reject(error ?? reason);
+    for (const waiter of this.#waiters) this.#dismiss(waiter).reject(error ?? reason);
   }
 
   /** The next value after this moment. Rejects when none comes; nobody has to catch that. */
@@ -87,17 +93,30 @@ export class Latest<T> {
     return this.#next.promise;
   }
 
-  /** The first value from now on, the present one included, that fits. */
-  async when<S extends T>(fits: (value: T) => value is S): Promise<S>;
-  async when(fits: (value: T) => boolean): Promise<T>;
-  async when(fits: (value: T) => boolean): Promise<T> {
+  /**
+   * The first value from now on, the present one included, that fits. Rejects when none comes; nobody has to catch that.
+   *
+   * @param signal aborted: nothing of this call is kept, and it rejects with the signal's reason
+   */
+  when<S extends T>(fits: (value: T) => value is S, signal?: AbortSignal): Promise<S>;
+  when(fits: (value: T) => boolean, signal?: AbortSignal): Promise<T>;
+  when(fits: (value: T) => boolean, signal?: AbortSignal): Promise<T> {
     if (this.isOver) return this.#next.promise;
-    for (;;) {
-      if (this.#value !== null && fits(this.#value.value)) return this.#value.value;
-      // Before this goes on there may be another one.
-      const next = await this.#next.promise;
-      if (fits(next)) return next;
+    const { promise, resolve, reject } = makeDeferred<T>();
+    if (signal?.aborted === true) reject(signal.reason);
+    else if (this.#value !== null && fits(this.#value.value)) resolve(this.#value.value);
+    else {
+      const waiter: Waiter<T> = { fits, resolve, reject, release: () => {} };
+      if (signal !== undefined) waiter.release = onAbort(signal, () => this.#dismiss(waiter).reject(signal.reason));
+      this.#waiters.add(waiter);
     }
+    return promise;
+  }
+
+  #dismiss(waiter: Waiter<T>): Waiter<T> {
+    this.#waiters.delete(waiter);
+    waiter.release();
+    return waiter;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
@@ -125,4 +144,10 @@ export class Latest<T> {
       },
     };
   }
+}
+
+interface Waiter<T> extends Pick<Deferred<T>, 'resolve' | 'reject'> {
+  readonly fits: (value: T) => boolean;
+  /** Lets go of the signal of whoever waits. */
+  release: () => void;
 }

@@ -160,7 +160,7 @@ export class Messenger {
     const uncertainty = new Uncertainty();
     const losses = new LossStreak();
     await untilDoneWithin(client, options, about, async (signal) => {
-      await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, turn);
+      await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, () => turn);
       if (uncertainty.exists) {
         const { children } = await client.children(box, { read: 'linearizable', signal });
         if (children.some((name) => name.startsWith(mark))) return;

@@ -71,23 +71,30 @@ export function pause(client: Client, signal: AbortSignal, delayMs: number): Pro
 /**
  * Waits for something as long as the caller allows.
  *
- * @throws AbortedError, TimeoutError; whatever `waited` rejects with
+ * @param wait begins to wait; the signal aborts when the caller has given up. What may be long in coming is to keep nothing of
+ *   this then: a promise keeps whoever has waited for it until it settles
+ * @throws AbortedError, TimeoutError; whatever `wait` rejects with
  */
 export function withLimits<T>(
   client: Client,
   options: CallOptions,
   about: About & { readonly outcome?: Outcome },
-  waited: Promise<T>,
+  wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
+  const over = new AbortController();
+  const waited = wait(over.signal);
   if (signal === undefined && timeoutMs === undefined) return waited;
   const limit = makeDeferred<T>();
-  const giveUp = (): void => limit.reject(new AbortedError({ ...about, cause: signal?.reason }));
-  const release = listen(signal, giveUp);
+  const giveUp = (error: Error): void => {
+    limit.reject(error);
+    over.abort(error);
+  };
+  const release = listen(signal, () => giveUp(new AbortedError({ ...about, cause: signal?.reason })));
   const cancel =
     timeoutMs === undefined
       ? null
-      : client.surroundings.clock.schedule(timeoutMs, () => limit.reject(new TimeoutError(about)));
+      : client.surroundings.clock.schedule(timeoutMs, () => giveUp(new TimeoutError(about)));
   return Promise.race([waited, limit.promise]).finally(() => {
     cancel?.();
     release();

@@ -134,7 +134,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
-    return await withLimits(this.#client, options, about, this.#certainty.whenPresent());
+    return await withLimits(this.#client, options, about, (signal) => this.#certainty.whenPresent(signal));
   }
 
   /**
@@ -147,7 +147,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const draft = this.#contents.set(data);
     this.#pulse.raise();
     const about = { operation: 'set', path: this.path };
-    await withLimits(this.#client, options, about, this.#contents.written(draft));
+    await withLimits(this.#client, options, about, (signal) => this.#contents.written(draft, signal));
     this.#contents.check(draft);
   }
 

@@ -80,12 +80,7 @@ export class PersistentTtl implements AsyncDisposable {
   /** Resolves when it has been there once, found or made. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
   async whenPresent(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'whenPresent', path: this.path };
-    await withLimits(
-      this.#client,
-      options,
-      about,
-      this.#touched.when(() => true),
-    );
+    await withLimits(this.#client, options, about, (signal) => this.#touched.when(() => true, signal));
   }
 
   /**

@@ -69,12 +69,7 @@ export class Roster {
   /** Resolves with the entries once they are known. */
   ready(options: CallOptions = {}): Promise<RosterEntries> {
     const about = { operation: 'ready', path: this.path };
-    return withLimits(
-      this.#client,
-      options,
-      about,
-      this.entries.when(() => true),
-    );
+    return withLimits(this.#client, options, about, (signal) => this.entries.when(() => true, signal));
   }
 
   close(): void {

@@ -1,0 +1,74 @@
+/** A wait that is given up, and asked for again and again, keeps nothing: what it waits for may be a long time in coming. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type CallOptions, type Client, TimeoutError } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { Group } from './group.ts';
+import { PersistentEphemeral } from './persistent-ephemeral.ts';
+import { PersistentTtl } from './persistent-ttl.ts';
+import { ServiceDiscovery } from './service-discovery.ts';
+import { inWorld } from './testing/world.ts';
+
+const SOLO = 1;
+
+/** `--expose-gc`, without a process of its own. */
+const collectGarbage = ((): (() => void) => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
+
+type Wait = (options: CallOptions) => Promise<unknown>;
+
+/** Each waits until the service answers. */
+const CASES: Readonly<Record<string, (client: Client) => Wait>> = {
+  'PersistentEphemeral.whenPresent': (client) => {
+    const presence = new PersistentEphemeral(client, '/it/a');
+    return (options) => presence.whenPresent(options);
+  },
+  'PersistentEphemeral.set': (client) => {
+    const presence = new PersistentEphemeral(client, '/it/a');
+    return (options) => presence.set('x', options);
+  },
+  'Membership.whenJoined': (client) => {
+    const membership = new Group(client, '/it').join('a', { owner: 'somebody' });
+    return (options) => membership.whenJoined(options);
+  },
+  'Registration.whenRegistered': (client) => {
+    const registration = new ServiceDiscovery(client, '/').register({ name: 'it', id: 'a' });
+    return (options) => registration.whenRegistered(options);
+  },
+  'PersistentTtl.whenPresent': (client) => {
+    const lease = new PersistentTtl(client, '/it/a', { ttlMs: 60_000 });
+    return (options) => lease.whenPresent(options);
+  },
+  'GroupObservation.ready': (client) => {
+    const observation = new Group(client, '/it').observe();
+    return (options) => observation.ready(options);
+  },
+};
+
+describe.each(Object.keys(CASES))('%s', (title) => {
+  test('keeps nothing of a call that its caller has given up', () =>
+    inWorld(
+      1,
+      async (world) => {
+        const client = await world.connect('app');
+        world.world.network.block('zk1', 'app');
+        const wait = CASES[title]!(client);
+        const errors: WeakRef<TimeoutError>[] = [];
+        for (let i = 0; i < 20; i++) {
+          const error = await wait({ timeoutMs: 50 }).catch((reason: unknown) => reason);
+          expect(error instanceof TimeoutError).toBe(true);
+          errors.push(new WeakRef(error as TimeoutError));
+        }
+        // A reference that was looked at lives until the end of the turn.
+        await new Promise(setImmediate);
+        collectGarbage();
+        expect(errors.filter((error) => error.deref() !== undefined).length).toBeLessThan(3);
+        world.world.network.heal();
+        await wait({});
+        await client.close();
+      },
+      SOLO,
+    ));
+});

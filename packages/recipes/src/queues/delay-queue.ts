@@ -1,4 +1,4 @@
-import type { CallOptions, Client } from '@meerkat/client';
+import { Budget, type CallOptions, type Client, type Surroundings } from '@meerkat/client';
 import { ItemQueue, type QueueOptions } from './item-queue.ts';
 import { DELAY_NAMING, delayStem } from './layout.ts';
 
@@ -23,8 +23,11 @@ export type DelayQueueOptions<T> = Omit<QueueOptions<T>, 'layout'>;
  * await reminders.put('tea is ready', { delayMs: 180_000 });
  */
 export class DelayQueue<T = Uint8Array> extends ItemQueue<T> {
+  readonly #surroundings: Surroundings;
+
   constructor(client: Client, path: string, options: DelayQueueOptions<T> = {}) {
     super(client, path, DELAY_NAMING, options);
+    this.#surroundings = client.surroundings;
   }
 
   /** Without `delayMs` and `at` it may be taken at once. @throws RangeError for what is no time; otherwise as `Queue.put` */
@@ -35,8 +38,10 @@ export class DelayQueue<T = Uint8Array> extends ItemQueue<T> {
   /** Puts several items of one time, all of them or none. */
   async putAll(values: readonly T[], { delayMs, at, ...options }: DelayedPutOptions = {}): Promise<void> {
     if (delayMs !== undefined && at !== undefined) throw new RangeError('an item has either delayMs or at');
-    const dueMs = at === undefined ? await this.#dueMs(delayMs ?? 0, options) : Number(at);
-    await this.putAt(delayStem(Math.ceil(dueMs)), values, options);
+    // Asking for the time and putting have one limit.
+    const budget = new Budget(options, this.#surroundings, { operation: 'DelayQueue.put', path: this.path });
+    const dueMs = at === undefined ? await this.#dueMs(delayMs ?? 0, budget.next()) : Number(at);
+    await this.putAt(delayStem(Math.ceil(dueMs)), values, budget.next());
   }
 
   /** Not before the delay has passed wherever the clock of the service stands; but what has no delay is due by now. */

@@ -81,6 +81,20 @@ describe('a delay queue', () => {
       expect(world.nowMs - startedMs).toBeLessThan(1100);
     }),
   );
+
+  test(
+    'puts and asks what time it is for no longer than its caller likes in all',
+    inWorld(async ({ world }, client) => {
+      const queue = new DelayQueue(client, '/later', { codec: text, itemsMax: 1 });
+      await queue.put('a', { delayMs: 60_000 });
+      await world.sleep(20_000);
+      world.network.slowDown('client1', 'zk1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
+      const startedMs = world.nowMs;
+      const told = { code: 'TIMEOUT', outcome: 'not-applied' };
+      await expect(queue.put('b', { delayMs: 60_000, timeoutMs: 1000 })).rejects.toMatchObject(told);
+      expect(world.nowMs - startedMs).toBeLessThan(1100);
+    }),
+  );
 });
 
 describe('an id queue', () => {

@@ -121,7 +121,9 @@ class Judge {
         const fresh = own.filter(({ path }) => !seen.has(path));
         for (const { path } of own) seen.add(path);
         if (round !== 'not-applied') {
-          if (fresh.length === 0) awaited++;
+          // Whoever has come in has waited until nothing of earlier calls can come any more.
+          if (typeof round === 'bigint') awaited = 0;
+          else if (fresh.length === 0) awaited++;
           continue;
         }
         const counted = fresh.filter((member) => rounds.some(({ zxid }) => isThere(member, zxid)));

@@ -22,6 +22,7 @@ describe('Fifo', () => {
           }
           expect(fifo.length).toBe(model.length);
           expect(fifo.peek()).toBe(model[0]);
+          expect([...fifo]).toEqual(model);
         }
       }),
     );

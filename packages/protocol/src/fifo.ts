@@ -45,6 +45,11 @@ export class Fifo<T> {
     return items;
   }
 
+  /** From the oldest to the newest. */
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let i = 0; i < this.#length; i++) yield this.#ring[(this.#head + i) & (this.#ring.length - 1)]!;
+  }
+
   /** Takes the newest `count` items out again. */
   dropNewest(count: number): void {
     for (let i = 0; i < count; i++) {

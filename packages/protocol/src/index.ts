@@ -1,6 +1,8 @@
 export * from './error-code.ts';
 export { Fifo } from './fifo.ts';
+export { JuteChunks } from './jute/chunks.ts';
 export { DEFAULT_FIELD_BYTES_MAX, EMPTY_BYTES, JuteReader } from './jute/reader.ts';
+export { textBytes } from './jute/text-bytes.ts';
 export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';
 export * from './op-code.ts';
 export * from './path.ts';
@@ -62,6 +64,15 @@ export {
 export * from './records/responses.ts';
 export * from './records/snap-stream.ts';
 export * from './records/txn.ts';
+export {
+  FRAME_BYTES_LIMIT,
+  isTxnWithin,
+  MULTI_PART_BYTES,
+  RECORD_BYTES_MAX,
+  TXN_FRAME_BYTES,
+  txnBytesMaxOf,
+  txnRecordBytes,
+} from './records/txn-size.ts';
 export {
   type CheckRequest,
   CreateMode,

@@ -35,6 +35,20 @@ export function isZxid(value: number): value is Zxid {
   return Number.isSafeInteger(value) && value >= -1;
 }
 
+/** The number after this one; of the same epoch, unless its counter is at its end. */
+export function nextZxid(zxid: Zxid): Zxid {
+  return (zxid + 1) as Zxid;
+}
+
+/** The number before this one, which need not be that of a txn. */
+export function previousZxid(zxid: Zxid): Zxid {
+  return (zxid - 1) as Zxid;
+}
+
+export function maxZxid(a: Zxid, b: Zxid): Zxid {
+  return a > b ? a : b;
+}
+
 export function epochOf(zxid: Zxid): number {
   return Math.floor(zxid / COUNTER_SPAN);
 }

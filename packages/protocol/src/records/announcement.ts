@@ -21,6 +21,8 @@ export const Announcement = {
    * (ZOOKEEPER-4646, 1549).
    */
   keepsLog: 4,
+  /** Follows no leader of an older epoch than its own history, but goes on standing for election. */
+  outlastsOlderEpochs: 8,
 } as const;
 export type Announcement = (typeof Announcement)[keyof typeof Announcement];
 

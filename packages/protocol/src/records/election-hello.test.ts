@@ -35,6 +35,21 @@ describe('a hello', () => {
     expect(writer.toBytes()).toEqual(bytesOf(build));
   });
 
+  test('tells no more addresses than a reader takes', () => {
+    const addresses = Array.from({ length: 100 }, (_, i) => ({
+      host: `zoo-${i}.${'x'.repeat(20)}.example`,
+      port: 3888,
+    }));
+    const hello = { version: HelloVersion.multipleAddresses, serverId: 3, addresses };
+    const writer = new JuteWriter();
+    writeElectionHello(writer, hello);
+    const bytes = writer.toBytes();
+    expect(measureElectionHello(bytes, 0, bytes.length)).toBe(bytes.length);
+    const told = readElectionHello(new JuteReader(bytes))?.addresses ?? [];
+    expect(told.length).toBeGreaterThan(40);
+    expect(told).toEqual(addresses.slice(0, told.length));
+  });
+
   test('from before 3.5 is the id alone', () => {
     expect(read((b) => b.long(3))).toEqual({ version: null, serverId: 3, addresses: [] });
   });

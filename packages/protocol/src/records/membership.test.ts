@@ -203,6 +203,13 @@ describe('the rules of a server forbid', () => {
     expect(findMembershipFault(several, STRICT)).toContain('server.2 has several addresses');
     expect(findMembershipFault(several, { ...STRICT, isMultiAddressEnabled: true })).toBeNull();
   });
+
+  test('of a list that is too long for the notifications of an election', () => {
+    const listOf = (servers: number) =>
+      parse(Array.from({ length: servers }, (_, i) => `server.${i + 1}=${'h'.repeat(1000)}:2888:3888`).join('\n'));
+    expect(findMembershipFault(listOf(500), STRICT)).toBeNull();
+    expect(findMembershipFault(listOf(520), STRICT)).toMatch(/^the list takes \d+ bytes, and servers tell 524188$/);
+  });
 });
 
 describe('two memberships are the same', () => {

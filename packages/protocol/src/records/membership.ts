@@ -10,7 +10,9 @@
  *     weight.<id>=<weight>
  *     version=<zxid of the reconfig in hexadecimal>
  */
+import { textBytes } from '../jute/text-bytes.ts';
 import { formatZxid, parseZxid, ZXID_ZERO, type Zxid } from '../zxid.ts';
+import { ELECTION_FRAME_BYTES_MAX } from './election.ts';
 import {
   formatHost,
   formatHostPort,
@@ -183,8 +185,13 @@ export function findMembershipFault(membership: Membership, rules: MembershipRul
   if (several !== undefined && !rules.isMultiAddressEnabled) {
     return `server.${several.serverId} has several addresses while multiAddress.enabled is false`;
   }
+  const bytes = textBytes(formatMembership(membership));
+  if (bytes > MEMBERSHIP_BYTES_MAX) return `the list takes ${bytes} bytes, and servers tell ${MEMBERSHIP_BYTES_MAX}`;
   return null;
 }
+
+/** Every notification of an election has the list behind some 60 bytes of its own, and at most so many altogether. */
+const MEMBERSHIP_BYTES_MAX = ELECTION_FRAME_BYTES_MAX - 100;
 
 /** The same version, or the same servers at the same addresses with the same say. */
 export function isSameMembership(a: Membership, b: Membership): boolean {

@@ -74,8 +74,9 @@ export interface ReconfigRequest {
 
 export interface AuthRequest {
   readonly op: typeof OpCode.auth;
-  readonly scheme: string;
-  readonly auth: Uint8Array;
+  /** null, as for `auth`, is refused like any credentials that nobody knows. */
+  readonly scheme: string | null;
+  readonly auth: Uint8Array | null;
 }
 
 export interface SaslRequest {
@@ -194,9 +195,7 @@ function readRecord(op: number, reader: JuteReader): Request | null {
       };
     case OpCode.auth: {
       reader.int(); // a type that nobody uses
-      const scheme = reader.ustring();
-      const auth = reader.buffer();
-      return scheme === null ? null : { op, scheme, auth: auth ?? new Uint8Array(0) };
+      return { op, scheme: reader.ustring(), auth: reader.buffer() };
     }
     case OpCode.sasl:
       return { op, token: reader.buffer() };

@@ -1,0 +1,52 @@
+import { JuteWriter } from './writer.ts';
+
+/**
+ * A record that is written bit by bit and may become long: pieces that are sent as they are, so that nothing is moved
+ * when there is no more room in one of them.
+ */
+export class JuteChunks {
+  readonly #full: Uint8Array[] = [];
+  #fullBytes = 0;
+  #writer = new JuteWriter(FIRST_BYTES);
+
+  /** Where the next value is written. Not to be kept: once a piece is full it is another one. */
+  get writer(): JuteWriter {
+    if (this.#writer.position >= CHUNK_BYTES) this.#begin();
+    return this.#writer;
+  }
+
+  /** Number of bytes written. */
+  get bytes(): number {
+    return this.#fullBytes + this.#writer.position;
+  }
+
+  /** What has been written, in order; nothing may be written behind. */
+  get pieces(): readonly Uint8Array[] {
+    return this.#writer.position === 0 ? this.#full : [...this.#full, this.#writer.written()];
+  }
+
+  /** Puts what another one holds behind this; long pieces without a copy, so nothing more may be written there. */
+  append(other: JuteChunks): void {
+    if (other.bytes < SLACK_BYTES) {
+      for (const piece of other.pieces) this.writer.raw(piece);
+      return;
+    }
+    this.#begin();
+    for (const piece of other.pieces) this.#full.push(piece);
+    this.#fullBytes += other.bytes;
+  }
+
+  #begin(): void {
+    if (this.#writer.position === 0) return;
+    this.#full.push(this.#writer.written());
+    this.#fullBytes += this.#writer.position;
+    this.#writer = new JuteWriter(CHUNK_BYTES + SLACK_BYTES);
+  }
+}
+
+/** What most need. */
+const FIRST_BYTES = 1024;
+/** Length from which on a piece is full. */
+const CHUNK_BYTES = 0x40000;
+/** Room for what begins just before that. */
+const SLACK_BYTES = 4096;

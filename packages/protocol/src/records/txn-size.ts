@@ -1,0 +1,107 @@
+/**
+ * How large a txn may be, and how large one is.
+ *
+ * A txn is one field of a log's entry and of a PROPOSAL. Apache's servers refuse a field that is longer than
+ * `jute.maxbuffer` and the `extrasize` beyond it together: the start ends at such an entry, the link at such a packet.
+ * So that is the limit of what is proposed, and whoever reads a txn accepts at least as much:
+ *
+ *     proposed ≤ txnBytesMaxOf(…) ≤ RECORD_BYTES_MAX = what is accepted of a leader, and what a snapshot is read with
+ *                                 ≤ what a log is read with
+ */
+import { type TextMeasure, textBytes, textBytesAtMost } from '../jute/text-bytes.ts';
+import { OpCode } from '../op-code.ts';
+import type { Acl } from './data.ts';
+import type { CloseSessionTxn, MultiSubTxn, MultiTxn, Txn } from './txn.ts';
+
+/** No configuration lets a txn, or a field of one, become longer. */
+export const RECORD_BYTES_MAX: number = 0x10000000;
+
+/** `jute.maxbuffer` and its `extrasize` are at most this, so that both together stay below `RECORD_BYTES_MAX`. */
+export const FRAME_BYTES_LIMIT: number = RECORD_BYTES_MAX / 2;
+
+/** Header in front of the record, and digest behind it. */
+export const TXN_FRAME_BYTES = 44;
+
+/** Type and length in front of each part of a multi. */
+export const MULTI_PART_BYTES = 8;
+
+/** An `extrasize` that is smaller counts as this. */
+const EXTRA_BYTES_MIN = 1024;
+
+/**
+ * Largest txn with header and digest, and so the largest field between servers.
+ *
+ * @param frameBytesMax `jute.maxbuffer`
+ * @param extraBytesMax `jute.maxbuffer.extrasize`; null: as large as `jute.maxbuffer`
+ */
+export function txnBytesMaxOf(frameBytesMax: number, extraBytesMax: number | null): number {
+  return frameBytesMax + Math.max(extraBytesMax ?? frameBytesMax, EXTRA_BYTES_MIN);
+}
+
+/** Bytes that a txn takes in a payload besides `TXN_FRAME_BYTES`. */
+export function txnRecordBytes(txn: Txn, measure: TextMeasure = textBytes): number {
+  switch (txn.type) {
+    case OpCode.create:
+    case OpCode.create2:
+      return 4 + measure(txn.path) + bufferBytes(txn.data) + aclListBytes(txn.acl, measure) + 5;
+    case OpCode.createContainer:
+      return 4 + measure(txn.path) + bufferBytes(txn.data) + aclListBytes(txn.acl, measure) + 4;
+    case OpCode.createTTL:
+      return 4 + measure(txn.path) + bufferBytes(txn.data) + aclListBytes(txn.acl, measure) + 12;
+    case OpCode.delete:
+    case OpCode.deleteContainer:
+      return 4 + measure(txn.path);
+    case OpCode.setData:
+    case OpCode.reconfig:
+      return 4 + measure(txn.path) + bufferBytes(txn.data) + 4;
+    case OpCode.setACL:
+      return 4 + measure(txn.path) + aclListBytes(txn.acl, measure) + 4;
+    case OpCode.check:
+      return 4 + measure(txn.path) + 4;
+    case OpCode.createSession:
+    case OpCode.error:
+      return 4;
+    case OpCode.closeSession:
+      return closeSessionBytes(txn, measure);
+    case OpCode.multi:
+      return multiBytes(txn, measure);
+  }
+}
+
+/** Whether a payload with this txn is not longer than `bytesMax`. Nearly always the cheap measure tells. */
+export function isTxnWithin(txn: Txn, bytesMax: number): boolean {
+  const room = bytesMax - TXN_FRAME_BYTES;
+  return txnRecordBytes(txn, textBytesAtMost) <= room || txnRecordBytes(txn) <= room;
+}
+
+function closeSessionBytes({ paths }: CloseSessionTxn, measure: TextMeasure): number {
+  if (paths === null) return 0;
+  let bytes = 4;
+  for (const path of paths) bytes += 4 + measure(path);
+  return bytes;
+}
+
+function multiBytes({ txns }: MultiTxn, measure: TextMeasure): number {
+  let bytes = 4;
+  for (const part of txns) bytes += partBytes(part, measure);
+  return bytes;
+}
+
+/** What a part adds to its multi. */
+function partBytes(part: MultiSubTxn, measure: TextMeasure): number {
+  return MULTI_PART_BYTES + txnRecordBytes(part, measure);
+}
+
+function bufferBytes(data: Uint8Array | null): number {
+  return data === null ? 4 : 4 + data.length;
+}
+
+function aclListBytes(list: readonly Acl[], measure: TextMeasure): number {
+  let bytes = 4;
+  for (const { scheme, id } of list) {
+    bytes += 12;
+    if (scheme !== null) bytes += measure(scheme);
+    if (id !== null) bytes += measure(id);
+  }
+  return bytes;
+}

@@ -31,24 +31,39 @@ const SOURCES = readdirSync(PACKAGES)
 /** Folders of the inner ring: state machines that know records and zxids, nothing of bytes and blocks. */
 const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'election', 'zab'];
 /** What every ring of the core may use. */
-const COMMON_GROUND = ['assert', 'options', 'ports', 'server-stats', 'server-view'];
-/** The one thing of the middle ring that the inner one may name, as a type: what an acknowledgement is made of. */
-const DURABLE = 'core/src/storage/durable.ts';
-/** Where the two watermarks are made: by the storage after a sync, by the broadcast from its quorum, by a learner whose leader has said so. */
-const MINTS = {
-  Durable: /^core\/src\/storage\/(txn-log|epoch-files)\.ts:/,
-  Committed: /^core\/src\/zab\/(solo|proposals|learner)\.ts:/,
+const COMMON_GROUND = ['assert', 'durable', 'options', 'ports', 'server-stats', 'server-view'];
+/** Types whose values are proofs: the file that makes them, the only one that casts to them. */
+const PROOFS = {
+  Durable: 'core/src/durable.ts',
+  Agreed: 'core/src/zab/committed.ts',
+  Committed: 'core/src/zab/committed.ts',
+  Acknowledgement: 'core/src/zab/acknowledgement.ts',
+  QuorumProof: 'core/src/election/electorate.ts',
 };
+/** Functions that make a proof from what only their callers can know, and who calls them. */
+const WITNESSES = {
+  onDisk: ['core/src/storage/'],
+  onDiskOfLearner: ['core/src/zab/leader.ts'],
+  withoutLog: ['core/src/zab/learner.ts'],
+  agreedByLeader: ['core/src/zab/received-proposals.ts'],
+  commitAlone: ['core/src/zab/solo.ts'],
+};
+/** Where a number becomes a zxid: arithmetic and reading, a vote of nobody, a column of the table of znodes, the text of an error. */
+const ZXID_MAKERS = [
+  'protocol/src/zxid.ts',
+  'protocol/src/records/election.ts',
+  'core/src/tree/data-tree.ts',
+  'core/src/storage/log-sequence.ts',
+];
 
 describe('the three rings', () => {
-  test('state machines know neither links nor storage, but for the type of what is durable', () => {
+  test('state machines know neither links nor storage', () => {
     const allowed = [
       ...STATE_MACHINES.map((folder) => `core/src/${folder}/`),
       ...COMMON_GROUND.map((n) => `core/src/${n}.ts`),
     ];
     const violations = sourcesOf(...STATE_MACHINES.map((folder) => `core/src/${folder}/`)).flatMap((source) =>
       source.imports
-        .filter(({ target, isTypeOnly }) => !(target === DURABLE && isTypeOnly))
         .filter(({ target }) => target.startsWith('core/') && !allowed.some((prefix) => target.startsWith(prefix)))
         .map(({ target }) => `${source.path} imports ${target}`),
     );
@@ -86,20 +101,22 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('no file needs itself through the files that it imports', () => {
-    const importsOf = new Map(
-      SOURCES.map(({ path, imports }) => [path, imports.filter((i) => !i.isTypeOnly).map((i) => i.target)]),
-    );
-    const cycles: string[] = [];
+  test('no file needs itself through the files that it imports, not for a type and not in a test', () => {
+    const everything = ['packages', 'interop', 'examples', 'torture', 'bench', 'docs/check']
+      .flatMap((folder) => everyFileBelow(join(PACKAGES, '..', folder)))
+      .map(readSource);
+    expect(everything.length).toBeGreaterThan(1000);
+    const importsOf = new Map(everything.map(({ path, imports }) => [path, imports.map(({ target }) => target)]));
+    const circles: string[] = [];
     const done = new Set<string>();
     const visit = (path: string, trail: readonly string[]): void => {
-      if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+      if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
       if (done.has(path) || trail.includes(path)) return;
       for (const target of importsOf.get(path) ?? []) visit(target, [...trail, path]);
       done.add(path);
     };
     for (const path of importsOf.keys()) visit(path, []);
-    expect(cycles).toEqual([]);
+    expect(circles).toEqual([]);
   });
 });
 
@@ -116,11 +133,22 @@ describe('determinism', () => {
 });
 
 describe('types', () => {
-  test.each(Object.entries(MINTS))('%s is made in one place; nobody else casts to it', (name, mint) => {
+  test.each(Object.entries(PROOFS))('%s is made in one file; nobody else casts to it', (name, maker) => {
     const cast = new RegExp(`\\bas\\s+${name}\\b|[=(,]\\s*<\\s*${name}\\b`);
     const casts = SOURCES.flatMap((source) => linesWith(source, cast));
-    expect(casts.filter((line) => !mint.test(line))).toEqual([]);
+    expect(casts.filter((line) => !line.startsWith(`${maker}:`))).toEqual([]);
     expect(casts.length).toBeGreaterThan(0);
+  });
+
+  test.each(Object.entries(WITNESSES))('%s is called by those alone who know', (name, callers) => {
+    const calls = SOURCES.flatMap((source) => linesWith(source, new RegExp(`(?<!function )\\b${name}\\(`)));
+    expect(calls.filter((line) => !callers.some((caller) => line.startsWith(caller)))).toEqual([]);
+    expect(calls.length).toBeGreaterThan(0);
+  });
+
+  test('no other file makes zxids of numbers', () => {
+    const casts = sourcesOf('core/', 'protocol/').flatMap((source) => linesWith(source, /\bas Zxid\b/));
+    expect(casts.filter((line) => !ZXID_MAKERS.some((maker) => line.startsWith(`${maker}:`)))).toEqual([]);
   });
 
   test('nothing is of type any, and nothing is hidden from the compiler', () => {
@@ -135,7 +163,7 @@ describe('types', () => {
 test('these checks see the sources', () => {
   expect(SOURCES.length).toBeGreaterThan(60);
   const solo = SOURCES.find(({ path }) => path === 'core/src/zab/solo.ts');
-  expect(solo?.imports).toContainEqual({ target: DURABLE, isTypeOnly: true });
+  expect(solo?.imports).toContainEqual({ target: 'core/src/durable.ts', isTypeOnly: true });
   expect(solo?.imports).toContainEqual({ target: 'core/src/assert.ts', isTypeOnly: false });
   expect(codeOf(`a('// no comment'); /* b */ c(\`d\${e}\`); // f`)).not.toMatch(/[bdf]|no comment/);
 });
@@ -150,18 +178,30 @@ function packageOf(path: string): string {
 
 /** Every source but tests and what only tests use. */
 function filesBelow(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/\.test\.ts$|\.d\.ts$|\/src\/(?:.+\/)?testing\//.test(path));
+  return everyFileBelow(directory).filter((path) => !/\.test\.ts$|\/src\/(?:.+\/)?testing\//.test(path));
+}
+
+/** Every source that is not made by the compiler. */
+function everyFileBelow(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : everyFileBelow(path);
+    return /(?<!\.d)\.ts$/.test(entry.name) ? [path] : [];
+  });
 }
 
 function readSource(path: string): SourceFile {
   const text = readFileSync(path, 'utf8');
   const statements = text.matchAll(/^(?:import|export)\s+(type\s)?([^'";]*?from\s+)?['"]([^'"]+)['"]/gm);
-  const imports = [...statements].map(([, type, names, specifier = '']) => ({
-    target: specifier.startsWith('.') ? relative(PACKAGES, join(dirname(path), specifier)) : specifier,
+  const found = [...statements].map(([, type, names, specifier = '']) => ({
+    specifier,
     isTypeOnly: type !== undefined || isListOfTypes(names ?? ''),
+  }));
+  const later = text.matchAll(/^(?!\s*(?:\*|\/\/)).*?\bimport\('([^']+)'\)/gm);
+  for (const [, specifier = ''] of later) found.push({ specifier, isTypeOnly: false });
+  const imports = found.map(({ specifier, isTypeOnly }) => ({
+    target: specifier.startsWith('.') ? relative(PACKAGES, join(dirname(path), specifier)) : specifier,
+    isTypeOnly,
   }));
   return { path: relative(PACKAGES, path), text, code: codeOf(text), imports };
 }

@@ -4,6 +4,7 @@ import type { CoreOptions } from './options.ts';
 import type { Clock } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
 import type {
+  ConnectionName,
   ConnectionView,
   EnsembleView,
   ExpiryBucketView,
@@ -60,7 +61,7 @@ export class CoreView implements ServerView {
   }
 
   get outstandingRequests(): number {
-    return this.#parts.serving()?.pipeline.inFlightCount ?? 0;
+    return this.#parts.serving()?.pipeline.outstandingCount ?? 0;
   }
 
   get sessionCount(): number {
@@ -75,8 +76,12 @@ export class CoreView implements ServerView {
     return this.#parts.ensemble;
   }
 
-  connections(): readonly ConnectionView[] {
-    return [...this.#parts.connections].map(viewConnection);
+  get connectionCount(): number {
+    return this.#parts.connections.size;
+  }
+
+  *connections(): Iterable<ConnectionView> {
+    for (const connection of [...this.#parts.connections]) yield viewConnection(connection);
   }
 
   sessions(): readonly SessionView[] {
@@ -84,6 +89,19 @@ export class CoreView implements ServerView {
     const living = [...(this.#parts.serving()?.sessions.values() ?? [])].filter((session) => !session.isClosing);
     const open = new Map([...connections].filter(({ isOpen }) => isOpen).map((c) => [c.session?.id ?? 0n, c.remote]));
     return living.map(({ id, timeoutMs }) => ({ id, timeoutMs, remote: open.get(id) ?? null }));
+  }
+
+  sessionIds(): Iterable<bigint> {
+    const sessions = this.#parts.serving()?.sessions.values() ?? [];
+    return BigInt64Array.from(Array.from(sessions, ({ id }) => id)).sort();
+  }
+
+  timeoutMsOf(sessionId: bigint): number | null {
+    const serving = this.#parts.serving();
+    const session = serving?.sessions.get(sessionId);
+    if (session?.isClosing) return null;
+    // A learner's table has only those of its own clients.
+    return session?.timeoutMs ?? serving?.database.sessions.get(sessionId) ?? null;
   }
 
   sessionBuckets(): readonly ExpiryBucketView<bigint>[] {
@@ -94,29 +112,37 @@ export class CoreView implements ServerView {
     }));
   }
 
-  connectionBuckets(): readonly ExpiryBucketView<ConnectionView>[] {
+  connectionBuckets(): readonly ExpiryBucketView<ConnectionName>[] {
     const offsetMs = this.#wallOffsetMs();
-    const buckets = new Map<number, ConnectionView[]>();
+    const buckets = new Map<number, ConnectionName[]>();
     for (const connection of this.#parts.connections) {
       const { session, openedMs } = connection;
       const { tickTimeMs, sessionlessTimeoutMs } = this.#parts.options;
       const dueMs = session === null ? openedMs + sessionlessTimeoutMs : session.expiresAtMs;
       const bucketMs = Math.ceil(dueMs / tickTimeMs) * tickTimeMs;
+      const name = { remote: connection.remote, sessionId: session?.id ?? 0n };
       const bucket = buckets.get(bucketMs);
-      if (bucket === undefined) buckets.set(bucketMs, [viewConnection(connection)]);
-      else bucket.push(viewConnection(connection));
+      if (bucket === undefined) buckets.set(bucketMs, [name]);
+      else bucket.push(name);
     }
     return [...buckets]
       .sort(([a], [b]) => a - b)
       .map(([expiresAtMs, members]) => ({ expiresAtWallMs: expiresAtMs + offsetMs, members }));
   }
 
-  ephemerals(): ReadonlyMap<bigint, readonly string[]> {
+  sessionsWithEphemerals(): readonly bigint[] {
+    return [...(this.#parts.serving()?.database.tree.sessionsWithEphemerals() ?? [])];
+  }
+
+  *ephemeralsOf(sessionId: bigint): Iterable<string> {
     const tree = this.#parts.serving()?.database.tree;
-    const paths = new Map<bigint, readonly string[]>();
-    if (tree === undefined) return paths;
-    for (const sessionId of tree.sessionsWithEphemerals()) paths.set(sessionId, tree.ephemeralsOf(sessionId));
-    return paths;
+    if (tree === undefined) return;
+    // One that goes is passed over, and what comes meanwhile must not make this endless.
+    let left = tree.ephemeralCountOf(sessionId);
+    for (const z of tree.state.ephemerals.of(sessionId)) {
+      if (left-- === 0) return;
+      yield tree.pathOf(z);
+    }
   }
 
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[] {
@@ -178,25 +204,23 @@ class CoreWatchView implements WatchView {
     return { connections: watcherCount, paths: pathCount, watches: count };
   }
 
-  bySession(): ReadonlyMap<bigint, readonly string[]> {
+  *bySession(): Iterable<readonly [sessionId: bigint, paths: Iterable<string>]> {
     const sessionIds = this.#sessionIds();
-    const paths = new Map<bigint, readonly string[]>();
-    for (const [watcher, watched] of this.#watches.data.watchers()) {
-      paths.set(sessionIds.get(watcher) ?? 0n, [...watched]);
+    let left = this.#watches.data.watcherCount;
+    for (const [watcher, paths] of this.#watches.data.watchers()) {
+      if (left-- === 0) return;
+      yield [sessionIds.get(watcher) ?? 0n, paths];
     }
-    return paths;
   }
 
-  byPath(): ReadonlyMap<string, readonly bigint[]> {
+  *byPath(): Iterable<readonly [path: string, sessionIds: Iterable<bigint>]> {
     const sessionIds = this.#sessionIds();
-    const watchers = new Map<string, readonly bigint[]>();
-    for (const [path, modes] of this.#watches.data.paths()) {
-      watchers.set(
-        path,
-        [...modes.keys()].map((watcher) => sessionIds.get(watcher) ?? 0n),
-      );
+    let left = this.#watches.data.pathCount;
+    for (const [path, watchers] of this.#watches.data.paths()) {
+      // What comes meanwhile must not make this endless.
+      if (left-- === 0) return;
+      yield [path, Array.from(watchers, (watcher) => sessionIds.get(watcher) ?? 0n)];
     }
-    return watchers;
   }
 
   #sessionIds(): ReadonlyMap<Watcher, bigint> {

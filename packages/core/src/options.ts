@@ -16,6 +16,13 @@ export interface EnsembleOptions {
   readonly snapshotSizeFactor: number;
   /** Milliseconds to connect to another server for an election and to say who one is (`cnxTimeout`). */
   readonly electionConnectTimeoutMs: number;
+  /**
+   * Milliseconds that one of several addresses of a server may take to answer, before it counts as unreachable
+   * (`multiAddress.reachabilityCheckTimeoutMs`).
+   */
+  readonly addressTimeoutMs: number;
+  /** The host listens on every address of the machine, whatever the list says: each port is listened on once. */
+  readonly listensOnAllIps: boolean;
   /** True of an observer that logs what it is informed of (`syncEnabled`). */
   readonly syncEnabled: boolean;
 }
@@ -27,6 +34,8 @@ export const DEFAULT_ENSEMBLE_OPTIONS: Omit<EnsembleOptions, 'membership'> = {
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,
   electionConnectTimeoutMs: 5000,
+  addressTimeoutMs: 1000,
+  listensOnAllIps: false,
   syncEnabled: true,
 };
 
@@ -44,7 +53,11 @@ export interface CoreOptions {
   readonly sessionTimeoutMaxMs: number;
   /** Largest frame in bytes (`jute.maxbuffer`). */
   readonly frameBytesMax: number;
-  /** Requests in progress from which on connections that wait for replies are not read. */
+  /** What a txn may take beyond that (`jute.maxbuffer.extrasize`); null = as much again. See `txnBytesMaxOf`. */
+  readonly extraBytesMax: number | null;
+  /** Longest reply to a multiRead in bytes: it may read the same znode again and again. */
+  readonly multiReadBytesMax: number;
+  /** Requests that are not answered yet, reads behind their client's writes included, above which no connection is read that waits for replies. */
   readonly globalOutstandingLimit: number;
   /** Connections of one address; 0 = unlimited. */
   readonly connectionsPerHostMax: number;
@@ -89,6 +102,8 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   sessionTimeoutMinMs: 6000,
   sessionTimeoutMaxMs: 60_000,
   frameBytesMax: 0xfffff,
+  multiReadBytesMax: 16 * 1024 * 1024,
+  extraBytesMax: null,
   globalOutstandingLimit: 1000,
   connectionsPerHostMax: 60,
   connectionsMax: 0,

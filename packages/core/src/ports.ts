@@ -42,6 +42,11 @@ export interface PeerAddress {
 /** A stream of bytes to one peer: first in, first out, until it breaks. */
 export interface ByteStream {
   readonly remote: PeerAddress;
+  /**
+   * True of a stream that was accepted although others have taken all room that the host has for its kind. One that is of
+   * no use is to be closed in its place, or this one.
+   */
+  readonly isCrowding?: boolean;
   /** Bytes given to `write` that the peer's kernel has not accepted yet. */
   readonly queuedBytes: number;
   /**
@@ -66,6 +71,11 @@ export interface StreamEvents {
   onDrain(): void;
   /** The stream is gone, told once; nothing follows. `reason` is for people: "closed by peer", "ECONNRESET". */
   onClosed(reason: string): void;
+  /**
+   * True while more of an answer follows in later turns, then `end`: a peer that has closed its own end of the stream still
+   * reads. Left out or false: such a stream is closed once what was written has left.
+   */
+  readonly isAnswering?: boolean;
 }
 
 /** Where somebody listens. */
@@ -161,6 +171,12 @@ export interface DiskFile {
   read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void;
   /** Writes all bytes. They belong to the file until `done`. */
   write(position: number, bytes: Uint8Array, done: DiskDone): void;
+  /**
+   * Writes a few bytes, which are copied; only a failure is told. They are with the kernel before anything else that is
+   * asked for from here on, packets and replies included, unless other writes to this file are under way; so they outlive
+   * the process.
+   */
+  note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void;
   /** Makes everything written so far durable (fdatasync). */
   sync(done: DiskDone): void;
   /** Grows the file with zero bytes up to `size`. */
@@ -182,14 +198,18 @@ export interface Identity {
 export interface Authenticator {
   /** What every connection is from the start: its `ip`. */
   initialIdentities(remote: PeerAddress): readonly Identity[];
-  /** Checks what an auth packet offers. null refuses it, which closes the connection. */
-  authenticate(scheme: string, auth: Uint8Array, remote: PeerAddress): readonly Identity[] | null;
+  /** Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection. */
+  authenticate(scheme: string, auth: Uint8Array | null, remote: PeerAddress): readonly Identity[] | null;
   /** True when an ACL entry may name this scheme and id. */
   isValidAclId(scheme: string, id: string): boolean;
   /** True when ids of this scheme may stand in for `auth:` entries (digest, sasl, x509; not ip, not super). */
   isAuthenticatedScheme(scheme: string): boolean;
   /** True when an identity of the same scheme is meant by the id of an ACL entry. */
   matches(scheme: string, identityId: string, aclId: string): boolean;
+  /** True when `matches` is equality with this scheme, so that a list can be looked through without it. */
+  isExact(scheme: string): boolean;
+  /** Why a server must not start whose ACLs name these schemes; null when it may. */
+  refusalOf(schemes: ReadonlySet<string>): string | null;
   /** What whoAmI shows of an identity: the part before ":" of a digest; '' of a scheme without provider. */
   userName(identity: Identity): string;
 }
@@ -226,6 +246,13 @@ export type TraceEvent =
     }
   | { readonly kind: 'session-expired'; readonly sessionId: bigint; readonly timeoutMs: number }
   | { readonly kind: 'session-closed'; readonly sessionId: bigint }
+  /** A request was answered with an error that says less than this. */
+  | {
+      readonly kind: 'request-refused';
+      readonly remote: PeerAddress;
+      readonly sessionId: bigint;
+      readonly reason: string;
+    }
   | { readonly kind: 'auth-failed'; readonly remote: PeerAddress; readonly scheme: string }
   | { readonly kind: 'recovery-progress'; readonly message: string }
   | {
@@ -235,7 +262,14 @@ export type TraceEvent =
       readonly sessions: number;
       readonly txns: number;
     }
-  | { readonly kind: 'log-tail-cut'; readonly file: string; readonly position: number; readonly reason: string }
+  | {
+      readonly kind: 'log-tail-cut';
+      readonly file: string;
+      readonly position: number;
+      readonly reason: string;
+      /** Name of the file that has what was cut; null when there was nothing. */
+      readonly kept: string | null;
+    }
   | { readonly kind: 'log-file-started'; readonly file: string }
   | { readonly kind: 'log-synced'; readonly txns: number; readonly bytes: number; readonly syncMs: number }
   | { readonly kind: 'snapshot-started'; readonly file: string }
@@ -245,6 +279,8 @@ export type TraceEvent =
   | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
   | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
   | { readonly kind: 'warning'; readonly message: string }
+  /** Good news that an operator waits for. */
+  | { readonly kind: 'notice'; readonly message: string }
   /** A server of an ensemble does something else from now on; `leader` is null while it is looking for one. */
   | {
       readonly kind: 'role-changed';

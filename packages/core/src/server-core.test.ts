@@ -1,6 +1,7 @@
-import { CreateMode, ErrorCode, JuteWriter, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, JuteWriter, OPEN_ACL, OpCode, Perm, type Request } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { PLAIN_AUTHENTICATOR } from './testing/plain-authenticator.ts';
 import { type Arrival, type TestClient, TestServer } from './testing/test-server.ts';
 
 const create = (path: string, flags: number = CreateMode.persistent, bytes = 3): Request => ({
@@ -193,7 +194,7 @@ describe('input that is not acceptable', () => {
     server.advance(8000);
     expect(silent.every((each) => each.isClosed)).toBe(true);
     expect(client.isClosed).toBe(false);
-    expect(server.core.view.connections()).toHaveLength(1);
+    expect(server.core.view.connectionCount).toBe(1);
   });
 
   it('refuses connections beyond those of one address', () => {
@@ -258,7 +259,7 @@ describe('a client that does not read', () => {
     ask(server, client, create('/big', CreateMode.persistent, 300_000));
     server.isDiskHeld = true;
     client.send({ op: OpCode.setData, path: '/big', data: new Uint8Array(900_000), version: -1 });
-    for (let i = 0; i < 1000; i++) client.send(getData('/big'));
+    for (let i = 0; i < 500; i++) client.send(getData('/big'));
     client.send({ op: OpCode.setData, path: '/big', data: new Uint8Array(7), version: -1 });
     server.run();
     client.isDeaf = true;
@@ -271,6 +272,27 @@ describe('a client that does not read', () => {
     server.run();
     const [reply] = other.takeArrivals();
     expect(reply?.kind === 'reply' && reply.body.length).toBe(4 + 7 + 68);
+  });
+
+  it('is not disconnected by an event behind long replies: it is read no further, and gets everything in the end', () => {
+    const bytes = 20 * 1024 * 1024;
+    const server = new TestServer({ frameBytesMax: 2 * bytes });
+    const client = server.connect();
+    ask(server, client, create('/big', CreateMode.persistent, bytes));
+    ask(server, client, { op: OpCode.addWatch, path: '/', mode: 1 });
+    client.isDeaf = true;
+    const asked = Array.from({ length: 5 }, () => client.send(getData('/big')));
+    server.run();
+    const other = server.connect();
+    for (let i = 0; i < 3; i++) ask(server, other, create(`/new${i}`));
+    expect(client.isClosed).toBe(false);
+    // Of the others nothing is answered, nor anything that comes behind them.
+    expect(client.queuedBytes).toBeLessThan(1.1 * bytes);
+    client.listen();
+    server.run();
+    const arrivals = client.takeArrivals();
+    expect(arrivals.filter(({ kind }) => kind === 'reply')).toHaveLength(asked.length);
+    expect(arrivals.filter(({ kind }) => kind === 'event').length).toBeGreaterThanOrEqual(3);
   });
 
   it('is disconnected when events alone fill its output, and nobody else notices', () => {
@@ -305,6 +327,103 @@ describe('a server with too much to do', () => {
     server.run();
     expect(errorsOf(client.takeArrivals())).toEqual(Array.from({ length: 100 }, () => 0));
     expect(client.isPaused).toBe(false);
+  });
+
+  it('counts reads that wait behind their own write, and answers all of them in order once it is applied', () => {
+    const server = new TestServer({ globalOutstandingLimit: 10 });
+    const client = server.connect();
+    const other = server.connect();
+    server.isDiskHeld = true;
+    client.send(create('/a'));
+    for (let i = 0; i < 100; i++) {
+      if (i % 3 === 0) client.send({ op: OpCode.sync, path: '/' });
+      else if (i % 3 === 1) client.send(getData('/a'));
+      else client.sendBytes(frame(++client.lastXid, OpCode.getData));
+    }
+    server.run();
+    expect(server.core.view.outstandingRequests).toBe(11);
+    expect(client.isPaused).toBe(true);
+    // Who waits for nothing is served.
+    expect(ask(server, other, getData('/'))).toBe(ErrorCode.ok);
+    server.isDiskHeld = false;
+    server.run();
+    const replies = client
+      .takeArrivals()
+      .map((arrival) => (arrival.kind === 'reply' ? arrival.header.xid : arrival.kind));
+    expect(replies).toEqual(Array.from({ length: 101 }, (_, i) => i + 1));
+    expect(client.isPaused).toBe(false);
+    expect(server.core.view.outstandingRequests).toBe(0);
+  });
+
+  it('lets no client keep more than a megabyte of requests waiting behind its own write', () => {
+    for (const [path, most] of [
+      ['/', 5092],
+      [`/${'x'.repeat(400_000)}`, 3],
+    ] as const) {
+      const server = new TestServer({ globalOutstandingLimit: 1_000_000 });
+      const client = server.connect();
+      server.isDiskHeld = true;
+      client.send(create('/a'));
+      const asked = Math.ceil(most * 1.2) + 5;
+      for (let i = 0; i < asked; i++) client.send(getData(path));
+      server.run();
+      expect(server.core.view.outstandingRequests).toBeLessThanOrEqual(most + 1);
+      expect(server.core.view.outstandingRequests).toBeGreaterThan(most / 2);
+      expect(client.isPaused).toBe(true);
+      server.isDiskHeld = false;
+      server.run();
+      expect(errorsOf(client.takeArrivals())).toHaveLength(asked + 1);
+      expect(server.core.view.outstandingRequests).toBe(0);
+    }
+  });
+
+  it('is not kept from reading others by a client that takes no replies', () => {
+    const server = new TestServer({ globalOutstandingLimit: 10 });
+    const deaf = server.connect();
+    const other = server.connect();
+    ask(server, deaf, create('/big', CreateMode.persistent, 900_000));
+    server.isDiskHeld = true;
+    deaf.send(create('/a'));
+    for (let i = 0; i < 20; i++) deaf.send(getData('/big'));
+    server.run();
+    expect(server.core.view.outstandingRequests).toBe(11);
+    deaf.isDeaf = true;
+    server.isDiskHeld = false;
+    server.run();
+    // Two replies are queued, eight reads wait for room.
+    expect(server.core.view.outstandingRequests).toBe(0);
+    server.isDiskHeld = true;
+    for (let i = 0; i < 9; i++) other.send(create(`/n${i}`));
+    server.run();
+    expect(other.isPaused).toBe(false);
+    expect(server.core.view.outstandingRequests).toBe(9);
+    server.isDiskHeld = false;
+    server.run();
+    deaf.listen();
+    server.run();
+    expect(errorsOf(deaf.takeArrivals())).toHaveLength(21);
+    expect(server.core.view.outstandingRequests).toBe(0);
+  });
+
+  it('forgets what waited for a client that is gone', () => {
+    const server = new TestServer({ globalOutstandingLimit: 10 });
+    const client = server.connect();
+    const other = server.connect();
+    server.isDiskHeld = true;
+    client.send(create('/a'));
+    for (let i = 0; i < 100; i++) client.send(getData('/a'));
+    server.run();
+    client.drop();
+    server.run();
+    expect(server.core.view.outstandingRequests).toBe(1);
+    other.send(create('/b'));
+    for (let i = 0; i < 5; i++) other.send(getData('/b'));
+    server.run();
+    expect(server.core.view.outstandingRequests).toBe(7);
+    server.isDiskHeld = false;
+    server.run();
+    expect(errorsOf(other.takeArrivals())).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(server.core.view.outstandingRequests).toBe(0);
   });
 });
 
@@ -391,6 +510,84 @@ describe('stopping while the disk is slow', () => {
     const again = new TestServer({}, server.disk, server.clock);
     expect(ask(again, again.connect(), getData('/a'))).toBe(ErrorCode.ok);
     expect(ask(again, again.connect(), getData('/b'))).toBe(ErrorCode.noNode);
+  });
+});
+
+describe('a connection for which there is no room', () => {
+  it('takes the place of the one that has been silent for longest', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const silent = [server.open(), server.open()];
+    const asking = server.open('10.0.0.9', true);
+    asking.connect({ timeoutMs: 10_000 });
+    server.run();
+    expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, false]);
+    expect(asking.session).not.toBeNull();
+    expect(ask(server, client, getData('/'))).toBe(ErrorCode.ok);
+    expect(server.open('10.0.0.9', true).isClosed).toBe(false);
+    expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, true]);
+  });
+
+  it('takes the place of one from the address that has the most', () => {
+    const server = new TestServer();
+    const quiet = server.open('10.0.0.1');
+    const crowd = [2, 3].flatMap((host) => Array.from({ length: 3 }, () => server.open(`10.0.0.${host}`)));
+    for (let i = 0; i < 50; i++) crowd.push(server.open(`10.0.0.${2 + (i % 2)}`, true));
+    expect(quiet.isClosed).toBe(false);
+    expect(crowd.filter(({ isClosed }) => !isClosed)).toHaveLength(6);
+    quiet.connect({ timeoutMs: 10_000 });
+    server.run();
+    expect(quiet.session).not.toBeNull();
+  });
+
+  it('is refused when all others have asked for a session', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const refused = server.open('10.0.0.9', true);
+    server.run();
+    expect([refused.isClosed, client.isClosed]).toEqual([true, false]);
+    expect(server.core.stats.connectionsRefused).toBe(1);
+    expect(server.trace.at(-1)).toMatchObject({
+      kind: 'connection-refused',
+      reason: expect.stringMatching(
+        /as many connections of clients as the descriptors of this process allow, and none/,
+      ),
+    });
+  });
+
+  it('does not take the place of one that waits for a session to be decided', () => {
+    const server = new TestServer();
+    server.isDiskHeld = true;
+    const waiting = server.open();
+    waiting.connect({ timeoutMs: 10_000 });
+    server.run();
+    expect(server.open('10.0.0.9', true).isClosed).toBe(true);
+    server.isDiskHeld = false;
+    server.run();
+    expect(waiting.session).not.toBeNull();
+  });
+});
+
+describe('ACLs of a scheme that a server cannot keep', () => {
+  it('keep it from starting, unless ACLs do not count', () => {
+    const first = new TestServer();
+    const client = first.connect();
+    const acl = [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }];
+    expect(ask(first, client, { ...create('/private'), acl } as Request)).toBe(ErrorCode.ok);
+    first.stop();
+    const asked: string[][] = [];
+    const authenticator = {
+      ...PLAIN_AUTHENTICATOR,
+      refusalOf: (schemes: ReadonlySet<string>) => {
+        asked.push([...schemes].sort());
+        return schemes.has('digest') ? 'no digest here' : null;
+      },
+    };
+    const refused = new TestServer({}, first.disk, first.clock, authenticator);
+    expect(asked).toEqual([['digest', 'world']]);
+    expect([refused.isServing, refused.failure?.message]).toEqual([false, 'no digest here']);
+    first.disk.crash();
+    expect(new TestServer({ skipAcl: true }, first.disk, first.clock, authenticator).isServing).toBe(true);
   });
 });
 

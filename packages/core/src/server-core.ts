@@ -1,6 +1,7 @@
-import { type Acl, type ConnectRequest, OPEN_ACL, type Zxid } from '@meerkat/protocol';
+import { type Acl, type ConnectRequest, OPEN_ACL, txnBytesMaxOf, type Zxid } from '@meerkat/protocol';
 import { assert } from './assert.ts';
 import { CoreView } from './core-view.ts';
+import type { Durable } from './durable.ts';
 import type { Member } from './ensemble/member.ts';
 import { type PeerHost, QuorumPeer } from './ensemble/quorum-peer.ts';
 import { Solo, type SoloHost } from './ensemble/solo.ts';
@@ -15,12 +16,13 @@ import { LeaderServing, type ServingParts } from './request/leader-serving.ts';
 import { LearnerServing, type LearnerServingEffects } from './request/learner-serving.ts';
 import { Permission } from './request/permission.ts';
 import type { OnApplied, Pipeline } from './request/pipeline.ts';
+import { WorkMeter } from './request/work-meter.ts';
 import { ServerStats } from './server-stats.ts';
 import type { FourLetterWords, ServerView } from './server-view.ts';
 import type { Serving } from './serving.ts';
-import { type ConnectDecision, decideConnect } from './session/session-door.ts';
+import type { ConnectDecision } from './session/connect-decision.ts';
+import { decideConnect } from './session/session-door.ts';
 import { SessionIds } from './session/session-ids.ts';
-import type { Durable } from './storage/durable.ts';
 import type { EpochFileName } from './storage/epoch-files.ts';
 import { type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
@@ -57,9 +59,10 @@ export interface ServerCoreParts {
  *
  * While it waits it recovers what the disk holds and, in an ensemble, looks for a leader and synchronizes.
  */
-export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, SoloHost {
+export class ServerCore implements StorageEvents, ConnectionHost<ClientConnection>, PeerHost, SoloHost {
   readonly stats: ServerStats = new ServerStats();
   readonly outputPool: OutputPool = new OutputPool();
+  readonly work: WorkMeter = new WorkMeter();
   readonly permission: Permission;
   readonly fourLetterWords: FourLetterWords;
   readonly view: ServerView;
@@ -77,12 +80,14 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   #serving: Serving | null = null;
   /** The storage finishes what it was given, for the next incarnation to recover. */
   #isBeginningAnew = false;
+  #hasRecovered = false;
   /** Links to other servers with output of this turn. */
   #linksWithOutput: Flushable[] = [];
   #deferred: (() => void)[] = [];
   /** The clock at the first event of this turn; −1 between turns. */
   #turnMs = -1;
   #turnWallMs = -1;
+  #turn = 0;
 
   constructor(ports: Ports, options: CoreOptions, parts: ServerCoreParts, events: ServerCoreEvents) {
     this.ports = ports;
@@ -90,7 +95,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#events = events;
     this.#onApplied = parts.onApplied ?? null;
     this.#connections = new ClientConnections(options);
-    this.permission = new Permission(ports.authenticator, options.skipAcl);
+    this.permission = new Permission(ports.authenticator, options.skipAcl, this.work);
     this.#sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     this.#storage = new Storage(ports, options, this);
     const peer = options.ensemble === null ? null : new QuorumPeer(this, options.ensemble);
@@ -150,7 +155,12 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   }
 
   onRecovered(database: Database, _summary: RecoverySummary, history: History): void {
-    if (this.#phase === 'waiting' || this.#phase === 'stopping') this.#member.onRecovered({ database, history });
+    if (this.#phase !== 'waiting' && this.#phase !== 'stopping') return;
+    const mustCheck = !this.#hasRecovered && !this.options.skipAcl;
+    this.#hasRecovered = true;
+    const refusal = mustCheck ? this.authenticator.refusalOf(database.tree.acls.schemes()) : null;
+    if (refusal !== null) this.#fail(new Error(refusal), 'its ACLs cannot be kept');
+    else this.#member.onRecovered({ database, history });
   }
 
   onLogSynced(durable: Durable<Zxid>): void {
@@ -165,14 +175,17 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     if (this.#phase !== 'failed') this.#member.onTruncateRefused(reason);
   }
 
-  onSnapshotInstalled(): void {
-    if (this.#phase !== 'failed') this.#member.onSnapshotInstalled();
+  onSnapshotInstalled(lastZxid: Durable<Zxid>): void {
+    if (this.#phase !== 'failed') this.#member.onSnapshotInstalled(lastZxid);
   }
 
   onStorageFailed(error: Error): void {
-    if (this.#phase === 'failed' || this.#phase === 'stopped') return;
+    if (this.#phase !== 'failed' && this.#phase !== 'stopped') this.#fail(error, 'its disk has failed');
+  }
+
+  #fail(error: Error, reason: string): void {
     this.#phase = 'failed';
-    this.#member.abandon('its disk has failed');
+    this.#member.abandon(reason);
     this.#connections.close('the server cannot go on');
     this.ports.trace.emit({ kind: 'failed', error });
     this.#events.onFailed(error);
@@ -194,7 +207,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
 
   onStreamOpened(stream: ByteStream): StreamEvents {
     const isEnding = this.#phase === 'stopping' || this.#phase === 'failed';
-    const reason = isEnding ? 'the server is stopping' : this.#connections.refusalOf(stream.remote.host);
+    const reason = isEnding ? 'the server is stopping' : this.#refusalOf(stream);
     if (reason !== null) {
       this.stats.connectionsRefused++;
       this.ports.trace.emit({ kind: 'connection-refused', remote: stream.remote, reason });
@@ -205,6 +218,17 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     return this.#connections.open(stream, this);
   }
 
+  /** @returns why a connection is refused; null when it is welcome, in place of a silent one if need be */
+  #refusalOf({ remote, isCrowding = false }: ByteStream): string | null {
+    const refusal = this.#connections.refusalOf(remote.host);
+    if (refusal !== null || !isCrowding || this.#connections.shedSilent(CROWDED)) return refusal;
+    return `${CROWDED}, and none of the others is without a session`;
+  }
+
+  onAsked(connection: ClientConnection): void {
+    this.#connections.onAsked(connection);
+  }
+
   onClosed(connection: ClientConnection): void {
     this.#connections.onClosed(connection);
   }
@@ -213,12 +237,28 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     this.#connections.onOutput(connection);
   }
 
+  onConnectionEvents(connection: ClientConnection): void {
+    this.#connections.onEvents(connection);
+  }
+
   onConnectionRead(): void {
     this.#connections.onRead();
   }
 
   onHeldBack(connection: ClientConnection): void {
     this.#connections.onHeldBack(connection);
+  }
+
+  onShareUsed(connection: ClientConnection): void {
+    this.#connections.onShareUsed(connection);
+  }
+
+  get turn(): number {
+    return this.#turn;
+  }
+
+  get turnShare(): number {
+    return this.#connections.turnShare;
   }
 
   mayAwaitServing(openedMs: number): boolean {
@@ -263,7 +303,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   }
 
   get isOverloaded(): boolean {
-    return this.#current.pipeline.inFlightCount > this.options.globalOutstandingLimit;
+    return this.#current.pipeline.outstandingCount > this.options.globalOutstandingLimit;
   }
 
   aclOf(aclId: number): readonly Acl[] {
@@ -294,9 +334,8 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     return new LearnerServing(this.#partsFor(database), effects);
   }
 
-  /** A txn is longer than the request that it comes from: `jute.maxbuffer`, and as much again (`extrasize`). */
   get fieldBytesMax(): number {
-    return 2 * this.options.frameBytesMax;
+    return txnBytesMaxOf(this.options.frameBytesMax, this.options.extraBytesMax);
   }
 
   onOutput(link: Flushable): void {
@@ -311,7 +350,8 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
 
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
   nextDeadlineMs(): number {
-    if (this.#connections.hasWork || this.#linksWithOutput.length > 0 || this.#deferred.length > 0) return AT_ONCE;
+    if (this.#connections.hasWork || this.#hasChores) return AT_ONCE;
+    if (this.#linksWithOutput.length > 0 || this.#deferred.length > 0) return AT_ONCE;
     const servingMs = this.#tickingServing?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
     const memberMs = this.#member.nextDeadlineMs();
     return Math.min(this.#storage.nextDeadlineMs(), memberMs, this.#connections.nextDeadlineMs, servingMs);
@@ -341,7 +381,9 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
   onTurnEnd(): void {
     this.#runDeferred();
     if (this.isServing) this.#connections.onServing();
-    this.#connections.goOn();
+    this.#connections.goOn(this.work);
+    this.#watches.sweep();
+    this.#serving?.database.tree.quotas.goOn();
     this.#member.onTurnEnd();
     // Followers write what they are sent while this server writes it.
     const links = this.#linksWithOutput;
@@ -349,9 +391,18 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
     for (const link of links) link.flush();
     this.#storage.flush();
     this.#connections.flush();
+    this.#connections.flushEvents(this.#phase === 'stopping' ? Number.POSITIVE_INFINITY : undefined);
+    this.#connections.onTurnEnd();
+    this.work.onTurnEnd();
+    this.#turn++;
     this.#turnMs = -1;
     this.#turnWallMs = -1;
     if (this.#phase === 'stopping') this.#maybeStopStorage();
+  }
+
+  /** Work that no client waits for, of which a part is done in each turn. */
+  get #hasChores(): boolean {
+    return this.#watches.hasGone || this.#serving?.database.tree.quotas.isCounting === true;
   }
 
   #runDeferred(): void {
@@ -389,6 +440,7 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
       authenticator,
       watches: this.#watches,
       sessionIds: this.#sessionIds,
+      work: this.work,
       trace,
       onApplied: this.#onApplied,
     };
@@ -406,6 +458,8 @@ export class ServerCore implements StorageEvents, ConnectionHost, PeerHost, Solo
 const AT_ONCE = 0;
 
 const DEFERRED_ROUNDS_MAX = 1000;
+
+const CROWDED = 'there are as many connections of clients as the descriptors of this process allow';
 
 /** The events of a stream that was refused go nowhere. */
 const REFUSED: StreamEvents = {

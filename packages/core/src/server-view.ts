@@ -43,11 +43,15 @@ export interface ExpiryBucketView<T> {
   readonly members: readonly T[];
 }
 
+/** What a line of `dump` says of a connection. */
+export type ConnectionName = Pick<ConnectionView, 'remote' | 'sessionId'>;
+
 export interface WatchView {
   /** Of the data watches alone, as `wchs` counts. */
   summary(): { readonly connections: number; readonly paths: number; readonly watches: number };
-  bySession(): ReadonlyMap<bigint, readonly string[]>;
-  byPath(): ReadonlyMap<string, readonly bigint[]>;
+  /** Sessions and the paths they watch. Nothing is looked at before its turn comes, so that there may be pauses between. */
+  bySession(): Iterable<readonly [sessionId: bigint, paths: Iterable<string>]>;
+  byPath(): Iterable<readonly [path: string, sessionIds: Iterable<bigint>]>;
   /** All watches of both tables: `zk_watch_count`. */
   readonly count: number;
 }
@@ -100,12 +104,20 @@ export interface ServerView {
   readonly watches: WatchView;
   /** Null of a server of its own. */
   readonly ensemble: EnsembleView | null;
-  connections(): readonly ConnectionView[];
+  readonly connectionCount: number;
+  /** Each is looked at when its turn comes, so that there may be pauses between. */
+  connections(): Iterable<ConnectionView>;
   /** The sessions that live: neither expired nor closing. */
   sessions(): readonly SessionView[];
+  /** Their ids in ascending order, those that are closing among them. */
+  sessionIds(): Iterable<bigint>;
+  /** Milliseconds; null when there is no such session, or none that lives. */
+  timeoutMsOf(sessionId: bigint): number | null;
   sessionBuckets(): readonly ExpiryBucketView<bigint>[];
-  connectionBuckets(): readonly ExpiryBucketView<ConnectionView>[];
-  ephemerals(): ReadonlyMap<bigint, readonly string[]>;
+  connectionBuckets(): readonly ExpiryBucketView<ConnectionName>[];
+  sessionsWithEphemerals(): readonly bigint[];
+  /** The paths of a session's ephemerals; each is looked at when its turn comes. */
+  ephemeralsOf(sessionId: bigint): Iterable<string>;
   /** Digests kept of every 128th zxid, oldest first, at most 1024. */
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[];
   /** Everything that is replicated; null while nobody is served. */
@@ -113,9 +125,17 @@ export interface ServerView {
   resetConnectionStats(): void;
 }
 
-/** Answers the four-letter words; `argument` is the mask behind `stmk`. The connection is closed after the text. */
+/** Answers the four-letter words. */
 export interface FourLetterWords {
   /** True for the words of ZooKeeper, allowed or not. */
   isWord(word: string): boolean;
-  answer(word: string, argument: bigint | null): string;
+  /** True when 8 bytes follow the word, the mask of `stmk`: only where it is allowed. */
+  hasArgument(word: string): boolean;
+  /**
+   * The text in pieces, after which the connection is closed. Between two of them others are served and things change, so
+   * that a long text is of no one moment.
+   *
+   * @param argument the mask behind `stmk`
+   */
+  answer(word: string, argument: bigint | null): Iterable<string>;
 }

@@ -37,6 +37,15 @@ export async function makeLogger(options: LoggerOptions): Promise<Logger> {
   );
 }
 
+/** Characters of a message, and of each of its fields. Clients and other servers have a say in what stands there. */
+const CHARACTERS_MAX = 2000;
+
+/** What is left out at the end of a long text is counted. */
+export function cutText(text: string): string {
+  if (text.length <= CHARACTERS_MAX) return text;
+  return `${text.slice(0, CHARACTERS_MAX)}… and ${text.length - CHARACTERS_MAX} more characters`;
+}
+
 /** For embedding: says nothing. */
 export const SILENT_LOGGER: Logger = { log() {} };
 
@@ -54,12 +63,12 @@ export class TextLogger implements Logger {
     if (LEVELS.indexOf(level) < this.#least) return;
     const time = new Date().toISOString().replace('T', ' ').replace('Z', '');
     // One event is one line, whatever a client managed to put into it.
-    const line = message.replace(/\p{Cc}+/gu, ' ');
+    const line = cutText(message).replace(/\p{Cc}+/gu, ' ');
     this.#write(`${time} ${level.toUpperCase().padEnd(5)} ${line}\n`);
   }
 }
 
-class JsonLogger implements Logger {
+export class JsonLogger implements Logger {
   readonly #pino: PinoLogger;
 
   constructor(pino: PinoLogger) {
@@ -67,6 +76,10 @@ class JsonLogger implements Logger {
   }
 
   log(level: LogLevel, message: string, fields: LogFields = {}): void {
-    this.#pino[level](fields, message);
+    const short = Object.entries(fields).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? cutText(value) : value,
+    ]);
+    this.#pino[level](Object.fromEntries(short), cutText(message));
   }
 }

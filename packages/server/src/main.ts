@@ -22,6 +22,11 @@ export async function runServer(
   const end = listenForSignals(logger);
   try {
     const server = await startServer(configuration, { ...options, logger, signal: end.signal });
+    // A member of an ensemble says so whenever it has a leader.
+    if (configuration.core.ensemble === null) {
+      const { host, port } = server.address;
+      logger.log('info', 'clients are served', { event: 'ready', host, port });
+    }
     onStarted(server);
     const outcome = await Promise.race([server.failed, end.asked]);
     if (outcome !== null) return outcome.exitCode;

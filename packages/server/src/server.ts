@@ -1,5 +1,14 @@
 import { existsSync } from 'node:fs';
-import { type Disk, DiskError, type Network, type Ports, ServerCore, type ServerView, type Trace } from '@meerkat/core';
+import {
+  type CoreOptions,
+  type Disk,
+  DiskError,
+  type Network,
+  type Ports,
+  ServerCore,
+  type ServerView,
+  type Trace,
+} from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import type { Configuration } from './config/options.ts';
@@ -8,6 +17,7 @@ import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { Metrics } from './metrics.ts';
 import { NODE_CLOCK } from './node/clock.ts';
+import { Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
 import { HeldError } from './node/hold.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
@@ -97,6 +107,7 @@ class Server implements RunningServer {
   readonly #metrics = new Metrics(NODE_CLOCK);
   readonly #turn: Turn;
   readonly #disk: HostedDisk;
+  readonly #descriptors: Descriptors;
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
   readonly #quorumWait: QuorumWait;
@@ -122,7 +133,13 @@ class Server implements RunningServer {
     this.#served.promise.catch(() => {});
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
-    this.#peerNetwork = new PeerNetwork(this.#turn, configuration.server.quorumListensOnAllIps);
+    const traceLog = new TraceLog(logger, NODE_CLOCK);
+    this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
+      traceLog.emit({ kind: 'warning', message }),
+    );
+    this.#peerNetwork = new PeerNetwork(this.#turn, configuration.server.quorumListensOnAllIps, () =>
+      this.#descriptors.shareOfPeers(),
+    );
     this.#quorumWait = new QuorumWait(
       () => this.view.ensemble,
       configuration.core.serverId,
@@ -131,7 +148,7 @@ class Server implements RunningServer {
     );
     const listeners: Trace[] = [
       this.#metrics,
-      new TraceLog(logger, NODE_CLOCK),
+      traceLog,
       this.#sessionEnds,
       this.#quorumWait,
       { emit: ({ kind }) => (kind === 'role-changed' ? this.#started.resolve() : undefined) },
@@ -260,6 +277,7 @@ class Server implements RunningServer {
       backlog: listenBacklog,
       keepAlive: tcpKeepAlive,
       traffic: this.#metrics,
+      share: this.#descriptors.shareOfClients(),
     };
     try {
       this.#listener = await listen(
@@ -282,7 +300,7 @@ class Server implements RunningServer {
   #onFailed(error: unknown): void {
     if (this.#state === 'ended') return;
     const isStart = this.#state === 'starting';
-    const failure = describeFailure(error, isStart);
+    const failure = describeFailure(error, isStart ? this.#configuration.server : null);
     if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`);
     this.#end();
     this.#settle(failure);
@@ -310,6 +328,12 @@ class Server implements RunningServer {
   }
 }
 
+/** Ports on which this server may listen for others. */
+function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
+  const self = ensemble?.membership.members.find((member) => member.serverId === serverId);
+  return 2 * (self?.addresses.length ?? 0);
+}
+
 function describeListenError(error: unknown, host: string | null, port: number): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const place = `${host === null ? 'port' : `${host.includes(':') ? `[${host}]` : host}:`}${host === null ? ' ' : ''}${port}`;
@@ -327,31 +351,38 @@ function describeListenError(error: unknown, host: string | null, port: number):
   }
 }
 
-function describeFailure(error: unknown, isStart: boolean): ServerError {
+/** @param starting null once it serves */
+function describeFailure(error: unknown, starting: DataDirectories | null): ServerError {
   if (!(error instanceof Error)) return new ServerError(ExitCode.unexpected, String(error), error);
   // Once it serves, the storage itself says what to do.
-  const hint = isStart ? findHint(error) : null;
+  const hint = starting === null ? null : findHint(error, starting);
   const message = hint === null || error.message.includes(hint) ? error.message : `${error.message}; ${hint}`;
   // Until the server serves, all that can fail is its data directories; a mistake of ours has its own name.
-  const isDirectory = isStart && error.name !== 'AssertionError' && error.name !== 'TypeError';
+  const isDirectory = starting !== null && error.name !== 'AssertionError' && error.name !== 'TypeError';
   return new ServerError(isDirectory ? ExitCode.dataDirectory : ExitCode.unexpected, message, error);
 }
 
+type DataDirectories = Pick<Configuration['server'], 'dataDirectory' | 'dataLogDirectory'>;
+
 /** What to do about an error of the disk; null when there is no advice. */
-function findHint(error: unknown): string | null {
+function findHint(error: unknown, directories: DataDirectories): string | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof DiskError)) continue;
+    const setting = settingOf(cause.path, directories);
     switch (cause.code) {
       case 'EBUSY':
         return cause.cause instanceof HeldError ? `the other one: ${cause.cause.holder}` : null;
       case 'EACCES':
       case 'EPERM':
-        return 'give the user that runs this server the right to write there, or set another dataDir';
+        return `give the user that runs this server the right to write there, or set another ${setting}`;
       case 'EROFS':
-        return 'the file system is read-only: set another dataDir';
+        return `the file system is read-only: set another ${setting}`;
       case 'ENOTDIR':
       case 'EEXIST':
-        return 'a file is in the way: remove it, or set another dataDir';
+        return `a file is in the way: remove it, or set another ${setting}`;
+      case 'ENOENT':
+      case 'ELOOP':
+        return `nothing can be created there, or a symbolic link leads nowhere: correct that, or set another ${setting}`;
       case 'ENOSPC':
       case 'EDQUOT':
         return 'the disk is full: make room, then start the server again';
@@ -362,4 +393,10 @@ function findHint(error: unknown): string | null {
     }
   }
   return null;
+}
+
+/** The key of zoo.cfg that a path comes from. */
+function settingOf(path: string, { dataDirectory, dataLogDirectory }: DataDirectories): string {
+  const isLog = dataLogDirectory !== dataDirectory && path.startsWith(`${dataLogDirectory}/version-2`);
+  return isLog ? 'dataLogDir' : 'dataDir';
 }

@@ -1,7 +1,7 @@
 import type { PeerAddress } from '@meerkat/core';
 import { makeZxid } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
-import { readLoggerOptions, TextLogger } from './logger.ts';
+import { JsonLogger, readLoggerOptions, TextLogger } from './logger.ts';
 import { TraceLog } from './trace-log.ts';
 
 const remote: PeerAddress = { ip: Uint8Array.of(10, 0, 0, 1), host: '10.0.0.1', port: 4000 };
@@ -77,6 +77,33 @@ test('the environment chooses form and level, and nonsense counts as not set', (
     level: 'debug',
   });
   expect(readLoggerOptions({ MEERKAT_LOG: 'x', MEERKAT_LOG_LEVEL: 'x' })).toEqual({ format: 'text', level: 'info' });
+});
+
+test('a line is cut at 2000 characters, whoever is quoted in it', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'auth-failed', remote, scheme: 'x'.repeat(1_000_000) });
+  log.emit({ kind: 'warning', message: `server 3 follows ${'y'.repeat(500_000)}` });
+  const beginning = 'client 10.0.0.1:4000 failed to authenticate by "';
+  expect(lines).toEqual([
+    `WARN  ${beginning}${'x'.repeat(2000 - beginning.length)}… and ${1_000_000 + beginning.length + 1 - 2000} more characters\n`,
+    expect.stringMatching(/^WARN {2}server 3 follows y+… and 498017 more characters\n$/),
+  ]);
+});
+
+test('and so is a record, with each of its fields', () => {
+  const told: unknown[] = [];
+  const pino = { warn: (fields: unknown, message: string) => told.push(fields, message) };
+  new JsonLogger(pino as never).log('warn', 'm'.repeat(3000), { scheme: 's'.repeat(3000), size: 3 });
+  const cut = (letter: string): string => `${letter.repeat(2000)}… and 1000 more characters`;
+  expect(told).toEqual([{ scheme: cut('s'), size: 3 }, cut('m')]);
+});
+
+test('strangers at the quorum port write no more lines than clients', () => {
+  const { lines, log } = makeLog();
+  for (let i = 0; i < 500; i++) log.emit({ kind: 'learner-closed', serverId: null, reason: 'closed by peer' });
+  log.emit({ kind: 'learner-closed', serverId: 2, reason: 'closed by peer' });
+  expect(lines).toHaveLength(101);
+  expect(lines.at(-1)).toContain('server 2 has left');
 });
 
 test('the same warning is said once a minute, another one at once', () => {

@@ -10,6 +10,8 @@ import type { LogFields, Logger, LogLevel } from './logger.ts';
 export class TraceLog implements Trace {
   readonly #logger: Logger;
   readonly #clock: Clock;
+  /** What is being told, for the field `event` of its lines. */
+  #event = '';
   #second = 0;
   #linesInSecond = 0;
   #linesLeftOut = 0;
@@ -22,6 +24,7 @@ export class TraceLog implements Trace {
   }
 
   emit(event: TraceEvent): void {
+    this.#event = event.kind === 'epoch-established' ? 'ready' : event.kind;
     switch (event.kind) {
       case 'connection-refused': {
         const isOfServer = event.reason.startsWith(OF_A_SERVER);
@@ -48,6 +51,12 @@ export class TraceLog implements Trace {
         this.#logConnection('info', event.remote, text, { reason: event.reason });
         break;
       }
+      case 'request-refused': {
+        const session = formatSession(event.sessionId);
+        const text = `of session ${session} is refused a request: ${event.reason}`;
+        this.#logConnection('warn', event.remote, text, { session, reason: event.reason });
+        break;
+      }
       case 'auth-failed':
         this.#logConnection('warn', event.remote, `failed to authenticate by "${event.scheme}"`, {
           scheme: event.scheme,
@@ -61,6 +70,7 @@ export class TraceLog implements Trace {
         break;
       }
       case 'recovery-progress':
+      case 'notice':
         this.#log('info', event.message);
         break;
       case 'recovered': {
@@ -70,11 +80,11 @@ export class TraceLog implements Trace {
         break;
       }
       case 'log-tail-cut': {
-        const { file, position, reason } = event;
-        this.#log('warn', `${file} was cut at ${position}: ${reason}; nothing behind it was acknowledged`, {
-          file,
-          position,
-        });
+        const { file, position, reason, kept } = event;
+        const cut = `${file} was cut at ${position}: ${reason}`;
+        const why =
+          'a crash leaves that of its last write, which was not acknowledged; if nothing crashed, look at the disk';
+        this.#log('warn', kept === null ? cut : `${cut}. ${why}. What was cut is kept as ${kept}`, { file, position });
         break;
       }
       case 'log-file-started':
@@ -131,6 +141,8 @@ export class TraceLog implements Trace {
         break;
       }
       case 'learner-closed': {
+        // Strangers can cause these at will, too.
+        if (event.serverId === null && this.#isFlooded()) break;
         const who = event.serverId === null ? 'a server that had not said who it is' : `server ${event.serverId}`;
         this.#log('info', `${who} has left this leader: ${event.reason}`);
         break;
@@ -153,21 +165,27 @@ export class TraceLog implements Trace {
 
   /** What is told with every packet of another server is said once in a while. */
   #logWarning(message: string): void {
+    const beginning = message.slice(0, SAID_CHARACTERS);
     const nowMs = this.#clock.monotonicMs();
     for (const [said, untilMs] of this.#saidUntilMs) if (untilMs <= nowMs) this.#saidUntilMs.delete(said);
-    if (this.#saidUntilMs.has(message)) return;
-    if (this.#saidUntilMs.size < SAID_MAX) this.#saidUntilMs.set(message, nowMs + SAID_MS);
+    if (this.#saidUntilMs.has(beginning)) return;
+    if (this.#saidUntilMs.size < SAID_MAX) this.#saidUntilMs.set(beginning, nowMs + SAID_MS);
+    else if (this.#isFlooded()) return;
     this.#log('warn', message);
   }
 
   #log(level: LogLevel, message: string, fields?: LogFields): void {
-    this.#logger.log(level, message, fields);
+    this.#logger.log(level, message, { event: this.#event, ...fields });
   }
 
   #logConnection(level: LogLevel, remote: PeerAddress, what: string, fields: LogFields, isOfServer = false): void {
     if (level !== 'debug' && this.#isFlooded()) return;
     const peer = remote.ip.length === 4 ? `${remote.host}:${remote.port}` : `[${remote.host}]:${remote.port}`;
-    this.#logger.log(level, `${isOfServer ? 'connection from' : 'client'} ${peer} ${what}`, { peer, ...fields });
+    this.#logger.log(level, `${isOfServer ? 'connection from' : 'client'} ${peer} ${what}`, {
+      event: this.#event,
+      peer,
+      ...fields,
+    });
   }
 
   #isFlooded(): boolean {
@@ -215,6 +233,8 @@ const OF_A_SERVER = 'on the election port: ';
 /** Milliseconds for which the same warning is not said again, and how many are remembered. */
 const SAID_MS = 60_000;
 const SAID_MAX = 100;
+/** Characters by which a warning is known: another server may have written the rest. */
+const SAID_CHARACTERS = 2000;
 
 /** Lines about single connections written in a second. */
 const CONNECTION_LINES_MAX = 100;
@@ -224,7 +244,13 @@ function isOrdinary(reason: string): boolean {
   return ORDINARY_REASONS.has(reason) || ORDINARY_BEGINNINGS.some((beginning) => reason.startsWith(beginning));
 }
 
-const ORDINARY_BEGINNINGS: readonly string[] = ['it asked "', 'the server has no leader any more'];
+const ORDINARY_BEGINNINGS: readonly string[] = [
+  'it asked "',
+  'the server has no leader any more',
+  // There are thousands of these, and a warning tells of all of them.
+  'there are as many connections of clients as the descriptors',
+  'it has not said who it is, and the descriptors',
+];
 
 const ORDINARY_REASONS: ReadonlySet<string> = new Set([
   'closed by peer',

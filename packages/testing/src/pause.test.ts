@@ -82,7 +82,7 @@ test('connections are accepted while the server is paused, and served after resu
   gone.resetAndDestroy();
   const connecting = connect(server);
   await workElsewhere();
-  expect(server.view.connections()).toHaveLength(0);
+  expect(server.view.connectionCount).toBe(0);
   server.resume();
   const client = await connecting;
   await client.demand(Op.create, createRequest('/a'));

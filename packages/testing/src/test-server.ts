@@ -25,6 +25,8 @@ export interface TestServerOptions {
   /** Shortest and longest session timeout that a client can get, in milliseconds: two ticks and a minute by default. */
   readonly sessionTimeoutMinMs?: number;
   readonly sessionTimeoutMaxMs?: number;
+  /** TTL znodes, as `extendedTypesEnabled` in zoo.cfg. Default false. */
+  readonly extendedTypesEnabled?: boolean;
   /** `user:base64(sha1("user:password"))` of the super user; without it there is none. */
   readonly superDigest?: string;
   /** Whatever else configuration decides, as in zoo.cfg, under the names of the server's packages. */
@@ -155,12 +157,11 @@ export class TestServer implements AsyncDisposable {
    */
   sessions(): readonly TestSession[] {
     const { view } = this.#running;
-    const ephemerals = view.ephemerals();
     return view.sessions().map(({ id, timeoutMs, remote }) => ({
       id,
       timeoutMs,
       address: remote === null ? null : formatAddress(remote),
-      ephemerals: ephemerals.get(id) ?? [],
+      ephemerals: [...view.ephemeralsOf(id)],
     }));
   }
 
@@ -282,12 +283,14 @@ export class TestServer implements AsyncDisposable {
 
   #configure(): Configuration {
     const { tickTimeMs = 100, sessionTimeoutMinMs, sessionTimeoutMaxMs, superDigest, core, server } = this.#options;
+    const { extendedTypesEnabled = false } = this.#options;
     return makeConfiguration(this.#place.dataDirectory, {
       core: {
         tickTimeMs,
         sessionTimeoutMinMs: sessionTimeoutMinMs ?? 2 * tickTimeMs,
         sessionTimeoutMaxMs: sessionTimeoutMaxMs ?? Math.max(60_000, 20 * tickTimeMs),
         connectionsPerHostMax: 0,
+        extendedTypesEnabled,
         ...this.#place.coreDefaults,
         ...core,
       },

@@ -22,12 +22,20 @@ export interface Standing {
   readonly currentEpoch: number;
   /** An observer finds the leader but is never counted and never leads, whatever the configuration says of it. */
   readonly learnerType: 'participant' | 'observer';
+  /** False of a server that followers cannot reach: it votes for others and follows, but does not stand for leader. */
+  readonly isCandidate: boolean;
 }
 
 export interface Decision {
   readonly state: typeof ServerState.leading | typeof ServerState.following | typeof ServerState.observing;
   /** Server id of the leader. */
   readonly leader: number;
+  /** Epoch of the leader's history when it was elected; once its new epoch is established, that one. */
+  readonly historyEpoch: number;
+  /** Last zxid of the leader's history when it was elected. */
+  readonly historyZxid: Zxid;
+  /** The leader believes a promise only as far as elections can have led; Apache's believe any. */
+  readonly judgesPromises: boolean;
   readonly round: number;
   /** The voters whose votes or claims made it. */
   readonly supporters: readonly number[];
@@ -43,6 +51,13 @@ export interface ElectionEffects {
    * together yet does well to `look` again, instead of waiting out `initLimit`; later its connections know better.
    */
   decisionLost(): void;
+  /**
+   * A quorum has found this leader, but the history of this server is of a later epoch. It goes on looking: it would have
+   * to give up its history. Told whenever that quorum says so again.
+   */
+  keptOut(leader: number, leaderEpoch: number): void;
+  /** This server leads an established epoch, and a voter stands for election with a history of a later one. */
+  outranked(serverId: number, historyEpoch: number): void;
   /** A peer follows another configuration, and this server is looking, which is when it may take one over. */
   configHeard(from: number, configText: string): void;
 }

@@ -1,6 +1,6 @@
 /**
  * Elections under faults that nobody thought of: connections break, swallow everything and come back, messages are
- * late, said twice or lost, servers crash and start again, leaders write txns that only some followers get.
+ * late, said twice or lost, servers crash and start again, or cannot be reached by followers, leaders write txns that only some followers get.
  *
  * After every event it must hold what an election promises (see the head of `election.ts`). That there is one leader
  * per epoch, and that it has all that was committed, is checked too: that is what the election and the few lines of
@@ -17,14 +17,16 @@ import type { Decision } from './election-host.ts';
 import { compareVotes, type Vote } from './vote.ts';
 
 interface Fault {
-  readonly kind: 'crash' | 'start' | 'cut' | 'swallow' | 'heal' | 'write';
+  readonly kind: 'crash' | 'start' | 'cut' | 'swallow' | 'heal' | 'write' | 'deafen' | 'undeafen';
   readonly afterMs: number;
   readonly a: number;
   readonly b: number;
 }
 
 const fault: fc.Arbitrary<Fault> = fc.record({
-  kind: fc.constantFrom('crash', 'start', 'start', 'cut', 'swallow', 'heal', 'heal', 'write', 'write'),
+  kind: fc.constantFrom(
+    ...(['crash', 'start', 'start', 'cut', 'swallow', 'heal', 'heal', 'write', 'write', 'deafen', 'undeafen'] as const),
+  ),
   // Some at once, some in the middle of an election, some when all is quiet.
   afterMs: fc.oneof(fc.constant(0), fc.nat(30), fc.nat(500), fc.nat(5000)),
   a: fc.nat(100),
@@ -71,6 +73,8 @@ const history = fc.record({
   faults: fc.array(fault, { maxLength: 30 }),
   /** Of three voters, whether two never reach each other again. */
   isChain: fc.boolean(),
+  /** Whether one server stays deaf to the end, where the others are a quorum. */
+  staysDeaf: fc.boolean(),
 });
 
 const calm = fc.record({
@@ -163,10 +167,15 @@ class Play {
       if (kind === 'crash') this.#roles.crash(one);
       else if (kind === 'start') this.#roles.start(one);
       else if (kind === 'write') this.#roles.write(one, () => this.#random() % 3 > 0);
+      else if (kind === 'deafen' || kind === 'undeafen') this.#roles.setDeaf(one, kind === 'deafen');
       else if (one !== other && kind === 'heal') this.#roles.heal(one, other, this.#random() % 2 === 0);
       else if (one !== other && kind !== 'heal') this.#roles[kind](one, other);
     }
     for (const one of this.#ids) for (const other of this.#ids) if (one < other) this.#roles.heal(one, other, false);
+    const deaf = this.#chooseDeaf();
+    // A leader that has its followers goes on without the port.
+    if (deaf !== null) this.#roles.crash(deaf);
+    for (const id of this.#ids) this.#roles.setDeaf(id, id === deaf);
     if (this.#story.isChain && this.#story.shape.voters.length === 3) {
       this.#endAsChain();
       return;
@@ -176,6 +185,16 @@ class Play {
     expect(isWhole, 'everybody follows one leader').toBe(true);
     const states = this.#ids.map((id) => this.#roles.ensemble.machine(id).state);
     expect(states.filter((state) => state === ServerState.leading)).toHaveLength(1);
+    if (deaf !== null) expect(this.#roles.ensemble.machine(deaf).state).not.toBe(ServerState.leading);
+  }
+
+  /** Who cannot be followed at the end; null for nobody. */
+  #chooseDeaf(): number | null {
+    const { ensemble } = this.#roles;
+    const isSpared = (id: number): boolean =>
+      ensemble.isApache(id) || !ensemble.electorate.isQuorum(this.#ids.filter((other) => other !== id));
+    const deaf = this.#ids[this.#random() % this.#ids.length]!;
+    return this.#story.staysDeaf && !this.#story.isChain && !isSpared(deaf) ? deaf : null;
   }
 
   /** One server reaches both others, which do not reach each other: it and one of them are enough. */
@@ -213,7 +232,8 @@ class Play {
     const isOld = machine.state !== ServerState.looking || machine.round !== notification.electionEpoch;
     if (isOld && machine instanceof ApacheElection) return notification;
     const { lastZxid, currentEpoch } = this.#roles.disks.get(id)!;
-    return { leader: id, zxid: lastZxid, peerEpoch: currentEpoch };
+    // Who does not stand has a history, but no id that another one would have to beat.
+    return { leader: this.#roles.isDeaf(id) ? 0 : id, zxid: lastZxid, peerEpoch: currentEpoch };
   }
 
   /**

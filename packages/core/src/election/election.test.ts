@@ -15,7 +15,15 @@ describe('a decision by votes', () => {
     server.ballot(1, 3, 1);
     expect(server.decision).toBeUndefined();
     server.ballot(2, 3, 1);
-    expect(server.decision).toEqual({ state: ServerState.leading, leader: 3, round: 1, supporters: [3, 1, 2] });
+    expect(server.decision).toEqual({
+      state: ServerState.leading,
+      leader: 3,
+      historyEpoch: 1,
+      historyZxid: makeZxid(1, 1),
+      judgesPromises: true,
+      round: 1,
+      supporters: [3, 1, 2],
+    });
   });
 
   it('does not wait for a voter that cannot be reached, but for one that may still turn up', () => {
@@ -85,7 +93,15 @@ describe('a decision by votes', () => {
   it('is made by a single server at once', () => {
     const server = new TestElection(1, { voters: [1] });
     server.look();
-    expect(server.decision).toEqual({ state: ServerState.leading, leader: 1, round: 1, supporters: [1] });
+    expect(server.decision).toEqual({
+      state: ServerState.leading,
+      leader: 1,
+      historyEpoch: 1,
+      historyZxid: makeZxid(1, 1),
+      judgesPromises: true,
+      round: 1,
+      supporters: [1],
+    });
   });
 
   it('needs a quorum of both configurations while one is being changed (ZOOKEEPER-1699)', () => {
@@ -112,7 +128,15 @@ describe('a decision by what others have found', () => {
     server.following(3, 5, 7);
     expect(server.decision).toBeUndefined();
     server.leading(5, 7);
-    expect(server.decision).toEqual({ state: ServerState.following, leader: 5, round: 7, supporters: [2, 3, 5] });
+    expect(server.decision).toEqual({
+      state: ServerState.following,
+      leader: 5,
+      historyEpoch: 1,
+      historyZxid: makeZxid(1, 1),
+      judgesPromises: false,
+      round: 7,
+      supporters: [2, 3, 5],
+    });
     expect(server.election.round).toBe(7);
   });
 
@@ -368,6 +392,50 @@ describe('who has no vote', () => {
     server.ballot(2, 2, 1);
     server.ballot(1, 2, 1);
     expect(server.decision).toMatchObject({ state: ServerState.following, leader: 2 });
+  });
+});
+
+describe('a server that followers cannot reach', () => {
+  it('does not stand, and helps another one to win', () => {
+    const deaf = new TestElection(3, THREE, { areOurs: true });
+    deaf.look({ isCandidate: false });
+    expect(deaf.takeSent()).toMatchObject([1, 2].map((to) => ({ to, leader: VOTE_NONE })));
+    deaf.ballot(1, 2, 1);
+    deaf.ballot(2, 2, 1);
+    expect(deaf.decision).toMatchObject({ state: ServerState.following, leader: 2 });
+  });
+
+  it('helps no one to win that may lack what it has acknowledged, and follows whoever wins without it', () => {
+    const deaf = new TestElection(3, THREE, { areOurs: true });
+    deaf.look({ isCandidate: false, lastZxid: makeZxid(1, 2) });
+    deaf.ballot(1, 2, 1);
+    deaf.ballot(2, 2, 1);
+    deaf.advance(1000);
+    expect(deaf.decision).toBeUndefined();
+    for (const { leader } of deaf.takeSent()) expect(leader).toBe(VOTE_NONE);
+    deaf.following(1, 2, 1);
+    deaf.leading(2, 1);
+    expect(deaf.decision).toMatchObject({ state: ServerState.following, leader: 2 });
+  });
+
+  it('has others forget in a later round that it stood', () => {
+    const deaf = new TestElection(3, THREE, { areOurs: true });
+    deaf.look({ isCandidate: false });
+    deaf.takeSent();
+    deaf.ballot(1, 3, 1);
+    deaf.ballot(2, 3, 1);
+    expect(deaf.decision).toBeUndefined();
+    expect(deaf.election.round).toBeGreaterThan(1);
+  });
+
+  it('stands as soon as they can, in a round of its own', () => {
+    const server = new TestElection(3, THREE, { areOurs: true });
+    server.look({ isCandidate: false });
+    server.ballot(1, 2, 1);
+    server.look();
+    server.ballot(1, 3, 2);
+    server.ballot(2, 3, 2);
+    expect(server.decision).toMatchObject({ state: ServerState.leading, leader: 3 });
   });
 });
 

@@ -18,7 +18,7 @@
  * 2. Only voters are counted, and they are a quorum of every configuration that counts.
  * 3. Either all of them voted for this vote in this round, or the leader itself says that it leads.
  * 4. In the first case the leader's history is at least as late as that of every one of them when the round began, but
- *    for servers without weight; and a server leads only by a vote that it cast for itself.
+ *    for servers without weight; and a server leads only by a vote that it cast for itself, as a candidate.
  *
  * It does not promise that there is one leader: a server may hear a better vote after another has decided by its old
  * one. That two never lead in one epoch is what discovery adds.
@@ -40,15 +40,16 @@ import {
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { Clock } from '../ports.ts';
+import { isPossible, ROUNDS_FAR } from './believable.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
 import { Peers } from './peers.ts';
 import { type Claim, Tally } from './tally.ts';
-import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
+import { compareVotes, isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 /** What every notification says of its sender. */
-const ANNOUNCES = Announcement.settlesEarly;
+const ANNOUNCES = Announcement.settlesEarly + Announcement.outlastsOlderEpochs;
 
 export class Election {
   readonly #options: ElectionOptions;
@@ -114,6 +115,11 @@ export class Election {
     return Math.min(this.#settleAtMs, this.#notifyAtMs);
   }
 
+  /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
+  historyEpochOf(id: number): number | null {
+    return this.#peers.get(id).historyEpoch;
+  }
+
   /* --------------------------------------------------------------------------------------------- events ---- */
 
   /** Begins a new round: at the start, and whenever a role has ended. */
@@ -157,6 +163,8 @@ export class Election {
     const peer = this.#peers.get(from);
     peer.isLooking = isSenderLooking;
     if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
+    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.judgesPromises = true;
+    if (isSenderLooking && notification.leader === from) peer.historyEpoch = notification.peerEpoch;
     if (!this.#electorate.voters.has(from)) {
       if (isSenderLooking) this.#replyToOutsider(from);
     } else if (!isLooking) {
@@ -213,7 +221,8 @@ export class Election {
       this.#count();
       return;
     }
-    if (isUntrusted(notification) || isUntrusted(this.#ownVote)) {
+    const isAbsurd = this.#electorate.voters.has(notification.leader) && !this.#isPossible(notification);
+    if (isAbsurd || isUntrusted(notification) || isUntrusted(this.#ownVote)) {
       this.#tally.forget(from);
       this.#count();
       return;
@@ -231,15 +240,16 @@ export class Election {
     const ballot: Vote = { leader, zxid, peerEpoch };
     const isForVoter = this.#electorate.voters.has(leader);
     // Who has nobody to propose may still be ahead, and its voice may be needed; a vote for a stranger is of no use.
-    if (electionEpoch > this.#round && (isForVoter || leader === VOTE_NONE)) this.#beginRound(electionEpoch);
-    if (!isForVoter) return this.#tally.forget(from);
+    if (electionEpoch > this.#round && (isForVoter || leader === VOTE_NONE)) this.#joinRound(electionEpoch);
+    if (!isForVoter || electionEpoch > this.#round) return this.#tally.forget(from);
     if (this.#electorate.isBetter(ballot, this.#vote)) {
       if (leader === this.#options.serverId && !isSameVote(ballot, this.#ownVote)) {
-        // Others still vote for what this server had before its directory was lost. Only a later round ends that.
+        // Others still vote for what this server had before its directory was lost, or when it stood. Only a later round
+        // ends that.
         this.#beginRound(this.#round + 1);
         return true;
       }
-      this.#propose(ballot);
+      if (this.#mayBack(ballot)) this.#propose(ballot);
     }
     return this.#tally.recordBallot(from, ballot);
   }
@@ -252,8 +262,11 @@ export class Election {
     } else {
       this.#tally.recordClaim(from, claim, this.#round);
       const backers = this.#findBackers(claim);
-      if (backers !== null) {
-        this.#round = claim.electionEpoch;
+      const isOutranked = claim.leader !== this.#options.serverId && claim.peerEpoch < this.#standing!.currentEpoch;
+      if (backers !== null && isOutranked) {
+        this.#effects.keptOut(claim.leader, claim.peerEpoch);
+      } else if (backers !== null) {
+        this.#round = Math.min(claim.electionEpoch, this.#round + ROUNDS_FAR);
         this.#decide({ leader: claim.leader, zxid: claim.zxid, peerEpoch: claim.peerEpoch }, backers);
         return;
       }
@@ -303,6 +316,15 @@ export class Election {
     return true;
   }
 
+  /** The round is another server's word. When it is far ahead, what follows brings this server there step by step. */
+  #joinRound(round: number): void {
+    this.#beginRound(Math.min(round, this.#round + ROUNDS_FAR));
+  }
+
+  #isPossible(vote: Vote): boolean {
+    return isUntrusted(vote) || isPossible(vote, this.#standing!.currentEpoch);
+  }
+
   #beginRound(round: number): void {
     this.#round = round;
     this.#roundMax = Math.max(this.#roundMax, round);
@@ -326,12 +348,31 @@ export class Election {
     if (this.#isVoter() && !isUntrusted(this.#vote)) this.#tally.recordBallot(this.#options.serverId, this.#vote);
   }
 
-  /** A server proposes itself when the committed configuration has it as a voter; others begin with nobody. */
+  /**
+   * A server proposes itself when the committed configuration has it as a voter and followers can reach it; others begin
+   * with nobody.
+   */
   #makeOwnVote(): Vote {
-    const { serverId } = this.#options;
+    const { isCandidate } = this.#standing!;
+    if (!this.#isVoter() || !this.#electorate.current.voters.has(this.#options.serverId)) return NO_VOTE;
+    const vote = this.#standingVote();
+    return isCandidate || isUntrusted(vote) ? vote : NO_VOTE;
+  }
+
+  /** The vote for this server, whether it may cast it or not. */
+  #standingVote(): Vote {
     const { lastZxid, currentEpoch } = this.#standing!;
-    if (!this.#isVoter() || !this.#electorate.current.voters.has(serverId)) return NO_VOTE;
-    return { leader: serverId, zxid: lastZxid, peerEpoch: currentEpoch };
+    return { leader: this.#options.serverId, zxid: lastZxid, peerEpoch: currentEpoch };
+  }
+
+  /**
+   * A candidate never backs a worse vote than its own. A server that does not stand must not either: it may have
+   * acknowledged what that leader lacks. The id, which only decides between equals, is left out.
+   */
+  #mayBack(vote: Vote): boolean {
+    const { serverId } = this.#options;
+    if (this.#standing!.isCandidate || !this.#electorate.canLead(serverId)) return true;
+    return compareVotes(vote, { ...this.#standingVote(), leader: vote.leader }) >= 0;
   }
 
   /** True when this server's vote counts: it and the configuration agree that it is no observer (ZOOKEEPER-764). */
@@ -369,7 +410,15 @@ export class Election {
     this.#peers.forgetAskers();
     // Who is looking and has not voted alike would not find out by itself before its next notification.
     for (const id of this.#peers.lookers()) if (!this.#hasVotedFor(id, vote)) this.#reply(id);
-    this.#effects.decided({ state, leader: vote.leader, round: this.#round, supporters: backers });
+    this.#effects.decided({
+      state,
+      leader: vote.leader,
+      historyEpoch: vote.peerEpoch,
+      historyZxid: vote.zxid,
+      judgesPromises: isOwn || this.#peers.get(vote.leader).judgesPromises,
+      round: this.#round,
+      supporters: backers,
+    });
   }
 
   #hasVotedFor(id: number, vote: Vote): boolean {
@@ -378,8 +427,13 @@ export class Election {
   }
 
   /** A voter is looking although this server has decided: it is answered, and it may be one that was relied on. */
-  #onDoubt(from: number, { electionEpoch, leader }: ElectionNotification): void {
+  #onDoubt(from: number, notification: ElectionNotification): void {
+    const { electionEpoch, leader } = notification;
     if (this.#state !== ServerState.observing) this.#reply(from);
+    if (this.#isOutranked(from, notification)) {
+      this.#effects.outranked(from, notification.peerEpoch);
+      return;
+    }
     const standsByMe = electionEpoch === this.#round && leader === this.#vote.leader;
     if (this.#state === ServerState.leading) {
       if (standsByMe) this.#supporters.add(from);
@@ -392,6 +446,14 @@ export class Election {
     if (!isLost || this.#isDecisionLost) return;
     this.#isDecisionLost = true;
     this.#effects.decisionLost();
+  }
+
+  /** A server that would follow in the end, as Apache's does, might be gone from the election that it is to win. */
+  #isOutranked(from: number, notification: ElectionNotification): boolean {
+    if (this.#state !== ServerState.leading || !this.#isEpochEstablished) return false;
+    const goesOnLooking = (notification.announces & Announcement.outlastsOlderEpochs) !== 0;
+    const isLater = notification.leader === from && notification.peerEpoch > this.#vote.peerEpoch;
+    return goesOnLooking && isLater && !isUntrusted(notification) && this.#isPossible(notification);
   }
 
   /* -------------------------------------------------------------------------------------- notifications ---- */

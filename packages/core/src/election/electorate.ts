@@ -1,6 +1,10 @@
 import type { Quorum } from './quorum.ts';
 import { compareVotes, type Vote } from './vote.ts';
 
+declare const quorum: unique symbol;
+/** These servers are a quorum of every configuration that counts: only an `Electorate` says so. */
+export type QuorumProof = readonly number[] & { readonly [quorum]: true };
+
 /**
  * Who votes at the moment. While a new configuration has been proposed but not committed there are two, and whatever is
  * decided needs a quorum of each (ZOOKEEPER-1699).
@@ -23,6 +27,11 @@ export class Electorate {
   isQuorum(ids: Iterable<number>): boolean {
     const list = [...ids];
     return this.current.isReachedBy(list) && (this.lastSeen === null || this.lastSeen.isReachedBy(list));
+  }
+
+  /** @returns the servers, when they are a quorum; null when they are not */
+  proveQuorum(ids: readonly number[]): QuorumProof | null {
+    return this.isQuorum(ids) ? (ids as QuorumProof) : null;
   }
 
   /** True of a voter that has a weight, in the committed configuration if it is a member of that. */

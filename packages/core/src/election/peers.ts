@@ -11,6 +11,10 @@ export interface Peer {
   hasAsked: boolean;
   /** It decides without waiting once everybody who can be reached agrees; Apache's servers always wait. */
   settlesEarly: boolean;
+  /** As a leader it believes a promise only as far as elections can have led; Apache's believe any. */
+  judgesPromises: boolean;
+  /** Epoch of the history with which it stood for election last; null when it has not stood. */
+  historyEpoch: number | null;
   lastAnswer: { state: ServerState; round: number; vote: Vote; atMs: number } | null;
 }
 
@@ -43,7 +47,8 @@ export class Peers {
   get(id: number): Peer {
     const known = this.#peers.get(id);
     if (known !== undefined) return known;
-    const peer = { isLooking: false, missedMyVote: false, hasAsked: false, settlesEarly: false, lastAnswer: null };
+    const flags = { isLooking: false, missedMyVote: false, hasAsked: false, settlesEarly: false };
+    const peer: Peer = { ...flags, judgesPromises: false, historyEpoch: null, lastAnswer: null };
     this.#peers.set(id, peer);
     return peer;
   }

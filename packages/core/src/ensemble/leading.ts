@@ -1,16 +1,14 @@
 /**
- * The host of a leader: its quorum port, the links to its learners, its log, and the requests of the clients of all.
+ * The host of a leader: the links to its learners, its log, and the requests of the clients of all.
  *
- *     quorum port ─► LearnerLink ─► Leader ─► established ─► clients are served
+ *     QuorumPort ──► LearnerLink ─► Leader ─► established ─► clients are served
  *                        ▲            │ ▲
  *          PROPOSAL …    └────────────┘ └── propose ◄── LeaderServing ◄── REQUEST, clients
  */
 import {
   EMPTY_BYTES,
-  Fifo,
   type ForwardedRequestPacket,
   type LeaderPacket,
-  makeZxid,
   PacketType,
   type RevalidateRequestPacket,
   type SessionTimeout,
@@ -18,31 +16,45 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
+import type { Durable } from '../durable.ts';
 import { LearnerLink } from '../links/learner-link.ts';
+import { Strangers } from '../links/strangers.ts';
 import type { EnsembleOptions } from '../options.ts';
 import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import type { LearnerView } from '../server-view.ts';
-import type { Durable } from '../storage/durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { History } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
-import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
+import type { HeardVotes, LeaderEffects, LinkId } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
 import type { RecoveredState } from './member.ts';
 import type { Members } from './members.ts';
 import { ProposalSizes } from './proposal-sizes.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
+import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 /** Bytes of log that are read for a learner at once. */
 const HISTORY_BATCH_BYTES = 1024 * 1024;
 /** Reading so much of the log is never dearer than sending a snapshot. */
 const HISTORY_BYTES_FREE = 4 * 1024 * 1024;
-const LISTEN_AGAIN_MS = 250;
+
+/** What lasts longer than one leadership. */
+export interface LeadershipMemory {
+  readonly heardVotes: HeardVotes;
+  /** Learners whom no leader of this server's can bring up to date txn by txn. */
+  readonly needSnapshot: Set<number>;
+}
+
+/** Links that have not said whose they are. */
+const STRANGERS_MAX = 64;
+/** Learners that are no members: observers that nobody has configured, or strangers that pretend to be some. */
+const OUTSIDERS_MAX = 64;
+const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
 export class Leading implements Role, LeaderEffects {
   readonly proposalSizes: ProposalSizes = new ProposalSizes();
@@ -53,20 +65,19 @@ export class Leading implements Role, LeaderEffects {
   readonly #leader: Leader;
   readonly #links = new Map<LinkId, LearnerLink>();
   readonly #database: Database;
-  /** Syncs of learners that wait, in the order of their tickets. */
-  readonly #syncs: Fifo<{ readonly ticket: number; readonly link: LinkId }> = new Fifo();
-  /** Sessions that go on at an observer, once it has been told of what was proposed before. */
-  readonly #revalidations: Fifo<{ readonly zxid: Zxid; readonly link: LinkId; readonly sessionId: bigint }> =
-    new Fifo();
-  /** Told to be committed, or where this epoch begins. */
-  #committed: Zxid = ZXID_ZERO;
+  readonly #revalidations = new WaitingRevalidations();
   #serving: LeaderServing | null = null;
-  #listener: { close(): void } | null = null;
-  #listenAgainMs = Number.POSITIVE_INFINITY;
   #nextLink: LinkId = 1;
   #isOver = false;
 
-  constructor(host: RoleHost, ensemble: EnsembleOptions, members: Members, state: RecoveredState, events: RoleEvents) {
+  constructor(
+    host: RoleHost,
+    ensemble: EnsembleOptions,
+    members: Members,
+    memory: LeadershipMemory,
+    state: RecoveredState,
+    events: RoleEvents,
+  ) {
     this.#host = host;
     this.#ensemble = ensemble;
     this.#members = members;
@@ -79,7 +90,9 @@ export class Leading implements Role, LeaderEffects {
       members.electorate,
       members.configText,
       history,
+      memory.heardVotes,
       this,
+      memory.needSnapshot,
     );
   }
 
@@ -89,6 +102,16 @@ export class Leading implements Role, LeaderEffects {
 
   get isEstablished(): boolean {
     return this.#serving !== null;
+  }
+
+  /** Why this server should not stand for election again, for people; null when nothing speaks against it. */
+  get unfitness(): string | null {
+    return this.#leader.unfitness;
+  }
+
+  /** A voter stands for election with a history of this epoch, later than the one of this leader. */
+  onOutranked(serverId: number, historyEpoch: number): void {
+    this.#leader.onOutranked(serverId, historyEpoch);
   }
 
   /** Those that have said who they are. */
@@ -108,18 +131,16 @@ export class Leading implements Role, LeaderEffects {
 
   start(): void {
     this.#leader.start();
-    if (!this.#isOver) this.#listen();
   }
 
   leave(reason: string): void {
-    if (this.#serving !== null) this.#leader.handOver();
+    if (this.#serving !== null) this.#leader.handOver(reason);
     else this.stepDown(reason);
   }
 
   abandon(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#listener?.close();
     for (const link of this.#links.values()) link.close(reason);
     this.#links.clear();
   }
@@ -141,38 +162,25 @@ export class Leading implements Role, LeaderEffects {
   onSnapshotInstalled(): void {}
 
   onTick(): void {
-    if (this.#host.nowMs() >= this.#listenAgainMs) this.#listen();
     if (this.#host.ports.clock.monotonicMs() >= this.#leader.nextDeadlineMs) this.#leader.onTick();
   }
 
   onTurnEnd(): void {
-    if (!this.#isOver) this.#leader.onTurnEnd();
+    if (this.#isOver) return;
+    this.#leader.onTurnEnd();
+    this.#revalidations.answer(this.#hasTold, this.#answerRevalidation);
   }
 
   nextDeadlineMs(): number {
-    return Math.min(this.#leader.nextDeadlineMs, this.#listenAgainMs);
+    return this.#leader.nextDeadlineMs;
   }
 
-  /* -------------------------------------------------------------------------------------------- quorum port ---- */
-
-  #listen(): void {
-    this.#listenAgainMs = Number.POSITIVE_INFINITY;
-    const at = this.#members.quorumEndpointOf(this.leader);
-    this.#listener = this.#host.ports.network.listen(at, {
-      onListening: () => {},
-      onListenFailed: (reason) => {
-        if (this.#isOver) return;
-        this.#listenAgainMs = this.#host.nowMs() + LISTEN_AGAIN_MS;
-        this.#host.trace.emit({
-          kind: 'warning',
-          message: `this leader cannot listen for its followers at ${at.host}:${at.port}: ${reason}. It tries again; is the port in use?`,
-        });
-      },
-      onAccepted: (stream) => this.#accept(stream),
-    });
-  }
-
-  #accept(stream: ByteStream): StreamEvents {
+  /** A learner, or whoever pretends to be one, has connected to the quorum port. */
+  accept(stream: ByteStream): StreamEvents {
+    if (!this.#makeRoom(stream.isCrowding ?? false)) {
+      stream.destroy();
+      return REFUSED;
+    }
     const id = this.#nextLink++;
     const link = new LearnerLink(stream, this.#host, {
       onPacket: (packet) => {
@@ -184,6 +192,7 @@ export class Leading implements Role, LeaderEffects {
       },
       onLinkClosed: (reason) => {
         if (!this.#links.delete(id) || this.#isOver) return;
+        this.#revalidations.forget(id);
         this.#tellClosed(id, reason);
         this.#leader.onLearnerClosed(id, reason);
       },
@@ -192,6 +201,38 @@ export class Leading implements Role, LeaderEffects {
     if (this.#isOver) link.close('this server leads no more');
     else this.#leader.onLearnerConnected(id);
     return link;
+  }
+
+  /**
+   * Of too many links that have not said whose they are one is closed, see `Strangers`, and of too many learners that are no
+   * members. Where descriptors run short, these make room for those.
+   *
+   * @returns false when there is no room for another one
+   */
+  #makeRoom(isCrowded: boolean): boolean {
+    const strangers = new Strangers<LinkId>();
+    const outsiders = new Strangers<LinkId>();
+    for (const { link: id, state, serverId } of this.#leader.learners) {
+      const link = this.#links.get(id);
+      if (link === undefined) continue;
+      if (state === PeerState.connected) strangers.add(id, link.remote);
+      else if (!this.#members.isMember(serverId)) outsiders.add(id, link.remote);
+    }
+    const stranger = strangers.choose();
+    const outsider = outsiders.choose();
+    if (strangers.size >= STRANGERS_MAX || (isCrowded && stranger !== null)) {
+      const others = strangers.size === 1 ? 'another one has come' : `${strangers.size} have not`;
+      this.#shed(stranger!, `it did not say who it is, and ${others}`);
+    } else if (isCrowded || outsiders.size >= OUTSIDERS_MAX) {
+      if (outsider === null) return false;
+      this.#shed(outsider, `it is no member of the ensemble, and room is needed for others`);
+    }
+    return true;
+  }
+
+  #shed(link: LinkId, reason: string): void {
+    this.closeLearner(link, reason);
+    this.#leader.onLearnerClosed(link, reason);
   }
 
   /* ------------------------------------------------------------------------------------- what the leader asks ---- */
@@ -234,6 +275,7 @@ export class Leading implements Role, LeaderEffects {
     this.#tellClosed(link, reason);
     const closing = this.#links.get(link);
     this.#links.delete(link);
+    this.#revalidations.forget(link);
     closing?.close(reason);
   }
 
@@ -243,8 +285,12 @@ export class Leading implements Role, LeaderEffects {
     this.#host.trace.emit({ kind: 'learner-closed', serverId: isKnown ? learner.serverId : null, reason });
   }
 
-  writeEpoch(name: EpochFileName, epoch: number): void {
-    this.#host.storage.writeEpoch(name, epoch);
+  acceptEpoch(epoch: number): void {
+    this.#host.storage.writeEpoch('acceptedEpoch', epoch);
+  }
+
+  adoptEpoch(epoch: number): void {
+    this.#host.storage.writeEpoch('currentEpoch', epoch);
   }
 
   append(zxid: Zxid, payload: Uint8Array): void {
@@ -255,7 +301,6 @@ export class Leading implements Role, LeaderEffects {
 
   established(epoch: number, history: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: history });
-    this.#committed = makeZxid(epoch, 0);
     const serving = this.#host.makeLeaderServing(this.#database, this.#leader);
     this.#serving = serving;
     this.#host.storage.allowSnapshots();
@@ -265,47 +310,38 @@ export class Leading implements Role, LeaderEffects {
 
   committed(watermark: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
-    this.#committed = watermark;
     this.#serving?.onCommitted(watermark, this.#host.nowMs());
-    const waiting = this.#revalidations;
-    for (let oldest = waiting.peek(); oldest !== undefined && oldest.zxid <= watermark; oldest = waiting.peek()) {
-      waiting.shift();
-      const { link, sessionId } = oldest;
-      const isValid = this.#serving?.sessions.get(sessionId)?.isClosing === false;
-      this.send(link, { type: PacketType.revalidate, sessionId, isValid });
-    }
   }
 
   synced(ticket: number): void {
     this.#serving?.onSynced(ticket);
-    for (
-      let oldest = this.#syncs.peek();
-      oldest !== undefined && oldest.ticket <= ticket;
-      oldest = this.#syncs.peek()
-    ) {
-      this.#syncs.shift();
-      this.send(oldest.link, { type: PacketType.sync });
-    }
   }
 
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
     // The learner hears of the end of this role, and its client asks again.
     if (this.#serving === null || this.isLeaving) return;
     const ticket = this.#serving.onForwarded(serverId, request, this.#host.nowMs(), this.#host.wallMs());
-    if (ticket === null) return;
-    if (ticket <= this.#leader.lastSynced) this.send(link, { type: PacketType.sync });
-    else this.#syncs.push({ ticket, link });
+    if (ticket !== null) this.#leader.sendSync(link, ticket);
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
     const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#host.nowMs()) ?? false;
-    const { lastProposed } = this.#leader;
-    // An observer does not know of what is proposed: it must have heard of all that the session asked for elsewhere,
-    // before it takes a txn for the answer to what the session asks there.
-    const isToldOfAll = this.#members.isParticipant(serverId) || this.#committed >= lastProposed;
+    const { lastCommitted, lastTxn } = this.#leader;
+    // The learner hears first of what is committed, and so knows the session. An observer does not know of what is
+    // proposed: it must have heard of all that the session asked for elsewhere, before it takes a txn for the answer to
+    // what the session asks there.
+    const zxid = this.#members.isParticipant(serverId) ? lastCommitted : lastTxn;
+    const isToldOfAll = this.#leader.hasTold(link, zxid);
     if (!isValid || isToldOfAll) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
-    else this.#revalidations.push({ zxid: lastProposed, link, sessionId });
+    else this.#revalidations.add(link, zxid, sessionId);
   }
+
+  readonly #hasTold = (link: LinkId, zxid: Zxid): boolean => this.#leader.hasTold(link, zxid);
+
+  readonly #answerRevalidation = (link: LinkId, sessionId: bigint): void => {
+    const isValid = this.#serving?.sessions.get(sessionId)?.isClosing === false;
+    this.send(link, { type: PacketType.revalidate, sessionId, isValid });
+  };
 
   touched(sessions: readonly SessionTimeout[]): void {
     this.#serving?.touch(sessions, this.#host.nowMs());
@@ -315,6 +351,10 @@ export class Leading implements Role, LeaderEffects {
     if (this.#isOver) return;
     this.abandon(reason);
     this.#events.onEnded(reason);
+  }
+
+  staysOut(reason: string): void {
+    this.#host.trace.emit({ kind: 'warning', message: reason });
   }
 
   synchronizing(serverId: number, mode: 'diff' | 'trunc' | 'snap', from: Zxid, zxid: Zxid): void {

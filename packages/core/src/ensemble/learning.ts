@@ -9,21 +9,25 @@
  * A link that has stood and breaks ends the role; only the first connection is tried again.
  */
 import {
+  formatZxid,
   type LearnerPacket,
   PacketType,
   type TxnEntry,
   type UnknownPacket,
-  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { type Durable, EMPTY_HISTORY } from '../durable.ts';
+import type { Decision } from '../election/election-host.ts';
+import { LeaderDial } from '../links/leader-dial.ts';
 import { LeaderLink } from '../links/leader-link.ts';
 import type { EnsembleOptions } from '../options.ts';
+import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
-import type { Durable } from '../storage/durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
+import { hasAllOf } from '../zab/history.ts';
 import { Learner } from '../zab/learner.ts';
 import type { LearnerEffects } from '../zab/learner-host.ts';
 import type { RecoveredState } from './member.ts';
@@ -32,27 +36,21 @@ import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
-/** Pauses before the attempts to connect, in milliseconds: a new leader opens its port within moments. */
-const REDIAL_MS: readonly number[] = [5, 10, 20, 40, 80, 100, 100, 100, 100, 100];
-
-const NEVER = Number.POSITIVE_INFINITY;
-
 export class Learning implements Role, LearnerEffects {
   readonly leader: number;
   readonly #host: RoleHost;
-  readonly #members: Members;
   readonly #events: RoleEvents;
   readonly #learner: Learner;
   #database: Database;
   /** The one that a snapshot of the leader's has filled, until it is installed. */
   #received: Database | null = null;
   readonly #isAnew: boolean;
+  /** Where the history on the disk ended when the role began. */
+  readonly #historyEnd: Durable<Zxid>;
   #wasTruncateRefused = false;
   #serving: LearnerServing | null = null;
   #isServing = false;
-  #dial: { cancel(): void } | null = null;
-  #attempts = 0;
-  #redialMs = NEVER;
+  readonly #dial: LeaderDial;
   #link: LeaderLink | null = null;
   #isOver = false;
 
@@ -61,28 +59,39 @@ export class Learning implements Role, LearnerEffects {
     host: RoleHost,
     ensemble: EnsembleOptions,
     members: Members,
-    leader: number,
+    { leader, historyEpoch, historyZxid, judgesPromises }: Decision,
     state: RecoveredState,
     isAnew: boolean,
     events: RoleEvents,
   ) {
     this.#host = host;
-    this.#members = members;
     this.leader = leader;
     this.#events = events;
     this.#isAnew = isAnew;
+    this.#historyEnd = state.history.lastZxid;
     this.#database = isAnew ? host.makeDatabase() : state.database;
+    const { addressTimeoutMs } = ensemble;
+    this.#dial = new LeaderDial(
+      host.ports,
+      { addresses: members.quorumEndpointsOf(leader), addressTimeoutMs },
+      {
+        onConnected: (stream) => this.#onConnected(stream),
+        onFailed: (reason) => this.stop(`server ${leader} cannot be reached as the leader: ${reason}`),
+      },
+    );
     const kind = members.isParticipant(host.options.serverId) ? 'follower' : 'observer';
     this.#learner = new Learner(
       {
         ...zabOptionsOf(host.options, ensemble),
         kind,
         configVersion: members.membership.version,
+        leaderHistoryEpoch: historyEpoch,
+        leaderJudgesPromises: judgesPromises,
         logsInforms: ensemble.syncEnabled,
-        isAnew,
+        isCounted: !isAnew || hasAllOf({ currentEpoch: historyEpoch, lastZxid: historyZxid }, state.history),
       },
       host.ports.clock,
-      isAnew ? { ...state.history, lastZxid: ZXID_ZERO, tail: [] } : state.history,
+      isAnew ? { ...state.history, lastZxid: EMPTY_HISTORY, tail: [] } : state.history,
       this,
     );
   }
@@ -100,8 +109,13 @@ export class Learning implements Role, LearnerEffects {
     return this.#wasTruncateRefused || this.#learner.hasFoundGap;
   }
 
+  /** Why this server stays out for longer than until the next try, for people; null when it need not. */
+  get exclusion(): string | null {
+    return this.#learner.exclusion;
+  }
+
   start(): void {
-    this.#connect();
+    this.#dial.start();
   }
 
   leave(reason: string): void {
@@ -111,7 +125,7 @@ export class Learning implements Role, LearnerEffects {
   abandon(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#dial?.cancel();
+    this.#dial.cancel();
     this.#link?.close(reason);
   }
 
@@ -125,8 +139,8 @@ export class Learning implements Role, LearnerEffects {
     this.#learner.onEpochDurable(name, epoch);
   }
 
-  onRecovered({ database }: RecoveredState): void {
-    this.#begin(database);
+  onRecovered({ database, history }: RecoveredState): void {
+    this.#begin(database, history.lastZxid);
   }
 
   onTruncateRefused(reason: string): void {
@@ -134,63 +148,50 @@ export class Learning implements Role, LearnerEffects {
     this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`);
   }
 
-  onSnapshotInstalled(): void {
+  onSnapshotInstalled(lastZxid: Durable<Zxid>): void {
     const database = this.#received ?? this.#database;
     this.#received = null;
-    this.#begin(database);
+    this.#begin(database, lastZxid);
   }
 
   onTick(): void {
-    if (this.#host.nowMs() >= this.#redialMs) this.#connect();
+    if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
     if (!this.#isOver && this.#host.ports.clock.monotonicMs() >= this.#learner.nextDeadlineMs) this.#learner.onTick();
   }
 
   onTurnEnd(): void {}
 
   nextDeadlineMs(): number {
-    return Math.min(this.#redialMs, this.#learner.nextDeadlineMs);
+    return Math.min(this.#dial.nextDeadlineMs, this.#learner.nextDeadlineMs);
   }
 
   /* --------------------------------------------------------------------------------------------------- link ---- */
 
-  #connect(): void {
-    this.#redialMs = NEVER;
-    this.#dial = this.#host.ports.network.connect(this.#members.quorumEndpointOf(this.leader), {
-      onConnected: (stream) => {
-        this.#dial = null;
-        const link = new LeaderLink(stream, this.#host, () => this.#host.makeDatabase(), {
-          onPacket: (packet) => {
-            if (!this.#isOver) this.#learner.onPacket(packet);
-          },
-          onSnapshot: (database) => {
-            if (this.#isOver) return;
-            this.#received = database;
-            this.#learner.onSnapshotReceived();
-          },
-          onLinkClosed: (reason) => {
-            if (!this.#isOver) this.#learner.onLinkClosed(reason);
-          },
-        });
-        this.#link = link;
-        if (this.#isOver) link.close('this server follows no more');
-        else this.#learner.onConnected();
-        return {
-          onBytes: (chunk) => {
-            link.onBytes(chunk);
-            if (!this.#isOver) this.#learner.onSnapshotProgress();
-          },
-          onDrain: () => link.onDrain(),
-          onClosed: (reason) => link.onClosed(reason),
-        };
+  #onConnected(stream: ByteStream): StreamEvents {
+    const link = new LeaderLink(stream, this.#host, () => this.#host.makeDatabase(), {
+      onPacket: (packet) => {
+        if (!this.#isOver) this.#learner.onPacket(packet);
       },
-      onConnectFailed: (reason) => {
-        this.#dial = null;
+      onSnapshot: (database) => {
         if (this.#isOver) return;
-        const pauseMs = REDIAL_MS[this.#attempts++];
-        if (pauseMs === undefined) this.stop(`server ${this.leader} cannot be reached as the leader: ${reason}`);
-        else this.#redialMs = this.#host.nowMs() + pauseMs;
+        this.#received = database;
+        this.#learner.onSnapshotReceived();
+      },
+      onLinkClosed: (reason) => {
+        if (!this.#isOver) this.#learner.onLinkClosed(reason);
       },
     });
+    this.#link = link;
+    if (this.#isOver) link.close('this server follows no more');
+    else this.#learner.onConnected();
+    return {
+      onBytes: (chunk) => {
+        link.onBytes(chunk);
+        if (!this.#isOver) this.#learner.onSnapshotProgress();
+      },
+      onDrain: () => link.onDrain(),
+      onClosed: (reason) => link.onClosed(reason),
+    };
   }
 
   /* ------------------------------------------------------------------------------------ what the learner asks ---- */
@@ -207,8 +208,12 @@ export class Learning implements Role, LearnerEffects {
     this.#link?.resume();
   }
 
-  writeEpoch(name: EpochFileName, epoch: number): void {
-    this.#host.storage.writeEpoch(name, epoch);
+  acceptEpoch(epoch: number): void {
+    this.#host.storage.writeEpoch('acceptedEpoch', epoch);
+  }
+
+  adoptEpoch(epoch: number): void {
+    this.#host.storage.writeEpoch('currentEpoch', epoch);
   }
 
   append(zxid: Zxid, payload: Uint8Array): void {
@@ -218,7 +223,7 @@ export class Learning implements Role, LearnerEffects {
   keepHistory(): void {
     // What is on the disk is of no use: an empty snapshot takes its place, and the leader sends everything.
     if (this.#isAnew) this.#host.storage.installSnapshot(this.#database);
-    else this.#host.defer(() => this.#begin(this.#database));
+    else this.#host.defer(() => this.#begin(this.#database, this.#historyEnd));
   }
 
   truncate(zxid: Zxid): void {
@@ -231,18 +236,27 @@ export class Learning implements Role, LearnerEffects {
   }
 
   /** The database is as the leader wants it to begin with. */
-  #begin(database: Database): void {
+  #begin(database: Database, lastZxid: Durable<Zxid>): void {
     if (this.#isOver) return;
     this.#database = database;
     this.#serving = this.#host.makeLearnerServing(database, {
       forward: (packet) => this.send(packet),
       revalidate: (packet) => this.send(packet),
     });
-    this.#learner.onReady(database.lastZxid);
+    this.#learner.onReady(lastZxid);
   }
 
   proposed(entry: TxnEntry): void {
     this.#serving?.onProposed(entry);
+  }
+
+  filled(first: Zxid, last: Zxid): void {
+    const range =
+      first === last ? `zxid 0x${formatZxid(first)}` : `the zxids 0x${formatZxid(first)} to 0x${formatZxid(last)}`;
+    this.#host.trace.emit({
+      kind: 'warning',
+      message: `server ${this.leader}, an Apache leader, has skipped ${range}, as it does when a client sends it a multi with a null path. An error txn is logged instead; nothing is lost`,
+    });
   }
 
   committed(watermark: Committed<Zxid>): void {

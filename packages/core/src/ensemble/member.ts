@@ -1,5 +1,5 @@
 import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../storage/durable.ts';
+import type { Durable } from '../durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
@@ -17,7 +17,7 @@ export interface Member {
   onLogSynced(durable: Durable<Zxid>): void;
   onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
   onTruncateRefused(reason: string): void;
-  onSnapshotInstalled(): void;
+  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
   onTick(): void;
   /** The turn ends; what is sent now leaves with it. */
   onTurnEnd(): void;

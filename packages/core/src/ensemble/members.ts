@@ -2,6 +2,7 @@ import { formatMembership, type Member, type Membership } from '@meerkat/protoco
 import { assert } from '../assert.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import { onePerPort } from '../links/address-list.ts';
 import type { Endpoint } from '../ports.ts';
 
 /** The servers of an ensemble: who they are, where they are, and who of them decides. */
@@ -20,15 +21,25 @@ export class Members {
     this.#byId = new Map(membership.members.map((member) => [member.serverId, member]));
   }
 
+  isMember(id: number): boolean {
+    return this.#byId.has(id);
+  }
+
   isParticipant(id: number): boolean {
     return this.#byId.get(id)?.role === 'participant';
   }
 
-  /** Where a leader takes the connections of its learners. */
-  quorumEndpointOf(id: number): Endpoint {
-    const address = this.#byId.get(id)?.addresses[0];
-    assert(address !== undefined, `server ${id} is a member with an address`);
-    return { host: address.host, port: address.quorumPort };
+  /** Where a leader takes the connections of its learners: one address at least. */
+  quorumEndpointsOf(id: number): readonly Endpoint[] {
+    const addresses = this.#byId.get(id)?.addresses ?? [];
+    assert(addresses.length > 0, `server ${id} is a member with an address`);
+    return addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort }));
+  }
+
+  /** Where a server listens for its learners. */
+  quorumListenersOf(id: number, listensOnAllIps: boolean): readonly Endpoint[] {
+    const endpoints = this.quorumEndpointsOf(id);
+    return listensOnAllIps ? onePerPort(endpoints) : endpoints;
   }
 }
 

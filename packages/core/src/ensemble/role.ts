@@ -1,5 +1,5 @@
 import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../storage/durable.ts';
+import type { Durable } from '../durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { RecoveredState } from './member.ts';
 
@@ -16,7 +16,7 @@ export interface Role {
   /** The database has been read anew from the disk, after the log was truncated. */
   onRecovered(state: RecoveredState): void;
   onTruncateRefused(reason: string): void;
-  onSnapshotInstalled(): void;
+  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
   onTick(): void;
   /** The turn ends; what is sent now leaves with it. */
   onTurnEnd(): void;

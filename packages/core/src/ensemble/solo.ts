@@ -1,8 +1,8 @@
 import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import type { Durable } from '../durable.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import type { Serving } from '../serving.ts';
-import type { Durable } from '../storage/durable.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Database } from '../tree/database.ts';
 import type { Broadcast } from '../zab/broadcast.ts';

@@ -1,8 +1,10 @@
+import { txnBytesMaxOf } from '@meerkat/protocol';
 import type { CoreOptions, EnsembleOptions } from '../options.ts';
 import type { ZabOptions } from '../zab/zab-options.ts';
 
 export function zabOptionsOf(options: CoreOptions, ensemble: EnsembleOptions): ZabOptions {
   const { serverId, tickTimeMs } = options;
   const { initLimit, syncLimit, epochTxnsMax, commitLogCount } = ensemble;
-  return { serverId, tickTimeMs, initLimit, syncLimit, epochTxnsMax, commitLogCount };
+  const txnBytesMax = txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax);
+  return { serverId, tickTimeMs, initLimit, syncLimit, epochTxnsMax, commitLogCount, txnBytesMax };
 }

@@ -1,6 +1,8 @@
 import { ErrorCode, OPEN_ACL, OpCode, type Request, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import type { ByteStream } from '../ports.ts';
+import { IDENTITIES_MAX } from '../request/identities.ts';
+import { WorkMeter } from '../request/work-meter.ts';
 import { ServerStats } from '../server-stats.ts';
 import { makeSessionPassword } from '../session/password.ts';
 import { decideConnect } from '../session/session-door.ts';
@@ -103,7 +105,7 @@ describe('a connection before the database has been recovered', () => {
 class LearnerServer extends LearnerParty {
   readonly #withOutput = new Set<ClientConnection>();
   readonly #heldBack = new Set<ClientConnection>();
-  readonly #host: ConnectionHost;
+  readonly #host: ConnectionHost<ClientConnection>;
   #zxid = 0;
 
   constructor() {
@@ -114,13 +116,17 @@ class LearnerServer extends LearnerParty {
       pipeline,
       permission,
       authenticator: PLAIN_AUTHENTICATOR,
-      fourLetterWords: { isWord: () => false, answer: () => '' },
+      fourLetterWords: { isWord: () => false, hasArgument: () => false, answer: () => '' },
       stats: new ServerStats(),
       outputPool: new OutputPool(),
       trace: { emit: (event) => void this.trace.push(event) },
+      work: new WorkMeter(),
+      turn: 0,
+      turnShare: Number.POSITIVE_INFINITY,
       frameBytesMax: options.frameBytesMax,
       isServing: true,
       mayAwaitServing: () => false,
+      onAsked: () => {},
       onAwaitingServing: () => {},
       isStopping: false,
       isOverloaded: false,
@@ -129,8 +135,10 @@ class LearnerServer extends LearnerParty {
       aclOf: () => OPEN_ACL,
       decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
       onConnectionOutput: (connection) => void this.#withOutput.add(connection),
+      onConnectionEvents: (connection) => void this.#withOutput.add(connection),
       onConnectionRead: () => {},
       onHeldBack: (connection) => void this.#heldBack.add(connection),
+      onShareUsed: () => {},
       onClosed: () => {},
     };
   }
@@ -252,6 +260,58 @@ describe('a connection to a learner', () => {
     client.send({ op: OpCode.delete, path: '/a', version: -1 });
     server.commitTxn(SESSION.id, 2, { type: OpCode.error, error: ErrorCode.sessionMoved });
     expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1 } }, { kind: 'closed' }]);
+  });
+});
+
+describe('requests that are answered at once', () => {
+  function answersTo(request: Request, xid: number): unknown[] {
+    const server = new TestServer();
+    const client = server.connect();
+    client.send(request, xid);
+    server.run();
+    return client.takeArrivals();
+  }
+  const reply = (xid: number, error: ErrorCode): object => ({ kind: 'reply', header: { xid, zxid: 0, error } });
+
+  test('an auth packet without a scheme is refused with AUTHFAILED, like one that offers nothing', () => {
+    const auth = new Uint8Array(1);
+    for (const offer of [
+      { scheme: null, auth },
+      { scheme: 'digest', auth: null },
+      { scheme: 'nobody', auth },
+    ]) {
+      for (const xid of [-4, 7]) {
+        const arrivals = answersTo({ op: OpCode.auth, ...offer }, xid);
+        expect(arrivals).toMatchObject([reply(xid, ErrorCode.authFailed), { kind: 'closed' }]);
+      }
+    }
+  });
+
+  test('an auth packet beyond the last identity that a connection may have ends it with AUTHFAILED', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const auth = (i: number) => ({ op: OpCode.auth, scheme: 'digest', auth: new TextEncoder().encode(`user-${i}:x`) });
+    // One is its address.
+    for (let i = 1; i < IDENTITIES_MAX; i++) client.send(auth(i), -4);
+    client.send(auth(1), -4);
+    server.run();
+    expect(client.takeArrivals()).toEqual(
+      Array.from({ length: IDENTITIES_MAX }, () => expect.objectContaining(reply(-4, ErrorCode.ok))),
+    );
+    client.send(auth(IDENTITIES_MAX), -4);
+    server.run();
+    expect(client.takeArrivals()).toMatchObject([reply(-4, ErrorCode.authFailed), { kind: 'closed' }]);
+  });
+
+  test('a SASL token gets none back, and a packet without one ends the connection', () => {
+    expect(answersTo({ op: OpCode.sasl, token: new Uint8Array(0) }, 3)).toMatchObject([reply(3, ErrorCode.ok)]);
+    expect(answersTo({ op: OpCode.sasl, token: null }, 3)).toEqual([{ kind: 'closed' }]);
+  });
+
+  test('a ping is answered as a ping, whatever its number', () => {
+    for (const xid of [-2, 0, 5]) {
+      expect(answersTo({ op: OpCode.ping }, xid)).toMatchObject([{ kind: 'reply', header: { xid: -2 } }]);
+    }
   });
 });
 

@@ -2,20 +2,19 @@ import {
   EMPTY_BYTES,
   ErrorCode,
   getInt,
+  type JuteChunks,
   JuteReader,
-  JuteWriter,
+  type JuteWriter,
   OpCode,
   PASSWORD_BYTES,
   Perm,
   readConnectRequest,
   readRequest,
-  SpecialXid,
   writeConnectResponse,
-  writeReplyHeader,
-  writeWatcherEvent,
 } from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
+import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { makeSessionPassword } from '../session/password.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
@@ -23,16 +22,21 @@ import type { WatchEvent } from '../watch/watch-manager.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionOutput, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
+import { encodeEvent } from './event-frame.ts';
+import { InputBuffer } from './input-buffer.ts';
+import { TurnShare } from './turn-share.ts';
 
 /** Where the conversation is. A connection only moves down this list. */
 const Phase = {
   /** Waits for a four-letter word or a connect request. */
   opening: 0,
+  /** A four-letter word is being answered: nothing more is read. */
+  telling: 1,
   /** The session is being created, or the leader asked about it: nothing is read until that is decided. */
-  awaitingSession: 1,
-  established: 2,
+  awaitingSession: 2,
+  established: 3,
   /** What was written may still leave; nothing else happens. */
-  closing: 3,
+  closing: 4,
 } as const;
 type Phase = (typeof Phase)[keyof typeof Phase];
 
@@ -44,30 +48,42 @@ type Phase = (typeof Phase)[keyof typeof Phase];
  *
  * Input that is not acceptable closes this connection, with a reason for the log, and nothing else.
  * Output is bounded: when a client does not read its replies, no further request of it is read; when events alone fill
- * the output, it is disconnected.
+ * the output, it is disconnected. What waits is bounded, too: a client that waits for replies is not read while a megabyte
+ * of its requests waits behind its own writes, or the server owes more than `globalOutstandingLimit` replies in all.
  */
 export class ClientConnection implements SessionClient, ResumingClient, StreamEvents {
   readonly stats: ConnectionStats;
   readonly openedMs: number;
   readonly waiting: WaitingRequest[] = [];
+  waitingBytes = 0;
+  waitingOwed = 0;
+  costlyWrite: WaitingRequest | null = null;
+  longReads = 0;
   identities: readonly Identity[];
   session: Session | null = null;
   readonly #stream: ByteStream;
-  readonly #host: ConnectionHost;
+  readonly #host: ConnectionHost<ClientConnection>;
   readonly #reader: JuteReader;
   #phase: Phase = Phase.opening;
-  /** Bytes that arrived and are not consumed yet. */
-  #input: Uint8Array = EMPTY_BYTES;
+  readonly #input = new InputBuffer();
+  /** Bytes of the frame that is not complete yet, with its length before it; 0 when that is not known. */
+  #frameBytes = 0;
   #isPaused = false;
   readonly #output: ConnectionOutput;
-  /** Where the reply that is being written begins. */
-  #replyAt = 0;
+  /** `flush` is to be called in this turn. */
+  #isAnnounced = false;
+  /** `flushEvents` is to be called in one of the next turns. */
+  #hasEvents = false;
   #hasReadOnlyByte = true;
+  /** What is left of the answer to a four-letter word. */
+  #text: Iterator<string> | null = null;
   #closeReason = 'closed by peer';
-  #closingSinceMs = 0;
+  /** When it began to wait for the peer to take the last replies, or the next piece of an answer to a word. */
+  #waitsSinceMs = 0;
   #isGone = false;
+  readonly #share: TurnShare = new TurnShare();
 
-  constructor(stream: ByteStream, host: ConnectionHost) {
+  constructor(stream: ByteStream, host: ConnectionHost<ClientConnection>) {
     this.#stream = stream;
     this.#host = host;
     this.#output = new ConnectionOutput(stream, host.outputPool);
@@ -89,6 +105,10 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     return !this.#isPaused && this.isOpen;
   }
 
+  get isAnswering(): boolean {
+    return this.#phase === Phase.telling;
+  }
+
   /** True while requests wait unread for the server's sake, not because the client does not take its replies. */
   get isHeldBack(): boolean {
     return this.#isPaused && this.isOpen && !this.isOutputFull;
@@ -102,26 +122,53 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     return this.#output.isFull;
   }
 
+  get isSated(): boolean {
+    return this.#share.isUsed || this.isOutputFull;
+  }
+
+  get hasHadShare(): boolean {
+    return this.#share.isUsed;
+  }
+
+  awaitTurn(): void {
+    if (this.#share.giveUp()) this.#host.onShareUsed(this);
+  }
+
+  charge(units: number): void {
+    if (this.#share.add(this.#host.work.charge(units), this.#host)) this.#host.onShareUsed(this);
+  }
+
   get hasTooMuchOutput(): boolean {
-    return this.#output.queuedBytes > OUTPUT_BYTES_MAX;
+    return this.#output.isTooMuch;
   }
 
   /* ------------------------------------------------------------------------------------------- input ---- */
 
   onBytes(chunk: Uint8Array): void {
     if (!this.isOpen) return;
-    this.#consume(this.#input.length === 0 ? chunk : concat(this.#input, chunk));
+    this.#input.append(chunk, this.#frameBytes);
+    this.#consume();
     this.#host.onConnectionRead();
   }
 
   onDrain(): void {
     this.#output.onDrain();
-    this.goOn();
+    this.#goOn();
   }
 
-  /** There is room for replies again: answers what had to wait for it. */
-  goOn(): void {
+  /** Its next turn has come, when it had used its share, or else there is room for replies again. */
+  onTurn(): void {
+    this.#share.renew();
+    this.#goOn();
+  }
+
+  /** Answers what had to wait for room, or for a turn. */
+  #goOn(): void {
     if (!this.isOpen) return;
+    if (this.#text !== null) {
+      this.#tell(this.#text);
+      return;
+    }
     this.#host.pipeline.answerWaiting(this);
     this.resumeReading();
   }
@@ -146,19 +193,21 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   resumeReading(): void {
     if (!this.#isPaused || !this.isOpen || this.#mustHoldBack()) return;
     this.#isPaused = false;
-    this.#consume(this.#input);
+    this.#consume();
     if (!this.#isPaused && this.isOpen) this.#stream.resume();
   }
 
-  #consume(bytes: Uint8Array): void {
-    let position = 0;
-    while (this.isOpen && bytes.length - position >= 4) {
+  #consume(): void {
+    const input = this.#input;
+    this.#frameBytes = 0;
+    while (this.isOpen && input.end - input.start >= LENGTH_BYTES) {
       if (this.#mustHoldBack()) {
         this.#holdBack();
         break;
       }
-      const length = getInt(bytes, position);
-      if (this.#phase === Phase.opening && this.#answerWord(bytes, position)) break;
+      const { bytes, start, end } = input;
+      const length = getInt(bytes, start);
+      if (this.#phase === Phase.opening && this.#answerWord(bytes, start, end)) break;
       if (length < 0 || length > this.#host.frameBytesMax) {
         this.close(`it announced a frame of ${length} bytes, and jute.maxbuffer allows ${this.#host.frameBytesMax}`);
         break;
@@ -168,18 +217,26 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         else this.close('the server is not serving yet');
         break;
       }
-      const start = position + 4;
-      if (bytes.length - start < length) break;
-      position = start + length;
-      this.#onFrame(bytes, start, position);
+      const next = start + LENGTH_BYTES + length;
+      if (next > end) {
+        this.#frameBytes = LENGTH_BYTES + length;
+        break;
+      }
+      input.start = next;
+      this.#onFrame(bytes, start + LENGTH_BYTES, next);
+      this.charge(FRAME_UNITS + (length >> BYTES_PER_UNIT_SHIFT));
     }
-    this.#input = position === bytes.length || !this.isOpen ? EMPTY_BYTES : bytes.subarray(position);
+    // A chunk is not kept for what has been read of it.
+    if (input.isEmpty || !this.isOpen) input.clear();
   }
 
   #mustHoldBack(): boolean {
-    if (this.#phase === Phase.awaitingSession || this.#host.isStopping) return true;
-    if (this.waiting.length > 0 && this.#host.isOverloaded) return true;
-    return this.isOutputFull;
+    if (this.#phase === Phase.awaitingSession || this.#phase === Phase.telling || this.#host.isStopping) return true;
+    if (this.waiting.length > 0) {
+      if (this.costlyWrite !== null) return true;
+      if (this.longReads > 0 || this.waitingBytes >= WAITING_BYTES_MAX || this.#host.isOverloaded) return true;
+    }
+    return this.isSated;
   }
 
   #holdBack(): void {
@@ -192,6 +249,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #awaitServing(): void {
     this.#isPaused = true;
     this.#stream.pause();
+    this.#host.onAsked(this);
     this.#host.onAwaitingServing(this);
   }
 
@@ -211,7 +269,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     } else if (op === OpCode.auth) {
       this.#onAuth(xid, reader);
     } else if (op === OpCode.sasl) {
-      this.#onSasl(xid);
+      this.#onSasl(xid, reader);
     } else {
       this.stats.onRequest(xid, op);
       this.#host.pipeline.receive(this, xid, op, reader, this.#host.nowMs(), this.#host.wallMs());
@@ -221,23 +279,49 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /* ------------------------------------------------------------------------------------------ opening ---- */
 
   /** @returns true when the bytes begin with a four-letter word, answered or still incomplete */
-  #answerWord(bytes: Uint8Array, position: number): boolean {
+  #answerWord(bytes: Uint8Array, position: number, end: number): boolean {
     const word = String.fromCharCode(...bytes.subarray(position, position + 4));
     if (!this.#host.fourLetterWords.isWord(word)) return false;
     let argument: bigint | null = null;
-    if (word === 'stmk') {
-      if (bytes.length - position < 12) return true;
+    if (this.#host.fourLetterWords.hasArgument(word)) {
+      if (end - position < 12) return true;
       this.#reader.reset(bytes, position + 4, position + 12);
       argument = this.#reader.longBig();
     }
     this.#host.stats.packetsReceived++;
     this.stats.packetsReceived++;
+    this.#phase = Phase.telling;
+    this.#host.onAsked(this);
     this.#isPaused = true;
-    const text = ENCODER.encode(this.#host.fourLetterWords.answer(word, argument));
-    this.#write().raw(text);
-    this.#host.stats.packetsSent++;
-    this.closeAfterReplies(`it asked "${word}"`);
+    this.#stream.pause();
+    this.#closeReason = `it asked "${word}"`;
+    this.#text = this.#host.fourLetterWords.answer(word, argument)[Symbol.iterator]();
+    this.#tell(this.#text);
     return true;
+  }
+
+  /** Goes on with the answer to a four-letter word, as far as its share of this turn and the room for output go. */
+  #tell(text: Iterator<string>): void {
+    this.#waitsSinceMs = this.#host.nowMs();
+    while (!this.isSated) {
+      let piece = '';
+      let units = 0;
+      let next = text.next();
+      for (; next.done !== true; next = text.next()) {
+        piece += next.value;
+        units += LINE_UNITS;
+        if (piece.length >= PIECE_LENGTH) break;
+      }
+      if (piece !== '') {
+        this.#announceOutput();
+        this.#output.writer().raw(ENCODER.encode(piece));
+      }
+      this.charge(units + (piece.length >> TEXT_PER_UNIT_SHIFT));
+      if (next.done !== true) continue;
+      this.#host.stats.packetsSent++;
+      this.closeAfterReplies(this.#closeReason);
+      return;
+    }
   }
 
   #onConnectRequest(reader: JuteReader): void {
@@ -246,6 +330,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close('its first frame is not a connect request');
       return;
     }
+    this.#host.onAsked(this);
     this.#hasReadOnlyByte = request.hasReadOnlyByte;
     this.stats.lastOperation = 'SESS';
     const decision = this.#host.decideConnect(request);
@@ -312,7 +397,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   #respond(sessionId: bigint, timeoutMs: number, password: Uint8Array): void {
-    const writer = this.#write();
+    this.#announceOutput();
+    const writer = this.#output.writer();
     const at = writer.beginFrame();
     writeConnectResponse(writer, {
       protocolVersion: 0,
@@ -334,21 +420,29 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close('its auth packet cannot be read');
       return;
     }
-    const { scheme } = request;
-    const identities = this.#host.authenticator.authenticate(scheme, request.auth, this.remote);
+    const { scheme, auth } = request;
+    const { authenticator } = this.#host;
+    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote);
+    const identities = added === null ? null : addIdentities(this.identities, added, this.#host.frameBytesMax);
     if (identities === null) {
       this.#host.stats.authFailures++;
-      this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme });
-      this.#replyAtOnce(SpecialXid.auth, ErrorCode.authFailed);
-      this.closeAfterReplies(`authentication by "${scheme}" failed`);
+      this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '' });
+      this.#replyAtOnce(xid, ErrorCode.authFailed);
+      const why = added === null ? 'failed' : `is too much: a connection has ${IDENTITIES_MAX} identities at most`;
+      this.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);
       return;
     }
-    this.identities = withIdentities(this.identities, identities);
+    this.identities = identities;
     this.#replyAtOnce(xid, ErrorCode.ok);
   }
 
   /** A server without a login configuration answers every token with none, and the client goes on without SASL. */
-  #onSasl(xid: number): void {
+  #onSasl(xid: number, reader: JuteReader): void {
+    const request = readRequest(OpCode.sasl, reader);
+    if (request?.op !== OpCode.sasl || request.token === null) {
+      this.close('its SASL packet holds no token');
+      return;
+    }
     this.beginReply(xid, 0, ErrorCode.ok).int(-1);
     this.endReply(this.#host.nowMs());
   }
@@ -361,48 +455,75 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /* ------------------------------------------------------------------------------------------- output ---- */
 
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
-    const writer = this.#write();
-    this.#replyAt = writer.beginFrame();
-    writeReplyHeader(writer, xid, zxid, error);
-    return writer;
+    this.#announceOutput();
+    return this.#output.beginReply(xid, zxid, error);
   }
 
   endReply(receivedMs: number): void {
-    const writer = this.#output.writer();
-    writer.endFrame(this.#replyAt);
-    const nowMs = this.#host.nowMs();
-    this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
-    this.#countSent(nowMs - receivedMs, writer.position - this.#replyAt - LENGTH_BYTES);
+    this.#countReply(receivedMs, this.#output.endReply());
+  }
+
+  reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
+    this.beginReply(xid, zxid, ErrorCode.ok);
+    this.#countReply(receivedMs, this.#output.endReplyWith(record));
+  }
+
+  holdEvents(): void {
+    this.#output.holdEvents();
   }
 
   onWatchEvent(event: WatchEvent): void {
     if (!this.isOpen) return;
     if (!this.#host.permission.isAllowed(this.#host.aclOf(event.aclId), Perm.read, this.identities)) return;
+    this.#host.work.add(EVENT_UNITS);
     const frame = event.frame ?? encodeEvent(event);
     event.frame = frame;
-    this.#write().raw(frame);
+    if (!this.#output.holdsEvents) this.#announceEvents();
+    this.#output.writeEvent(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
-    if (this.hasTooMuchOutput) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
+    if (this.#output.hasTooManyEvents) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
   }
 
   /**
    * Hands the turn's output to the stream in one write.
    *
    * @returns true when the output was full and has room again at once: requests may wait for that, and as the stream
-   *   took everything no `onDrain` will come
+   *   took everything no `onDrain` will come; unless they wait for its next turn anyway
    */
   flush(): boolean {
+    this.#isAnnounced = false;
     if (this.#isGone || this.#output.isEmpty) return false;
     const wasFull = this.#output.isFull;
     this.#output.flush();
     if (!this.isOpen) this.#stream.end();
-    return wasFull && !this.#output.isFull && this.isOpen;
+    return wasFull && !this.#output.isFull && this.isOpen && !this.#share.isUsed;
   }
 
-  #write(): JuteWriter {
-    if (this.#output.isEmpty) this.#host.onConnectionOutput(this);
-    return this.#output.writer();
+  /** As `flush`, for one that was announced to have events. */
+  flushEvents(): boolean {
+    this.#hasEvents = false;
+    return this.flush();
+  }
+
+  /** Something is about to be written: `flush` is to be called in this turn. */
+  #announceOutput(): void {
+    if (this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    this.#host.onConnectionOutput(this);
+  }
+
+  /** An event is about to be written. It may wait for a turn; a reply that comes behind it takes it along. */
+  #announceEvents(): void {
+    if (this.#isAnnounced || this.#hasEvents) return;
+    this.#hasEvents = true;
+    this.#host.onConnectionEvents(this);
+  }
+
+  #countReply(receivedMs: number, bytes: number): void {
+    const nowMs = this.#host.nowMs();
+    this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
+    this.#countSent(nowMs - receivedMs, bytes);
   }
 
   #countSent(latencyMs: number, bytes: number): void {
@@ -432,45 +553,39 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /** Called every tick: ends what has taken too long. */
   onTick(nowMs: number, sessionlessTimeoutMs: number): void {
     if (!this.isOpen) {
-      if (nowMs - this.#closingSinceMs > LINGER_MS) this.#stream.destroy();
+      if (nowMs - this.#waitsSinceMs > LINGER_MS) this.#stream.destroy();
     } else if (this.#phase === Phase.opening && nowMs - this.openedMs > sessionlessTimeoutMs) {
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
+    } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
+      this.close('it does not read the answer to its four-letter word');
     }
   }
 
   #leave(): void {
+    if (this.#phase === Phase.opening) this.#host.onAsked(this);
     this.#phase = Phase.closing;
-    this.#closingSinceMs = this.#host.nowMs();
+    this.#text = null;
+    this.#waitsSinceMs = this.#host.nowMs();
     // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
     if (this.session !== null) this.#host.pipeline.detach(this);
   }
 }
 
+/** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */
+const FRAME_UNITS = 10;
+const BYTES_PER_UNIT_SHIFT = 6;
+/** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */
+const EVENT_UNITS = 8;
+/** What a line of the answer to a four-letter word costs, and its text: a unit for 16 characters. */
+const LINE_UNITS = 16;
+const TEXT_PER_UNIT_SHIFT = 4;
+/** Characters of such an answer that are put into the output together. */
+const PIECE_LENGTH = 4096;
+/** Bytes of requests that wait behind the client's own writes, from which on no further one is read. */
+const WAITING_BYTES_MAX = 1024 * 1024;
 /** How long a peer may take to accept the last replies of a connection that is being closed. */
 const LINGER_MS = 10_000;
 /** The length before a frame, which ZooKeeper does not count as part of a reply. */
 const LENGTH_BYTES = 4;
 
 const ENCODER = new TextEncoder();
-
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(a.length + b.length);
-  whole.set(a);
-  whole.set(b, a.length);
-  return whole;
-}
-
-function withIdentities(known: readonly Identity[], added: readonly Identity[]): readonly Identity[] {
-  const fresh = added.filter((a) => !known.some((k) => k.scheme === a.scheme && k.id === a.id));
-  return fresh.length === 0 ? known : [...known, ...fresh];
-}
-
-/** The event as a frame; made once, whoever watches. */
-function encodeEvent(event: WatchEvent): Uint8Array {
-  const writer = new JuteWriter(64 + event.path.length);
-  const at = writer.beginFrame();
-  writeReplyHeader(writer, SpecialXid.notification, event.zxid, ErrorCode.ok);
-  writeWatcherEvent(writer, event.type, event.path);
-  writer.endFrame(at);
-  return writer.toBytes();
-}

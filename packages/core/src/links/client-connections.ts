@@ -1,7 +1,10 @@
+import { Fifo } from '@meerkat/protocol';
 import type { CoreOptions } from '../options.ts';
 import type { ByteStream } from '../ports.ts';
+import type { WorkMeter } from '../request/work-meter.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import { Strangers } from './strangers.ts';
 
 type Limits = Pick<CoreOptions, 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'>;
 
@@ -10,14 +13,24 @@ export class ClientConnections implements Iterable<ClientConnection> {
   readonly #limits: Limits;
   readonly #connections = new Set<ClientConnection>();
   readonly #countOfHost = new Map<string, number>();
+  /** Have not asked for a session, nor for anything else. */
+  readonly #strangers = new Strangers<ClientConnection>();
   /** Connections with output of this turn. */
   #withOutput: ClientConnection[] = [];
+  /** Connections with events, the oldest first. */
+  readonly #withEvents: Fifo<ClientConnection> = new Fifo();
   /** Connections that stopped reading until there is less to do. */
   readonly #heldBack = new Set<ClientConnection>();
   /** Came while the server has no role, and wait for it to have one; the oldest first. */
   readonly #awaitingServing = new Set<ClientConnection>();
-  /** Filled their output in this turn and have room again: they go on in the next one, after everybody else. */
-  #withRoom: ClientConnection[] = [];
+  /**
+   * Go on in one of the next turns, after everybody else: their output was full and has room again, or their share was
+   * used. Who has waited for longest comes first.
+   */
+  readonly #goingOn = new Set<ClientConnection>();
+  /** Those that have had their share of this turn. */
+  #sated: ClientConnection[] = [];
+  #turnShare = TURN_UNITS;
   #nextTickMs = 0;
 
   constructor(limits: Limits) {
@@ -35,7 +48,12 @@ export class ClientConnections implements Iterable<ClientConnection> {
 
   /** True while connections have something to do that waits for nothing but the next turn. */
   get hasWork(): boolean {
-    return this.#withRoom.length > 0;
+    return this.#goingOn.size > 0 || this.#withEvents.length > 0;
+  }
+
+  /** Units of work that one connection may have of a turn: less when many want more than that. */
+  get turnShare(): number {
+    return this.#turnShare;
   }
 
   /** @returns why one more from this host is refused; null when it is welcome */
@@ -50,17 +68,37 @@ export class ClientConnections implements Iterable<ClientConnection> {
     return null;
   }
 
-  open(stream: ByteStream, server: ConnectionHost): ClientConnection {
+  open(stream: ByteStream, server: ConnectionHost<ClientConnection>): ClientConnection {
     const connection = new ClientConnection(stream, server);
     const { host } = stream.remote;
     if (this.#connections.size === 0) this.#nextTickMs = server.nowMs() + this.#tickMs;
     this.#connections.add(connection);
+    this.#strangers.add(connection, stream.remote);
     this.#countOfHost.set(host, (this.#countOfHost.get(host) ?? 0) + 1);
     return connection;
   }
 
+  /**
+   * Ends a connection that has been silent, see `Strangers`.
+   *
+   * @returns false when there is none
+   */
+  shedSilent(reason: string): boolean {
+    const silent = this.#strangers.choose();
+    if (silent === null) return false;
+    this.#strangers.delete(silent);
+    silent.close(reason);
+    return true;
+  }
+
+  /** It has asked for a session, or for something else; or it is told why it may not. */
+  onAsked(connection: ClientConnection): void {
+    this.#strangers.delete(connection);
+  }
+
   onClosed(connection: ClientConnection): void {
     this.#connections.delete(connection);
+    this.#strangers.delete(connection);
     this.#heldBack.delete(connection);
     this.#awaitingServing.delete(connection);
     const { host } = connection.remote;
@@ -71,6 +109,10 @@ export class ClientConnections implements Iterable<ClientConnection> {
 
   onOutput(connection: ClientConnection): void {
     this.#withOutput.push(connection);
+  }
+
+  onEvents(connection: ClientConnection): void {
+    this.#withEvents.push(connection);
   }
 
   /**
@@ -87,6 +129,10 @@ export class ClientConnections implements Iterable<ClientConnection> {
 
   onHeldBack(connection: ClientConnection): void {
     this.#heldBack.add(connection);
+  }
+
+  onShareUsed(connection: ClientConnection): void {
+    this.#sated.push(connection);
   }
 
   onAwaitingServing(connection: ClientConnection): void {
@@ -138,12 +184,16 @@ export class ClientConnections implements Iterable<ClientConnection> {
     return Math.min(this.#limits.tickTimeMs, this.#limits.sessionlessTimeoutMs);
   }
 
-  /** Reads on where there is room or less to do, before the turn's output leaves. */
-  goOn(): void {
-    const withRoom = this.#withRoom;
-    if (withRoom.length > 0) {
-      this.#withRoom = [];
-      for (const connection of withRoom) connection.goOn();
+  /**
+   * Reads on where there is room or less to do, before the turn's output leaves: one that has had its share before, and
+   * more of them while this turn has not cost what a turn may.
+   */
+  goOn(work: WorkMeter): void {
+    let left = this.#goingOn.size;
+    for (const connection of this.#goingOn) {
+      this.#goingOn.delete(connection);
+      connection.onTurn();
+      if (--left === 0 || work.turnUnits >= TURN_UNITS) break;
     }
     for (const connection of this.#heldBack) {
       connection.resumeReading();
@@ -155,7 +205,28 @@ export class ClientConnections implements Iterable<ClientConnection> {
   flush(): void {
     const withOutput = this.#withOutput;
     this.#withOutput = [];
-    for (const connection of withOutput) if (connection.flush()) this.#withRoom.push(connection);
+    for (const connection of withOutput) if (connection.flush()) this.#goingOn.add(connection);
+  }
+
+  /**
+   * Hands events to the streams that have nothing else to send: of so many connections in a turn that others are not kept
+   * waiting when one change is told to thousands. A connection's own output stays in order, whenever it leaves.
+   */
+  flushEvents(countMax: number = EVENTS_TOGETHER): void {
+    for (let i = 0; i < countMax && this.#withEvents.length > 0; i++) {
+      const connection = this.#withEvents.shift()!;
+      if (connection.flushEvents()) this.#goingOn.add(connection);
+    }
+  }
+
+  /** A turn is over: those that have had their share of it go on in one of the next. */
+  onTurnEnd(): void {
+    const sated = this.#sated;
+    if (sated.length > 0) {
+      this.#sated = [];
+      for (const connection of sated) this.#goingOn.add(connection);
+    }
+    this.#turnShare = Math.max(TURN_UNITS_MIN, TURN_UNITS / Math.max(1, this.#goingOn.size));
   }
 
   /** Ends all of them, after what was answered has left. */
@@ -170,7 +241,18 @@ export class ClientConnections implements Iterable<ClientConnection> {
 }
 
 /**
+ * Units of work, see `WorkMeter`, after which a connection waits for its next turn: somewhat less than a millisecond. A
+ * turn with one connection that wants more takes that long, and so do those with many, each of which gets a part, down to
+ * the least share: those for which nothing is left wait for another turn. A single request may cost more than that.
+ */
+const TURN_UNITS = 8192;
+const TURN_UNITS_MIN = 512;
+
+/**
  * Connections whose output leaves together. With 1,000 watchers 16 saves a little more than 64, and 1 no more; but below
  * 33 it also parts the output of the bench's 32 pipelining connections, whose reads then seem to cost 3 % more.
  */
 const OUTPUTS_TOGETHER = 64;
+
+/** Connections whose events leave in a turn: each costs some 10 µs, nearly all of them in the kernel. */
+const EVENTS_TOGETHER = 128;

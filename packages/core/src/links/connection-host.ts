@@ -2,14 +2,14 @@ import type { Acl, ConnectRequest } from '@meerkat/protocol';
 import type { Authenticator, Trace } from '../ports.ts';
 import type { Permission } from '../request/permission.ts';
 import type { Pipeline } from '../request/pipeline.ts';
+import type { WorkMeter } from '../request/work-meter.ts';
 import type { ServerStats } from '../server-stats.ts';
 import type { FourLetterWords } from '../server-view.ts';
-import type { ConnectDecision } from '../session/session-door.ts';
-import type { ClientConnection } from './client-connection.ts';
+import type { ConnectDecision } from '../session/connect-decision.ts';
 import type { OutputPool } from './output-pool.ts';
 
 /** What a connection needs of the server around it. */
-export interface ConnectionHost {
+export interface ConnectionHost<Connection> {
   readonly pipeline: Pipeline;
   readonly permission: Permission;
   readonly authenticator: Authenticator;
@@ -17,13 +17,20 @@ export interface ConnectionHost {
   readonly stats: ServerStats;
   readonly outputPool: OutputPool;
   readonly trace: Trace;
+  readonly work: WorkMeter;
+  /** Number of this turn. */
+  readonly turn: number;
+  /** Units of work that one connection may have of this turn. */
+  readonly turnShare: number;
   readonly frameBytesMax: number;
   /** True while requests are accepted at all. */
   readonly isServing: boolean;
+  /** The connection has asked for something: it is silent no more, or about to close. */
+  onAsked(connection: Connection): void;
   /** True when a client that came then may wait for this server to have a role. */
   mayAwaitServing(openedMs: number): boolean;
   /** The connection reads on at `resumeReading`. */
-  onAwaitingServing(connection: ClientConnection): void;
+  onAwaitingServing(connection: Connection): void;
   /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
   readonly isStopping: boolean;
   /** True while more is in progress than `globalOutstandingLimit`. */
@@ -34,10 +41,14 @@ export interface ConnectionHost {
   aclOf(aclId: number): readonly Acl[];
   decideConnect(request: ConnectRequest): ConnectDecision;
   /** The connection has output; `flush` is called at the end of the turn, or before. */
-  onConnectionOutput(connection: ClientConnection): void;
+  onConnectionOutput(connection: Connection): void;
+  /** The connection has events to send; `flushEvents` is called at the end of this turn or of one of the next. */
+  onConnectionEvents(connection: Connection): void;
   /** A connection has read what came: this is a moment at which output may leave. */
   onConnectionRead(): void;
   /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
-  onHeldBack(connection: ClientConnection): void;
-  onClosed(connection: ClientConnection): void;
+  onHeldBack(connection: Connection): void;
+  /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
+  onShareUsed(connection: Connection): void;
+  onClosed(connection: Connection): void;
 }

@@ -1,10 +1,21 @@
-import type { JuteWriter } from '@meerkat/protocol';
+import {
+  type ErrorCode,
+  type JuteChunks,
+  type JuteWriter,
+  putInt,
+  REPLY_HEADER_BYTES,
+  writeReplyHeader,
+} from '@meerkat/protocol';
 import type { ByteStream } from '../ports.ts';
 import type { OutputPool } from './output-pool.ts';
 
+/** The length before a frame. */
+const LENGTH_BYTES = 4;
+/** A record up to this length is copied to what else goes out in this turn. */
+const COPIED_BYTES_MAX = 0x10000;
 /** Bytes queued for a client from which on no further request of it is answered. */
 const BYTES_HIGH = 1024 * 1024;
-/** Bytes at which a client is disconnected that is sent events, or replies before its own next write, all the same. */
+/** Bytes of events, or of replies that leave before the client's own next write, at which it is disconnected. */
 export const OUTPUT_BYTES_MAX: number = 16 * 1024 * 1024;
 
 /**
@@ -20,6 +31,15 @@ export class ConnectionOutput {
   #writer: JuteWriter | null = null;
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
+  /** Bytes of long replies among them. */
+  #appendedBytes = 0;
+  /** Where the reply that is being written begins. */
+  #replyAt = 0;
+  /** Events that come behind the next reply; null when they need not wait. */
+  #heldEvents: Uint8Array[] | null = null;
+  #heldEventBytes = 0;
+  /** Bytes of events among those that the peer has not taken; at most that many, as it may have taken some of them. */
+  #eventBytes = 0;
 
   constructor(stream: ByteStream, pool: OutputPool) {
     this.#stream = stream;
@@ -41,6 +61,16 @@ export class ConnectionOutput {
     return this.#isBackedUp ? unflushed + this.#stream.queuedBytes : unflushed;
   }
 
+  /** True when more is queued than any client may leave untaken. A reply is as long as it is: what counts is the rest. */
+  get isTooMuch(): boolean {
+    return this.queuedBytes > OUTPUT_BYTES_MAX + this.#appendedBytes || this.#heldEventBytes > OUTPUT_BYTES_MAX;
+  }
+
+  /** True when more of what cannot wait is queued than any client may leave untaken, however long the replies before it. */
+  get hasTooManyEvents(): boolean {
+    return this.#eventBytes + this.#heldEventBytes > OUTPUT_BYTES_MAX;
+  }
+
   get isFull(): boolean {
     return this.queuedBytes >= BYTES_HIGH;
   }
@@ -51,17 +81,91 @@ export class ConnectionOutput {
     return this.#writer;
   }
 
+  /** Starts a reply; its record is written to what this returns. */
+  beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
+    const writer = this.writer();
+    this.#replyAt = writer.beginFrame();
+    writeReplyHeader(writer, xid, zxid, error);
+    return writer;
+  }
+
+  /** @returns bytes of the reply, as ZooKeeper counts them: without the length before it */
+  endReply(): number {
+    const writer = this.writer();
+    writer.endFrame(this.#replyAt);
+    const bytes = writer.position - this.#replyAt - LENGTH_BYTES;
+    if (this.#heldEvents !== null) this.#writeHeldEvents(this.#heldEvents);
+    return bytes;
+  }
+
+  /** Puts a record into the reply that was begun, and ends it. A long one is not copied. @returns as `endReply` */
+  endReplyWith(record: JuteChunks): number {
+    const writer = this.writer();
+    if (record.bytes < COPIED_BYTES_MAX) {
+      for (const piece of record.pieces) writer.raw(piece);
+      return this.endReply();
+    }
+    const bytes = REPLY_HEADER_BYTES + record.bytes;
+    putInt(writer.bytes, this.#replyAt, bytes);
+    this.#append(record.pieces);
+    if (this.#heldEvents !== null) this.#writeHeldEvents(this.#heldEvents);
+    return bytes;
+  }
+
+  get holdsEvents(): boolean {
+    return this.#heldEvents !== null;
+  }
+
+  /** From here on events wait, until they come behind the next reply. */
+  holdEvents(): void {
+    this.#heldEvents ??= [];
+  }
+
+  /** @param frame a whole one */
+  writeEvent(frame: Uint8Array): void {
+    if (this.#heldEvents === null) {
+      this.writer().raw(frame);
+      this.#eventBytes += frame.length;
+    } else {
+      this.#heldEvents.push(frame);
+      this.#heldEventBytes += frame.length;
+    }
+  }
+
+  #writeHeldEvents(frames: readonly Uint8Array[]): void {
+    this.#heldEvents = null;
+    this.#heldEventBytes = 0;
+    for (const frame of frames) {
+      this.writer().raw(frame);
+      this.#eventBytes += frame.length;
+    }
+  }
+
   flush(): void {
     const writer = this.#writer;
     if (writer === null) return;
     this.#writer = null;
     this.#stream.write(writer.written());
+    this.#eventBytes = Math.min(this.#eventBytes, this.#stream.queuedBytes);
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
     else this.#isBackedUp = true;
   }
 
+  /** Sends what was written before and then these bytes, which nobody changes any more. */
+  #append(pieces: readonly Uint8Array[]): void {
+    this.flush();
+    for (const piece of pieces) {
+      this.#stream.write(piece);
+      this.#appendedBytes += piece.length;
+    }
+    if (this.#stream.queuedBytes > 0) this.#isBackedUp = true;
+    else this.#appendedBytes = 0;
+  }
+
   onDrain(): void {
     this.#isBackedUp = false;
+    this.#appendedBytes = 0;
+    this.#eventBytes = 0;
   }
 
   /** Forgets what was not flushed. */

@@ -7,11 +7,18 @@ import { MemoryNetwork, type MemoryNetworkOptions } from '../testing/memory-netw
 import { ElectionLinks } from './election-links.ts';
 
 const CONFIG = 'version=0';
+const ADDRESS_TIMEOUT_MS = 1000;
 
-function makeMembership(ids: readonly number[], observers: readonly number[] = []): Membership {
-  const lines = ids.map(
-    (id) => `server.${id}=host${id}:2888:3888:${observers.includes(id) ? 'observer' : 'participant'}`,
-  );
+/** @param several servers that have a second address, `host<id>b` */
+function makeMembership(
+  ids: readonly number[],
+  observers: readonly number[] = [],
+  several: readonly number[] = [],
+): Membership {
+  const lines = ids.map((id) => {
+    const second = several.includes(id) ? `|host${id}b:2888:3888` : '';
+    return `server.${id}=host${id}:2888:3888${second}:${observers.includes(id) ? 'observer' : 'participant'}`;
+  });
   const membership = parseMembership([...lines, 'version=0'].join('\n'));
   if ('fault' in membership) throw new Error(membership.fault);
   return membership;
@@ -54,7 +61,7 @@ class LinkedServer {
         ports: { network: network.portOf(`host${id}`), clock: network.clock, random: network.random },
         trace: { emit: (event) => this.traced.push(event) },
       },
-      { serverId: id, membership: ensemble.membership },
+      { serverId: id, membership: ensemble.membership, addressTimeoutMs: ADDRESS_TIMEOUT_MS },
       {
         onPeerConnected: (peer) => {
           this.connected.add(peer);
@@ -119,8 +126,8 @@ class LinkedServers {
 
   /** Open ends at one host that lead to another. */
   streamsBetween(a: number, b: number): number {
-    return [...this.network.streams].filter(({ host, remote }) => host === `host${a}` && remote.host === `host${b}`)
-      .length;
+    const isOf = (host: string, id: number): boolean => host === `host${id}` || host === `host${id}b`;
+    return [...this.network.streams].filter(({ host, remote }) => isOf(host, a) && isOf(remote.host, b)).length;
   }
 }
 
@@ -248,17 +255,86 @@ describe('which connection stands', () => {
     expect(ensemble.streamsBetween(2, 1)).toBe(1);
   });
 
-  it('a second connection of a higher id takes the place of the first', () => {
+  it('a second connection of a higher id waits for a second, and takes the place of a first that says nothing', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     const two = new Stranger(ensemble.network, 'host2');
     ensemble.advance(10);
     two.connect('host1', helloOf(2, 'host2:3888'));
     ensemble.advance(50);
-    two.connect('host1', helloOf(2, 'host2:3888'));
-    ensemble.advance(50);
-    expect(one.takeTold().filter((what) => what.startsWith('connected'))).toEqual(['connected 2', 'connected 2']);
+    one.takeTold();
+    two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)));
+    ensemble.advance(900);
+    expect([one.takeTold(), two.closed]).toEqual([[], []]);
+    ensemble.advance(200);
+    expect(one.takeTold()).toEqual(['connected 2', '2 says 4']);
     expect(two.closed).toEqual(['reset by peer']);
+  });
+
+  it('a second connection of a higher id takes the place at once when the first is closed, or owed an answer for long', () => {
+    for (const isClosed of [true, false]) {
+      const ensemble = new LinkedServers(makeMembership([1, 2]));
+      const one = ensemble.start(1);
+      const two = new Stranger(ensemble.network, 'host2');
+      ensemble.advance(10);
+      two.connect('host1', helloOf(2, 'host2:3888'));
+      ensemble.advance(50);
+      if (!isClosed) {
+        one.links.send(2, makeWord(1));
+        ensemble.advance(1000);
+      }
+      one.takeTold();
+      two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)));
+      ensemble.advance(50);
+      if (isClosed) two.streams[0]?.destroy();
+      ensemble.advance(50);
+      expect(one.takeTold()).toEqual(['connected 2', '2 says 4']);
+    }
+  });
+
+  it('who claims the id of a server of ours that is connected is refused, and whatever he says is not heard', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2, 3]));
+    const servers = [1, 2, 3].map((id) => ensemble.start(id));
+    for (const { links } of servers) for (const to of [1, 2, 3]) links.send(to, { ...makeWord(7), announces: 1 });
+    // Nobody has anything to say any more.
+    ensemble.advance(10_000);
+    for (const server of servers) server.takeTold();
+    const stranger = new Stranger(ensemble.network, 'stranger');
+    for (let round = 0; round < 5; round++) {
+      for (let i = 0; i < 20; i++) stranger.connect('host2', helloOf(3, 'stranger:3888'), bytesOf(frameOf(99)));
+      // A lower id calls: the real one would be dialled anew.
+      stranger.connect('host2', helloOf(1, 'host1:3888'));
+      ensemble.advance(3000);
+    }
+    expect(servers.map((server) => server.takeTold())).toEqual([[], [], []]);
+    expect(stranger.closed).toHaveLength(105);
+    expect(servers[1]?.traced.at(-1)).toMatchObject({
+      kind: 'connection-refused',
+      reason: expect.stringMatching(
+        /on the election port: it says that it is server 3, and that one is connected already/,
+      ),
+    });
+    for (const id of [1, 3]) expect(ensemble.streamsBetween(2, id)).toBe(1);
+  });
+
+  it('a server of ours that has lost its connection without a word is back within a second, also among strangers', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 3]));
+    const one = ensemble.start(1);
+    const three = ensemble.start(3);
+    for (const { links } of [one, three]) for (const to of [1, 3]) links.send(to, { ...makeWord(7), announces: 1 });
+    ensemble.advance(10_000);
+    ensemble.crash(3, true);
+    one.takeTold();
+    const stranger = new Stranger(ensemble.network, 'stranger');
+    for (let i = 0; i < 3; i++) stranger.connect('host1', helloOf(3, 'stranger:3888'));
+    const again = ensemble.start(3);
+    again.links.send(1, { ...makeWord(8), announces: 1 });
+    // One second for each that was there before it, and is silent.
+    ensemble.advance(5000);
+    again.links.send(1, { ...makeWord(9), announces: 1 });
+    ensemble.advance(100);
+    expect(one.heard.get(3)).toBe(9);
+    expect(ensemble.streamsBetween(1, 3)).toBe(1);
   });
 
   it('servers that dial each other at once do not replace what they have', () => {
@@ -332,6 +408,92 @@ describe('what is sent', () => {
   });
 });
 
+describe('a server with several addresses', () => {
+  const BOTH = makeMembership([1, 2], [], [1, 2]);
+
+  /** From now on nothing passes between the first addresses, and nobody is told. */
+  function cutFirstAddresses({ network }: LinkedServers): void {
+    for (const pair of ['host1>host2', 'host2>host1']) network.blackHoles.add(pair);
+  }
+
+  it('says all of them when it dials', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const one = new Stranger(ensemble.network, 'host1');
+    one.listen();
+    ensemble.start(2);
+    ensemble.advance(100);
+    expect(Uint8Array.from(one.received)).toEqual(
+      bytesOf((b) => b.long(-65535).long(2).text('host2:3888|host2b:3888')),
+    );
+  });
+
+  it('is dialled at the next one when the first answers nothing, and counts as reachable', () => {
+    const ensemble = new LinkedServers(BOTH);
+    ensemble.network.blackHoles.add('host2>host1');
+    const one = ensemble.start(1);
+    const two = ensemble.start(2);
+    ensemble.advance(ADDRESS_TIMEOUT_MS + 100);
+    expect(two.takeTold()).toEqual(['connected 1']);
+    expect([...one.connected]).toEqual([2]);
+    // The one that has answered comes first from now on.
+    ensemble.network.dials.length = 0;
+    ensemble.network.breakStreams('host1b', 'host2');
+    ensemble.advance(3000);
+    expect(ensemble.network.dials.filter((dial) => dial.startsWith('host2'))).toEqual(['host2>host1b:3888']);
+    expect([...two.connected]).toEqual([1]);
+  });
+
+  it('is dialled back at the next one when it calls from the lower id', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const two = ensemble.start(2);
+    two.links.stop();
+    ensemble.advance(10);
+    const called = new LinkedServer(ensemble, 2);
+    ensemble.servers.set(2, called);
+    called.links.start();
+    ensemble.network.blackHoles.add('host2>host1');
+    ensemble.start(1);
+    ensemble.advance(2 * ADDRESS_TIMEOUT_MS + 100);
+    expect(called.takeTold()).toEqual(['connected 1']);
+  });
+
+  it('counts as unreachable once every address has failed', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const two = ensemble.start(2);
+    ensemble.advance(60);
+    expect(ensemble.network.dials).toHaveLength(2);
+    expect(two.takeTold()).toEqual(['unreachable 1']);
+  });
+
+  it.each([1, 2])('is reached again by the other one when server %i asks and the way has gone', (asking) => {
+    const ensemble = new LinkedServers(BOTH);
+    const servers = [ensemble.start(1), ensemble.start(2)];
+    ensemble.advance(6000);
+    cutFirstAddresses(ensemble);
+    const [asker, asked] = asking === 1 ? servers : servers.toReversed();
+    asker!.links.send(3 - asking, makeWord(7));
+    ensemble.advance(1500);
+    expect(asked!.heard.get(asking)).toBeUndefined();
+    ensemble.advance(4000);
+    expect(asked!.heard.get(asking)).toBe(7);
+    expect(ensemble.streamsBetween(1, 2)).toBe(1);
+  });
+
+  it('keeps its connection when it answers, or need not', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const servers = [ensemble.start(1), ensemble.start(2)] as const;
+    ensemble.advance(6000);
+    const { length } = ensemble.network.dials;
+    for (let round = 1; round < 5; round++) {
+      servers[0].links.send(2, makeWord(round));
+      ensemble.advance(100);
+      servers[1].links.send(1, { ...makeWord(round), state: ServerState.leading });
+      ensemble.advance(5000);
+    }
+    expect(ensemble.network.dials).toHaveLength(length);
+  });
+});
+
 describe('what goes wrong', () => {
   it('a listener that cannot listen tries again for ever (ZOOKEEPER-3320)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
@@ -401,6 +563,28 @@ describe('what goes wrong', () => {
     for (let i = 0; i < 300; i++) silent.connect('host1');
     ensemble.advance(100);
     expect(silent.closed).toHaveLength(300 - 256);
+  });
+
+  it('where there is no room, those that say nothing give way to those that come, and strangers to members', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2]));
+    const one = ensemble.start(1);
+    ensemble.advance(10);
+    const stranger = new Stranger(ensemble.network, 'stranger');
+    stranger.connect('host1', helloOf(77, 'stranger:3888'));
+    ensemble.advance(100);
+    expect([...one.connected]).toEqual([77]);
+    ensemble.network.crowded.add('host1:3888');
+    for (let i = 0; i < 20; i++) stranger.connect('host1');
+    ensemble.advance(100);
+    // The first of them has no one to take the place of but the stranger with a name.
+    expect(stranger.closed).toHaveLength(20);
+    ensemble.start(2);
+    ensemble.advance(3000);
+    expect([...one.connected]).toEqual([2]);
+    expect(stranger.closed).toHaveLength(21);
+    for (let i = 0; i < 20; i++) stranger.connect('host1');
+    ensemble.advance(3000);
+    expect([...one.connected]).toEqual([2]);
   });
 
   it('what is no hello closes its connection (ZOOKEEPER-3769, 2186)', () => {
@@ -499,15 +683,23 @@ it('whatever befalls them, servers end up with one connection between every two,
     fc.property(
       fc.nat(),
       fc.constantFrom([1, 2], [1, 2, 3], [5, 3, 4]),
+      fc.subarray([1, 2, 3, 4, 5]),
       start,
       fc.constantFrom(0, 5, 300),
+      fc.constantFrom(0, 1),
       fc.array(fault, { maxLength: 12 }),
-      (seed, ids, startMs, delayMaxMs, faults) => {
-        const ensemble = new LinkedServers(makeMembership([...ids].sort((a, b) => a - b)), seed, { delayMaxMs });
+      (seed, ids, several, startMs, delayMaxMs, announces, faults) => {
+        const membership = makeMembership(
+          [...ids].sort((a, b) => a - b),
+          [],
+          several,
+        );
+        const ensemble = new LinkedServers(membership, seed, { delayMaxMs });
         const { network } = ensemble;
         for (const [i, id] of ids.entries()) {
           ensemble.advance(startMs[i]!);
-          ensemble.start(id);
+          const { links } = ensemble.start(id);
+          for (const to of ids) links.send(to, { ...makeWord(id), announces });
         }
         for (const { kind, a, b, afterMs } of faults) {
           const one = ids[a % ids.length]!;
@@ -530,7 +722,7 @@ it('whatever befalls them, servers end up with one connection between every two,
         network.unlistenable.clear();
         ensemble.advance(30_000);
         for (const server of ensemble.servers.values()) {
-          for (const id of ids) server.links.send(id, makeWord(100 + server.id));
+          for (const id of ids) server.links.send(id, { ...makeWord(100 + server.id), announces });
         }
         ensemble.advance(70_000);
         for (const server of ensemble.servers.values()) {

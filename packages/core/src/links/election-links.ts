@@ -11,12 +11,14 @@
  * Connections outlive the election: they stand while this server leads or follows, so that a server that looks for the
  * leader is answered.
  */
-import type { ElectionHello, ElectionNotification, Member, Membership } from '@meerkat/protocol';
+import type { ElectionHello, ElectionNotification, ElectionProbe, Member, Membership } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents, Trace } from '../ports.ts';
-import { ElectionListener } from './election-listener.ts';
+import { onePerPort } from './address-list.ts';
 import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+import { PortListener } from './port-listener.ts';
+import { Strangers } from './strangers.ts';
 
 export interface ElectionLinksHost {
   readonly ports: { readonly network: Network; readonly clock: Clock; readonly random: Random };
@@ -32,6 +34,10 @@ export interface ElectionLinksOptions {
    * who it is (`zookeeper.cnxTimeout`); 5000 when left out.
    */
   readonly connectTimeoutMs?: number;
+  /** The same for a dial to one of several addresses of a server; `connectTimeoutMs` when left out. */
+  readonly addressTimeoutMs?: number;
+  /** The network listens on every address of the machine, whatever it is asked for. */
+  readonly listensOnAllIps?: boolean;
 }
 
 export interface ElectionLinksEvents {
@@ -42,9 +48,11 @@ export interface ElectionLinksEvents {
   onNotification(from: number, notification: ElectionNotification): void;
 }
 
+const LISTENING = { who: 'the election', consequence: 'servers with a higher id cannot connect' };
 const CONNECT_TIMEOUT_MS = 5000;
-/** Connections that have not said who they are; of more, the oldest are dropped. */
-const HANDSHAKES_MAX = 256;
+const CROWDED = 'it has not said who it is, and the descriptors of this process run short';
+/** Connections that have not said who they are; of more, some are dropped, see `Strangers`. */
+const STRANGERS_MAX = 256;
 /** Servers outside the membership that are known at once: they are joining it, or a stranger pretends that they do. */
 const OUTSIDERS_MAX = 64;
 
@@ -54,11 +62,11 @@ export class ElectionLinks implements ElectionStreamOwner {
   readonly #trace: Trace;
   readonly #connectTimeoutMs: number;
   readonly #peerHost: ElectionPeerHost;
-  readonly #listeners: readonly ElectionListener[];
+  readonly #listeners: readonly PortListener[];
   readonly #members: ReadonlyMap<number, Member>;
   readonly #peers = new Map<number, ElectionPeer>();
-  /** Connections that have not said who they are, the oldest first, and until when they may. */
-  readonly #handshakes = new Map<ElectionStream, number>();
+  /** Have not said who they are. */
+  readonly #strangers = new Strangers<ElectionStream>();
   #isStopped = false;
 
   constructor(host: ElectionLinksHost, options: ElectionLinksOptions, events: ElectionLinksEvents) {
@@ -71,8 +79,12 @@ export class ElectionLinks implements ElectionStreamOwner {
     const self = this.#members.get(options.serverId);
     assert(self !== undefined, 'a server is a member of its ensemble');
     const ownAddresses = electionEndpointsOf(self);
-    this.#listeners = ownAddresses.map(
-      (at) => new ElectionListener({ network, clock, trace: host.trace }, at, (stream) => this.#accept(stream)),
+    const listeners = options.listensOnAllIps === true ? onePerPort(ownAddresses) : ownAddresses;
+    this.#listeners = listeners.map(
+      (at) =>
+        new PortListener({ network, clock, trace: host.trace }, at, LISTENING, {
+          onAccepted: (stream) => this.#accept(stream),
+        }),
     );
     this.#peerHost = {
       network,
@@ -81,11 +93,13 @@ export class ElectionLinks implements ElectionStreamOwner {
       serverId: options.serverId,
       ownAddresses,
       connectTimeoutMs: this.#connectTimeoutMs,
+      addressTimeoutMs: options.addressTimeoutMs ?? this.#connectTimeoutMs,
       onPeerConnected: (id) => this.#tell(() => events.onPeerConnected(id)),
       onPeerUnreachable: (id) => {
         this.#tell(() => events.onPeerUnreachable(id));
         this.#maybeForget(id);
       },
+      refuse: (stream, reason) => this.#refuse(stream, reason),
       onNotification: (from, notification) => this.#tell(() => events.onNotification(from, notification)),
     };
   }
@@ -95,7 +109,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     let atMs = Number.POSITIVE_INFINITY;
     for (const listener of this.#listeners) atMs = Math.min(atMs, listener.nextDeadlineMs);
     for (const peer of this.#peers.values()) atMs = Math.min(atMs, peer.nextDeadlineMs);
-    for (const untilMs of this.#handshakes.values()) return Math.min(atMs, untilMs);
+    for (const { helloUntilMs } of this.#strangers) return Math.min(atMs, helloUntilMs);
     return atMs;
   }
 
@@ -128,8 +142,8 @@ export class ElectionLinks implements ElectionStreamOwner {
     for (const listener of this.#listeners) listener.onTick();
     for (const peer of [...this.#peers.values()]) peer.onTick();
     const nowMs = this.#clock.monotonicMs();
-    for (const [stream, untilMs] of this.#handshakes) {
-      if (nowMs < untilMs) break;
+    for (const stream of this.#strangers) {
+      if (nowMs < stream.helloUntilMs) break;
       this.#refuse(stream, `it has not said who it is within ${this.#connectTimeoutMs} ms`);
     }
   }
@@ -138,8 +152,10 @@ export class ElectionLinks implements ElectionStreamOwner {
   stop(): void {
     this.#isStopped = true;
     for (const listener of this.#listeners) listener.stop();
-    for (const stream of this.#handshakes.keys()) stream.close();
-    this.#handshakes.clear();
+    for (const stream of [...this.#strangers]) {
+      this.#strangers.delete(stream);
+      stream.close();
+    }
     for (const peer of this.#peers.values()) peer.stop();
     this.#peers.clear();
   }
@@ -165,21 +181,39 @@ export class ElectionLinks implements ElectionStreamOwner {
   /* --------------------------------------------------------------------------- connections of others ---- */
 
   #accept(stream: ByteStream): StreamEvents {
-    const accepted = new ElectionStream(stream, true, this);
+    const accepted = new ElectionStream(stream, this.#clock.monotonicMs() + this.#connectTimeoutMs, this);
     if (this.#isStopped) {
       accepted.close();
       return accepted;
     }
-    if (this.#handshakes.size >= HANDSHAKES_MAX) {
-      const [oldest] = this.#handshakes.keys();
-      this.#refuse(oldest!, `it has not said who it is, and ${HANDSHAKES_MAX} others have not either`);
-    }
-    this.#handshakes.set(accepted, this.#clock.monotonicMs() + this.#connectTimeoutMs);
+    this.#makeRoom(stream.isCrowding ?? false);
+    this.#strangers.add(accepted, stream.remote);
     return accepted;
   }
 
+  #makeRoom(isCrowded: boolean): void {
+    const stranger = this.#strangers.choose();
+    if (this.#strangers.size >= STRANGERS_MAX) {
+      this.#refuse(stranger!, `it has not said who it is, and ${STRANGERS_MAX} others have not either`);
+    } else if (isCrowded && stranger !== null) {
+      this.#refuse(stranger, CROWDED);
+    } else if (isCrowded) {
+      this.#shedOutsider();
+    }
+  }
+
+  #shedOutsider(): void {
+    for (const [id, peer] of this.#peers) {
+      if (this.#members.has(id)) continue;
+      this.#peers.delete(id);
+      peer.stop();
+      this.#peerHost.onPeerUnreachable(id);
+      return;
+    }
+  }
+
   onHello(stream: ElectionStream, { serverId, addresses }: ElectionHello): void {
-    this.#handshakes.delete(stream);
+    this.#strangers.delete(stream);
     const refusal = this.#findRefusal(serverId);
     if (serverId === null || refusal !== null) {
       this.#refuse(stream, refusal ?? 'it does not tell its id, as observers before 3.5');
@@ -200,18 +234,20 @@ export class ElectionLinks implements ElectionStreamOwner {
   }
 
   #refuse(stream: ElectionStream, reason: string): void {
-    this.#handshakes.delete(stream);
+    this.#strangers.delete(stream);
     stream.close();
     this.#trace.emit({ kind: 'connection-refused', remote: stream.remote, reason: `on the election port: ${reason}` });
   }
 
   onNotification(_stream: ElectionStream, _notification: ElectionNotification): void {}
 
+  onProbe(_stream: ElectionStream, _probe: ElectionProbe): void {}
+
   onRoom(_stream: ElectionStream): void {}
 
   /** A connection that never said who it is has ended, or was ended for what it said. */
   onStreamClosed(stream: ElectionStream, reason: string): void {
-    if (this.#handshakes.has(stream)) this.#refuse(stream, reason);
+    if (this.#strangers.has(stream)) this.#refuse(stream, reason);
   }
 }
 

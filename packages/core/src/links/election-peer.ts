@@ -1,6 +1,8 @@
-import type { ElectionHello, ElectionNotification } from '@meerkat/protocol';
+import { type ElectionHello, type ElectionNotification, ElectionProbe, ServerState } from '@meerkat/protocol';
 import type { Clock, Endpoint, Network, Random, StreamEvents } from '../ports.ts';
+import { AddressList, isSameEndpoint } from './address-list.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+import { Strangers } from './strangers.ts';
 
 /** What a peer's connections need of the links around them. */
 export interface ElectionPeerHost {
@@ -12,8 +14,12 @@ export interface ElectionPeerHost {
   readonly ownAddresses: readonly Endpoint[];
   /** Milliseconds after which a dial that has neither succeeded nor failed is given up. */
   readonly connectTimeoutMs: number;
+  /** The same, while there is another address to try. */
+  readonly addressTimeoutMs: number;
   onPeerConnected(id: number): void;
   onPeerUnreachable(id: number): void;
+  /** Closes a connection of somebody else, with a word in the log. */
+  refuse(stream: ElectionStream, reason: string): void;
   onNotification(from: number, notification: ElectionNotification): void;
 }
 
@@ -30,6 +36,15 @@ const STABLE_MS = 5000;
  * let both servers replace each other's connections for as long as each is slow to hear of it.
  */
 const CROSSING_MS = 1000;
+/**
+ * Milliseconds for which a server with several addresses may keep silent over a standing connection when it is asked for
+ * its vote. The network may have lost the way to one of them without a word; the others are tried then.
+ */
+const SILENT_MS = 2000;
+/** Milliseconds that a connection has for a sign of life when another one would take its place. */
+const TEST_MS = 1000;
+/** Connections that would; of more, some are refused, see `Strangers`. */
+const RIVALS_MAX = 8;
 
 /**
  * The one connection to another server of the ensemble, and the attempts to have it.
@@ -41,16 +56,22 @@ const CROSSING_MS = 1000;
  *               ▲ └─ fails: pause ─┐                                ▲                               │        │
  *               └──────────────────┘ ◄─ breaks                      └──────── it did not come ──────┘       link
  *
+ * Whoever connects under the id of a peer that is connected may be that peer, if it has lost its connection without this
+ * end's knowledge, or a stranger. The standing connection wins unless it is dead:
+ *
+ *     hello ──► waits ──┬─ the standing connection says something, or answers a probe ──► refused
+ *                       └─ it is closed, or says nothing for a second ──────────────────► link
+ *
+ * Servers of ours answer probes at once. A server of Apache's does not, and may have nothing to say while it has a leader:
+ * a stranger can take its place then, for as long as that matters to nobody. Once it speaks again, its own wins.
+ *
  * Only the newest notification is kept for a peer, sent or not; a new connection begins with it, since the old one may
  * have lost it (ZOOKEEPER-880, 822, 481).
  */
 export class ElectionPeer implements ElectionStreamOwner {
   readonly id: number;
   readonly #host: ElectionPeerHost;
-  /** Where the configuration says that it is. */
-  readonly #configured: readonly Endpoint[];
-  /** Where it has said that it is. */
-  #announced: readonly Endpoint[] = [];
+  readonly #addresses: AddressList;
   /** A connection is wanted for as long as there is none. */
   #isWanted = false;
   #link: ElectionStream | null = null;
@@ -63,13 +84,25 @@ export class ElectionPeer implements ElectionStreamOwner {
   #retryAtMs = NEVER;
   /** Attempts in a row that came to nothing: which address is next, and how long to wait. */
   #failures = 0;
+  /** When it was asked for its vote over the link and has said nothing since; NEVER when it owes no answer. */
+  #askedMs = NEVER;
+  /** The round in which it was asked; 0 when it was not, over this link. */
+  #askedRound = 0;
   #lastWord: ElectionNotification | null = null;
   #owesWord = false;
+  /** Connections under this id that wait for the standing one to fail its test. */
+  readonly #rivals = new Strangers<ElectionStream>();
+  /** When the standing connection has said nothing for too long although a rival waits; NEVER while it is not tested. */
+  #testUntilMs = NEVER;
+  /** The peer, of a lower id, has called for another connection. */
+  #isCalledFor = false;
+  /** It is a server of ours. */
+  #answersProbes = false;
   #isStopped = false;
 
   constructor(id: number, configured: readonly Endpoint[], host: ElectionPeerHost) {
     this.id = id;
-    this.#configured = configured;
+    this.#addresses = new AddressList(configured);
     this.#host = host;
   }
 
@@ -83,8 +116,22 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   get nextDeadlineMs(): number {
-    const dialUntilMs = this.#dial === null ? NEVER : this.#dialSinceMs + this.#host.connectTimeoutMs;
-    return Math.min(dialUntilMs, this.#retryAtMs);
+    return Math.min(this.#dialUntilMs, this.#retryAtMs, this.#silentMs, this.#testUntilMs);
+  }
+
+  get #dialUntilMs(): number {
+    if (this.#dial === null) return NEVER;
+    const { connectTimeoutMs, addressTimeoutMs } = this.#host;
+    return this.#dialSinceMs + (this.#hasSeveralAddresses ? addressTimeoutMs : connectTimeoutMs);
+  }
+
+  /** When the silence of a peer over the link has lasted too long. */
+  get #silentMs(): number {
+    return this.#hasSeveralAddresses && this.#link !== null ? this.#askedMs + SILENT_MS : NEVER;
+  }
+
+  get #hasSeveralAddresses(): boolean {
+    return this.#addresses.all.length > 1;
   }
 
   /** Connects now, and again whenever the connection breaks, for ever. */
@@ -98,23 +145,58 @@ export class ElectionPeer implements ElectionStreamOwner {
   send(notification: ElectionNotification): void {
     this.#lastWord = notification;
     this.#owesWord = true;
+    this.#noteQuestion(notification);
     if (this.isIdle) this.#connect();
     this.#maybeSendWord();
+  }
+
+  /** Who looks for a leader hears from everybody, once in a round at least. Who has one need not. */
+  #noteQuestion({ state, electionEpoch }: ElectionNotification): void {
+    if (state !== ServerState.looking) {
+      this.#askedMs = NEVER;
+    } else if (electionEpoch !== this.#askedRound) {
+      this.#askedRound = electionEpoch;
+      this.#askedMs = this.#nowMs();
+    }
   }
 
   /** The peer, of a higher id, has dialled. */
   adopt(stream: ElectionStream): void {
     stream.owner = this;
-    this.#establish(stream);
+    if (this.#link === null || this.#isSuspect) {
+      this.#establish(stream);
+      return;
+    }
+    stream.hold();
+    if (this.#rivals.size >= RIVALS_MAX) this.#refuse(this.#rivals.choose()!, `${RIVALS_MAX} others claim the same`);
+    this.#rivals.add(stream, stream.remote);
+    this.#test();
+  }
+
+  /** It was asked for its vote over the link, and has said nothing for long enough. */
+  get #isSuspect(): boolean {
+    return this.#nowMs() >= this.#askedMs + TEST_MS;
   }
 
   /** The peer, of a lower id, has no connection and wants to be dialled. */
   dialBack(addresses: readonly Endpoint[]): void {
-    this.#announced = addresses;
-    const nowMs = this.#host.clock.monotonicMs();
+    this.#addresses.announce(addresses);
+    const nowMs = this.#nowMs();
     if (this.#link !== null && nowMs < this.#linkSinceMs + CROSSING_MS) return;
+    if (this.#link !== null && this.#answersProbes && !this.#isSuspect) {
+      this.#isCalledFor = true;
+      this.#test();
+    } else {
+      this.#dialAnew();
+    }
+  }
+
+  #dialAnew(): void {
+    const nowMs = this.#nowMs();
     this.#link?.close();
     this.#link = null;
+    // Another of its addresses is tried soon, and it may be the first one that cannot be reached.
+    if (this.#dial !== null && this.#hasSeveralAddresses) return;
     this.#failures = 0;
     if (this.#dial !== null) {
       const isSame = isSameEndpoint(this.#dialled, this.#nextTarget());
@@ -127,12 +209,18 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   onTick(): void {
-    const nowMs = this.#host.clock.monotonicMs();
-    if (this.#dial !== null && nowMs >= this.#dialSinceMs + this.#host.connectTimeoutMs) {
-      this.#dial.cancel();
+    const nowMs = this.#nowMs();
+    if (nowMs >= this.#testUntilMs) this.#onTestFailed();
+    if (nowMs >= this.#dialUntilMs) {
+      this.#dial?.cancel();
       this.#onDialFailed();
     } else if (nowMs >= this.#retryAtMs) {
       this.#retry();
+    } else if (nowMs >= this.#silentMs) {
+      this.#askedMs = NEVER;
+      // The link stays until there is another one: it may be the peer that is slow.
+      this.#failures = 1;
+      if (this.#dial === null && this.#call === null) this.#connect();
     }
   }
 
@@ -142,6 +230,47 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#abandonAttempt();
     this.#link?.close();
     this.#link = null;
+    for (const rival of this.#rivals) rival.close();
+    this.#testUntilMs = NEVER;
+  }
+
+  /* ------------------------------------------------------------------------------------------ rivals ---- */
+
+  #test(): void {
+    if (this.#testUntilMs !== NEVER) return;
+    this.#testUntilMs = this.#nowMs() + TEST_MS;
+    if (this.#answersProbes) this.#link?.sendProbe(ElectionProbe.asks);
+  }
+
+  /** The standing connection is dead, or gone. @returns false when nobody waits for its place */
+  #onTestFailed(): boolean {
+    const wasCalledFor = this.#isCalledFor;
+    this.#testUntilMs = NEVER;
+    this.#isCalledFor = false;
+    for (const rival of this.#rivals) {
+      this.#rivals.delete(rival);
+      this.#establish(rival);
+      if (this.#rivals.size > 0) this.#test();
+      return true;
+    }
+    if (wasCalledFor) this.#dialAnew();
+    return wasCalledFor;
+  }
+
+  #endTest(reason: string): void {
+    this.#testUntilMs = NEVER;
+    this.#isCalledFor = false;
+    for (const rival of this.#rivals) this.#refuse(rival, reason);
+  }
+
+  #refuse(rival: ElectionStream, reason: string): void {
+    this.#rivals.delete(rival);
+    this.#host.refuse(rival, `it says that it is server ${this.id}, and ${reason}`);
+  }
+
+  #onSignOfLife(): void {
+    this.#askedMs = NEVER;
+    if (this.#testUntilMs !== NEVER) this.#endTest('that one is connected already, and that connection is alive');
   }
 
   /* ---------------------------------------------------------------------------------------- dialling ---- */
@@ -150,18 +279,23 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#abandonAttempt();
     const target = this.#nextTarget();
     if (target === null || this.#isStopped) return;
-    this.#dialSinceMs = this.#host.clock.monotonicMs();
+    this.#dialSinceMs = this.#nowMs();
     this.#dialled = target;
     this.#dial = this.#host.network.connect(target, {
-      onConnected: (stream) => this.#onDialled(new ElectionStream(stream, false, this)),
+      onConnected: (stream) => {
+        this.#addresses.onAnswered(target);
+        return this.#onDialled(new ElectionStream(stream, null, this));
+      },
       onConnectFailed: () => this.#onDialFailed(),
     });
   }
 
-  /** What it has announced comes first; when that fails, all its addresses in turn. */
   #nextTarget(): Endpoint | null {
-    const targets = [...this.#announced, ...this.#configured];
-    return targets[this.#failures % Math.max(targets.length, 1)] ?? null;
+    return this.#addresses.at(this.#failures);
+  }
+
+  #nowMs(): number {
+    return this.#host.clock.monotonicMs();
   }
 
   #abandonAttempt(): void {
@@ -181,7 +315,9 @@ export class ElectionPeer implements ElectionStreamOwner {
     } else {
       stream.end();
       this.#call = stream;
-      this.#retryAtMs = this.#host.clock.monotonicMs() + Math.max(this.#pauseMs(), DIAL_BACK_MS);
+      // The peer tries the addresses of this server in turn.
+      const dialBackMs = DIAL_BACK_MS + (ownAddresses.length - 1) * this.#host.addressTimeoutMs;
+      this.#retryAtMs = this.#nowMs() + Math.max(this.#pauseMs(), dialBackMs);
     }
     return stream;
   }
@@ -190,7 +326,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#dial = null;
     this.#failures++;
     this.#planRetry(0);
-    this.#host.onPeerUnreachable(this.id);
+    if (this.#link === null && this.#hasTriedAll) this.#host.onPeerUnreachable(this.id);
   }
 
   #retry(): void {
@@ -202,22 +338,31 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#failures++;
     if (this.#isHopeless) this.#abandonAttempt();
     else this.#connect();
-    this.#host.onPeerUnreachable(this.id);
+    if (this.#link === null) this.#host.onPeerUnreachable(this.id);
   }
 
-  /** One that nobody needs is tried at each of its addresses, and then no more. */
+  /** One that nobody needs, or that is connected all the same, is tried at each of its addresses, and then no more. */
   get #isHopeless(): boolean {
-    return !this.#isWanted && this.#failures >= this.#announced.length + this.#configured.length;
+    const isNeeded = this.#isWanted && this.#link === null;
+    return !isNeeded && this.#failures >= this.#addresses.all.length;
   }
 
+  /** True when the last attempt that failed was at the last of the addresses. */
+  get #hasTriedAll(): boolean {
+    return this.#failures % Math.max(this.#addresses.all.length, 1) === 0;
+  }
+
+  /** The other addresses are tried at once. */
   #planRetry(pauseMinMs: number): void {
     if (this.#isHopeless) return;
-    this.#retryAtMs = this.#host.clock.monotonicMs() + Math.max(this.#pauseMs(), pauseMinMs);
+    const pauseMs = this.#hasTriedAll ? this.#pauseMs() : 0;
+    this.#retryAtMs = this.#nowMs() + Math.max(pauseMs, pauseMinMs);
   }
 
-  /** Grows with each failure; a random half of it keeps servers that failed together apart. */
+  /** Grows each time that all addresses have failed; a random half of it keeps servers that failed together apart. */
   #pauseMs(): number {
-    const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** Math.max(this.#failures - 1, 0), PAUSE_MAX_MS);
+    const rounds = Math.floor(this.#failures / Math.max(this.#addresses.all.length, 1));
+    const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** Math.max(rounds - 1, 0), PAUSE_MAX_MS);
     return (pauseMs * (1 + this.#host.random.uint32() / 2 ** 32)) / 2;
   }
 
@@ -227,11 +372,14 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#abandonAttempt();
     this.#link?.close();
     this.#link = stream;
-    this.#linkSinceMs = this.#host.clock.monotonicMs();
+    this.#linkSinceMs = this.#nowMs();
+    this.#askedMs = NEVER;
+    this.#askedRound = 0;
     this.#owesWord = this.#lastWord !== null;
     // A later word may be given now; only when there is none, the old one is said again.
     this.#host.onPeerConnected(this.id);
     this.#maybeSendWord();
+    stream.release();
   }
 
   #maybeSendWord(): void {
@@ -243,7 +391,16 @@ export class ElectionPeer implements ElectionStreamOwner {
   onHello(_stream: ElectionStream, _hello: ElectionHello): void {}
 
   onNotification(stream: ElectionStream, notification: ElectionNotification): void {
-    if (stream === this.#link) this.#host.onNotification(this.id, notification);
+    if (stream !== this.#link) return;
+    if (notification.announces !== 0) this.#answersProbes = true;
+    this.#onSignOfLife();
+    this.#host.onNotification(this.id, notification);
+  }
+
+  onProbe(stream: ElectionStream, probe: ElectionProbe): void {
+    if (stream !== this.#link) return;
+    if (probe === ElectionProbe.answers) this.#onSignOfLife();
+    else if (stream.hasRoom) stream.sendProbe(ElectionProbe.answers);
   }
 
   onRoom(stream: ElectionStream): void {
@@ -251,15 +408,16 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   onStreamClosed(stream: ElectionStream, _reason: string): void {
+    this.#rivals.delete(stream);
     if (stream !== this.#link) return;
     this.#link = null;
-    const ageMs = this.#host.clock.monotonicMs() - this.#linkSinceMs;
-    this.#failures = ageMs < STABLE_MS ? this.#failures + 1 : 0;
-    this.#planRetry(this.id < this.#host.serverId ? 0 : DIAL_BACK_MS);
+    if (this.#onTestFailed()) return;
+    // Another one may be on its way already.
+    if (this.isIdle) {
+      const ageMs = this.#nowMs() - this.#linkSinceMs;
+      this.#failures = ageMs < STABLE_MS ? this.#failures + 1 : 0;
+      this.#planRetry(this.id < this.#host.serverId ? 0 : DIAL_BACK_MS);
+    }
     this.#host.onPeerUnreachable(this.id);
   }
-}
-
-function isSameEndpoint(a: Endpoint | null, b: Endpoint | null): boolean {
-  return a?.host === b?.host && a?.port === b?.port;
 }

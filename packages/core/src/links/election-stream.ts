@@ -1,7 +1,9 @@
 import {
   ELECTION_FRAME_BYTES_MAX,
+  ELECTION_PROBE_BYTES,
   type ElectionHello,
   type ElectionNotification,
+  type ElectionProbe,
   getInt,
   HelloVersion,
   JuteReader,
@@ -9,8 +11,10 @@ import {
   measureElectionHello,
   readElectionHello,
   readElectionNotification,
+  readElectionProbe,
   writeElectionHello,
   writeElectionNotification,
+  writeElectionProbe,
 } from '@meerkat/protocol';
 import type { ByteStream, Endpoint, StreamEvents } from '../ports.ts';
 import { InputBuffer } from './input-buffer.ts';
@@ -19,6 +23,7 @@ export interface ElectionStreamOwner {
   /** Who dialled; told once, before everything else, by a stream that expects it. The owner may change here. */
   onHello(stream: ElectionStream, hello: ElectionHello): void;
   onNotification(stream: ElectionStream, notification: ElectionNotification): void;
+  onProbe(stream: ElectionStream, probe: ElectionProbe): void;
   /** It can take another notification. */
   onRoom(stream: ElectionStream): void;
   /** Told once, as the last event, unless this end closed it. */
@@ -28,22 +33,26 @@ export interface ElectionStreamOwner {
 /**
  * One connection of the election port, at either end.
  *
- *     hello, then frames := int length (1 to 524288), notification
+ *     hello, then frames := int length (1 to 524288), notification | int probe
  *
  * A frame of another length ends the connection; one that holds no notification is ignored.
  */
 export class ElectionStream implements StreamEvents {
   owner: ElectionStreamOwner;
+  /** Until when the other end may say who it is. */
+  readonly helloUntilMs: number;
   readonly #stream: ByteStream;
   readonly #input = new InputBuffer();
   readonly #reader = new JuteReader();
   #expectsHello: boolean;
   #isOpen = true;
+  #isHeld = false;
 
-  /** @param expectsHello the other end has dialled */
-  constructor(stream: ByteStream, expectsHello: boolean, owner: ElectionStreamOwner) {
+  /** @param helloUntilMs the other end has dialled, and says who it is by then; null when this one has */
+  constructor(stream: ByteStream, helloUntilMs: number | null, owner: ElectionStreamOwner) {
     this.#stream = stream;
-    this.#expectsHello = expectsHello;
+    this.#expectsHello = helloUntilMs !== null;
+    this.helloUntilMs = helloUntilMs ?? Number.POSITIVE_INFINITY;
     this.owner = owner;
   }
 
@@ -72,6 +81,27 @@ export class ElectionStream implements StreamEvents {
     this.#stream.write(writer.toBytes());
   }
 
+  sendProbe(probe: ElectionProbe): void {
+    const writer = new JuteWriter(8);
+    const at = writer.beginFrame();
+    writeElectionProbe(writer, probe);
+    writer.endFrame(at);
+    this.#stream.write(writer.toBytes());
+  }
+
+  /** Tells nothing more of what comes, until `release`. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#stream.pause();
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#stream.resume();
+    this.#consume();
+  }
+
   /** Closes at once; nothing is told. */
   close(): void {
     if (!this.#isOpen) return;
@@ -88,7 +118,11 @@ export class ElectionStream implements StreamEvents {
   onBytes(chunk: Uint8Array): void {
     if (!this.#isOpen) return;
     this.#input.append(chunk);
-    while (this.#isOpen && (this.#expectsHello ? this.#readHello() : this.#readFrame()));
+    this.#consume();
+  }
+
+  #consume(): void {
+    while (this.#isOpen && !this.#isHeld && (this.#expectsHello ? this.#readHello() : this.#readFrame()));
   }
 
   onDrain(): void {
@@ -125,6 +159,11 @@ export class ElectionStream implements StreamEvents {
     if (next > end) return false;
     this.#reader.reset(bytes, start + 4, next);
     this.#input.start = next;
+    if (length === ELECTION_PROBE_BYTES) {
+      const probe = readElectionProbe(this.#reader);
+      if (probe !== null) this.owner.onProbe(this, probe);
+      return true;
+    }
     const notification = readElectionNotification(this.#reader);
     if (notification !== null) this.owner.onNotification(this, notification);
     return true;

@@ -20,7 +20,8 @@ export class InputBuffer {
     return this.start === this.end;
   }
 
-  append(chunk: Uint8Array): void {
+  /** @param wanted bytes, from `start` on, with which there is something to read; 0 when that is not known */
+  append(chunk: Uint8Array, wanted = 0): void {
     const left = this.end - this.start;
     if (left === 0) {
       this.bytes = chunk;
@@ -29,7 +30,7 @@ export class InputBuffer {
       return;
     }
     // A chunk of the stream's has no room behind its end, so it is never written to.
-    if (this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length);
+    if (this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length, wanted);
     this.bytes.set(chunk, this.end);
     this.end += chunk.length;
   }
@@ -40,10 +41,14 @@ export class InputBuffer {
     this.end = 0;
   }
 
-  /** What is longer than a chunk grows by doubling, so that something large in small chunks is not copied for each. */
-  #move(left: number, coming: number): void {
+  /**
+   * What is longer than a chunk grows by doubling, so that something large in small chunks is not copied for each: no
+   * faster, because what has been announced need not come, and no further than what is wanted.
+   */
+  #move(left: number, coming: number, wanted: number): void {
     const needed = left + coming;
-    const bytes = new Uint8Array(left < coming ? needed : 2 * needed);
+    const doubled = left < coming ? needed : 2 * needed;
+    const bytes = new Uint8Array(wanted > needed ? Math.min(wanted, doubled) : doubled);
     bytes.set(this.bytes.subarray(this.start, this.end));
     this.bytes = bytes;
     this.start = 0;

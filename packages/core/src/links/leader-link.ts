@@ -10,6 +10,7 @@ import {
   type LeaderPacket,
   type LearnerPacket,
   PacketType,
+  RECORD_BYTES_MAX,
   readLeaderPacket,
   type UnknownPacket,
   writeLearnerPacket,
@@ -53,7 +54,8 @@ export class LeaderLink implements StreamEvents, Flushable {
     this.#makeDatabase = makeDatabase;
     this.#events = events;
     this.#output = new ConnectionOutput(stream, new OutputPool(LINK_KEPT_BYTES_MAX));
-    this.#input = new PacketInput(host.fieldBytesMax, readLeaderPacket, {
+    // What a leader proposes is committed whoever refuses it: one of Apache's bounds nothing, and neither does its log.
+    this.#input = new PacketInput(RECORD_BYTES_MAX, readLeaderPacket, {
       onPacket: (packet) => this.#onPacket(packet),
       onReceived: () => this.#onReceived(),
       onFault: (reason) => {

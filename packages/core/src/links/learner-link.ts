@@ -44,7 +44,7 @@ export interface LearnerLinkEvents {
 
 /** Bytes on their way from which on history that can wait is not to be sent. */
 const BYTES_HIGH = 1024 * 1024;
-/** Bytes on their way at which the learner is too slow to be one. */
+/** Bytes on their way, besides one txn of the greatest length, at which the learner is too slow to be one. */
 export const LINK_OUTPUT_BYTES_MAX: number = 256 * 1024 * 1024;
 /** Bytes of a snapshot that are made at once: the work of about a millisecond. */
 const SLICE_BYTES = 256 * 1024;
@@ -61,6 +61,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   #isAwaitingFlush = false;
   /** Something was sent since `onRoom` was told. */
   #owesRoom = false;
+  #hasSent = false;
   #isOpen = true;
 
   constructor(stream: ByteStream, host: LinkHost, events: LearnerLinkEvents) {
@@ -135,11 +136,12 @@ export class LearnerLink implements StreamEvents, Flushable {
 
   #onWritten(): void {
     this.#owesRoom = true;
+    this.#hasSent = true;
     if (!this.#isAwaitingFlush) {
       this.#isAwaitingFlush = true;
       this.#host.onOutput(this);
     }
-    if (this.queuedBytes <= LINK_OUTPUT_BYTES_MAX) return;
+    if (this.queuedBytes <= LINK_OUTPUT_BYTES_MAX + this.#host.fieldBytesMax) return;
     const reason = `the learner does not take what it is sent: ${this.queuedBytes} bytes wait for it`;
     this.#give();
     this.#host.defer(() => this.#input.onClosed(reason));
@@ -208,7 +210,8 @@ export class LearnerLink implements StreamEvents, Flushable {
   close(_reason: string): void {
     this.#input.stop();
     if (!this.#isOpen) return;
-    if (!this.#isBusy && !this.#output.isBackedUp) {
+    // Who was told nothing need not read to the end of it: a stranger may never close its end.
+    if (this.#hasSent && !this.#isBusy && !this.#output.isBackedUp) {
       this.#output.flush();
       this.#isOpen = false;
       this.#stream.end();
@@ -237,6 +240,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   #discard(): void {
     this.#output.discard();
     this.#backlog.clear();
+    this.#snapshot?.release();
     this.#snapshot = null;
   }
 }

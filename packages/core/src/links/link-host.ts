@@ -9,7 +9,7 @@ export interface Flushable {
 /** What a link between servers needs of the server around it. */
 export interface LinkHost {
   readonly trace: Trace;
-  /** Largest field of a packet in bytes (`jute.maxbuffer` and what servers allow themselves beyond it). */
+  /** Largest field of a packet of a learner's, in bytes; the largest txn, too (`txnBytesMaxOf`). */
   readonly fieldBytesMax: number;
   /** Time of this turn, monotonic milliseconds. */
   nowMs(): number;

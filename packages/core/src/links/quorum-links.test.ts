@@ -428,7 +428,8 @@ describe('output', () => {
 
   it('of a learner that takes nothing is bounded: the link ends', () => {
     const { stream, host, told, link } = stubbedLearnerLink();
-    stream.queuedBytes = LINK_OUTPUT_BYTES_MAX;
+    const queuedMax = LINK_OUTPUT_BYTES_MAX + host.fieldBytesMax;
+    stream.queuedBytes = queuedMax;
     link.send(commitOf(1));
     host.endTurn();
     expect(told).toEqual([]);
@@ -437,9 +438,7 @@ describe('output', () => {
     expect(told).toEqual([]);
     host.endTurn();
     link.onClosed('destroyed');
-    expect(told).toEqual([
-      `the learner does not take what it is sent: ${LINK_OUTPUT_BYTES_MAX + 20} bytes wait for it`,
-    ]);
+    expect(told).toEqual([`the learner does not take what it is sent: ${queuedMax + 20} bytes wait for it`]);
   });
 
   it('of the turn in which a link is closed still leaves; nothing is told', () => {

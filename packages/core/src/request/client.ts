@@ -1,10 +1,11 @@
-import type { ErrorCode, JuteWriter, Request } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { ErrorCode, JuteChunks, JuteWriter, Request } from '@meerkat/protocol';
+import type { Identity, PeerAddress } from '../ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
 
 /** A client's connection, as the request pipeline sees it. */
 export interface Client extends Watcher {
+  readonly remote: PeerAddress;
   /** null until the connect request has been answered. */
   readonly session: Session | null;
   /** Who the client has shown to be, `ip` included. */
@@ -13,14 +14,32 @@ export interface Client extends Watcher {
   readonly isOpen: boolean;
   /** Requests that wait for their turn, oldest first. */
   readonly waiting: WaitingRequest[];
-  /** True when so many replies are queued that no further request should be answered for now. */
-  readonly isOutputFull: boolean;
+  /** Bytes that those of them keep in memory which are no writes, about; the pipeline counts. */
+  waitingBytes: number;
+  /** How many of those the pipeline counts as what the server owes. */
+  waitingOwed: number;
+  /** The newest of them that costs very much to apply: nothing more is accepted until it is answered. */
+  costlyWrite: WaitingRequest | null;
+  /** Those of them that take several turns; the pipeline counts. No request is accepted behind them. */
+  longReads: number;
+  /** True when no further request should be answered for now: replies are queued, or it has had its share of this turn. */
+  readonly isSated: boolean;
   /** True when more is queued than any client may leave untaken: it is to be disconnected. */
   readonly hasTooMuchOutput: boolean;
+  /** True when it has had its share of this turn. */
+  readonly hasHadShare: boolean;
+  /** It can do nothing more in this turn; `Pipeline.answerWaiting` is called for it in one of the next. */
+  awaitTurn(): void;
+  /** Counts what a request of it has cost besides what the work meter says; too much makes it wait for the next turn. */
+  charge(units: number): void;
   /** Starts a reply. Its record is written to the returned writer; `endReply` completes it. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter;
   /** @param receivedMs when the request came, monotonic milliseconds, for the latency */
   endReply(receivedMs: number): void;
+  /** A reply whose record has been written before. */
+  reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void;
+  /** From here on events wait, until they come behind the next reply. */
+  holdEvents(): void;
   /** Closes; what is queued is lost. */
   close(reason: string): void;
   /** Closes once everything written has left. */
@@ -38,6 +57,12 @@ interface Waiting {
   readonly receivedMs: number;
 }
 
+/** It waits behind a write of its own session. */
+interface WaitingBehindWrite extends Waiting {
+  /** What it keeps in memory, about. */
+  readonly bytes: number;
+}
+
 /** It is on its way to become a txn; the commit answers it. */
 export interface WaitingWrite extends Waiting {
   readonly kind: 'write';
@@ -52,20 +77,24 @@ export interface WaitingWrite extends Waiting {
 }
 
 /** Answered once its ticket is: everything committed before it was asked is then applied. */
-export interface WaitingSync extends Waiting {
+export interface WaitingSync extends WaitingBehindWrite {
   readonly kind: 'sync';
   readonly ticket: number;
   readonly path: string;
 }
 
-/** Executed when it is the oldest. */
-export interface WaitingRead extends Waiting {
+/** Executed when it is the oldest, which may take several turns. */
+export interface WaitingRead extends WaitingBehindWrite {
   readonly kind: 'read';
   readonly request: Request;
+  /** Whether it is counted among `longReads`. */
+  isLong: boolean;
+  /** What goes on until it is done; null until it has begun. */
+  long: LongRead | null;
 }
 
 /** Answered with a code when it is the oldest; `isLast` closes the connection then. */
-export interface WaitingError extends Waiting {
+export interface WaitingError extends WaitingBehindWrite {
   readonly kind: 'error';
   readonly error: ErrorCode;
   readonly isLast: boolean;
@@ -73,3 +102,20 @@ export interface WaitingError extends Waiting {
 
 /** A request that waits behind an earlier write of its own session. */
 export type WaitingRequest = WaitingWrite | WaitingSync | WaitingRead | WaitingError;
+
+/**
+ * A read that may take several turns. Others are served in between and the tree goes on changing; the answer is of one
+ * moment all the same.
+ */
+export interface LongRead {
+  /** True when events wait for the answer, because it shows the tree as it was before them. */
+  readonly holdsEvents: boolean;
+  /** Bytes of the answer so far. */
+  readonly heldBytes: number;
+  /** Works for a slice, and tells the work meter. @returns true when it is done */
+  goOn(): boolean;
+  /** Answers, once it is done. */
+  answer(client: Client, xid: number, receivedMs: number): void;
+  /** It is not wanted any more: the client is gone. */
+  drop(): void;
+}

@@ -11,16 +11,23 @@ export interface ContainerSweepOptions {
 /**
  * Finds empty containers and TTL znodes whose time is over, and hands them out at a limited pace (ContainerManager).
  * Whether one may really go is decided when its deletion is prepared.
+ *
+ * A search looks at some thousands of a tick, and goes on when those that it has found are handed out.
  */
 export class ContainerSweep {
-  readonly #tree: DataTree;
+  readonly #tree: Pick<DataTree, 'collectablePaths'>;
   readonly #options: ContainerSweepOptions;
-  #found: readonly string[] = [];
-  #at = 0;
+  /** Paths to delete, the next one last. */
+  #found: string[] = [];
+  /** null between two searches. */
+  #search: Iterator<string | null> | null = null;
   #nextSearchMs: number;
+  /** When it looked for some last. */
+  #searchedMs = 0;
+  /** When it handed out some last. */
   #lastTickMs: number;
 
-  constructor(tree: DataTree, options: ContainerSweepOptions, nowMs: number) {
+  constructor(tree: Pick<DataTree, 'collectablePaths'>, options: ContainerSweepOptions, nowMs: number) {
     this.#tree = tree;
     this.#options = options;
     this.#nextSearchMs = nowMs + options.intervalMs;
@@ -28,26 +35,38 @@ export class ContainerSweep {
   }
 
   get nextDeadlineMs(): number {
-    return this.#at < this.#found.length ? this.#lastTickMs + this.#pauseMs : this.#nextSearchMs;
+    if (this.#found.length > 0) return this.#lastTickMs + this.#pauseMs;
+    return this.#search === null ? this.#nextSearchMs : this.#searchedMs + 1;
   }
 
   /** @returns paths to delete now, at most as many as the pace allows since the last call */
   onTick(nowMs: number, wallMs: number): readonly string[] {
-    const elapsedMs = nowMs - this.#lastTickMs;
-    if (this.#at < this.#found.length) {
-      if (elapsedMs < this.#pauseMs) return NONE;
-      this.#lastTickMs = nowMs;
-      const count = Math.max(1, Math.floor(elapsedMs / this.#pauseMs));
-      const due = this.#found.slice(this.#at, this.#at + count);
-      this.#at += due.length;
-      return due;
+    if (this.#found.length === 0 && this.#search === null) {
+      if (nowMs < this.#nextSearchMs) return NONE;
+      this.#nextSearchMs = nowMs + this.#options.intervalMs;
+      this.#lastTickMs = nowMs - this.#pauseMs;
+      this.#search = this.#tree.collectablePaths(wallMs, this.#options.neverUsedMs);
     }
-    if (nowMs < this.#nextSearchMs) return NONE;
-    this.#nextSearchMs = nowMs + this.#options.intervalMs;
-    this.#lastTickMs = nowMs - this.#pauseMs;
-    this.#found = this.#tree.collectablePaths(wallMs, this.#options.neverUsedMs);
-    this.#at = 0;
-    return this.#found.length === 0 ? NONE : this.onTick(nowMs, wallMs);
+    if (this.#found.length === 0 && this.#search !== null) this.#searchOn(this.#search, nowMs);
+    const elapsedMs = nowMs - this.#lastTickMs;
+    if (this.#found.length === 0 || elapsedMs < this.#pauseMs) return NONE;
+    this.#lastTickMs = nowMs;
+    const count = Math.min(DELETES_PER_TICK_MAX, Math.max(1, Math.floor(elapsedMs / this.#pauseMs)));
+    return this.#found.splice(-count).reverse();
+  }
+
+  #searchOn(search: Iterator<string | null>, nowMs: number): void {
+    this.#searchedMs = nowMs;
+    const found: string[] = [];
+    for (let i = 0; i < STEPS_PER_TICK; i++) {
+      const { value, done } = search.next();
+      if (done === true) {
+        this.#search = null;
+        break;
+      }
+      if (value !== null) found.push(value);
+    }
+    this.#found = found.reverse();
   }
 
   get #pauseMs(): number {
@@ -56,3 +75,7 @@ export class ContainerSweep {
 }
 
 const NONE: readonly string[] = [];
+/** Znodes that are looked at in one tick: a fraction of a millisecond, some more when all of them are over. */
+const STEPS_PER_TICK = 2048;
+/** However long ago the last tick was. */
+const DELETES_PER_TICK_MAX = 64;

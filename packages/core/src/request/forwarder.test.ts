@@ -155,7 +155,7 @@ describe('a learner forwards', () => {
     const asked = learner.asked.length;
     client.send(1, exists('/'));
     client.send(2, { op: OpCode.ping });
-    expect(xidsOf(client)).toEqual([1, 2]);
+    expect(xidsOf(client)).toEqual([1, -2]);
     expect(learner.asked).toHaveLength(asked);
   });
 

@@ -1,4 +1,11 @@
-import { ErrorCode, type ForwardedRequestPacket, OpCode, type SessionTimeout, type Zxid } from '@meerkat/protocol';
+import {
+  ErrorCode,
+  type ForwardedRequestPacket,
+  OpCode,
+  type SessionTimeout,
+  txnBytesMaxOf,
+  type Zxid,
+} from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Authenticator, Trace } from '../ports.ts';
@@ -15,7 +22,8 @@ import type { Permission } from './permission.ts';
 import { type OnApplied, Pipeline } from './pipeline.ts';
 import { Preparer } from './prepare.ts';
 import { Proposer } from './proposer.ts';
-import { Reads } from './read.ts';
+import { Reads, type ReadsParts } from './read.ts';
+import type { WorkMeter } from './work-meter.ts';
 import { MOVED } from './write-path.ts';
 
 /** What serving clients is made of, whatever the role. */
@@ -27,14 +35,22 @@ export interface ServingParts {
   readonly watches: WatchManager;
   /** Lives as long as the server: no id may come twice, also in another role. */
   readonly sessionIds: SessionIds;
+  readonly work: WorkMeter;
   readonly trace: Trace;
   /** null: nobody looks. */
   readonly onApplied: OnApplied | null;
 }
 
+export function readsPartsOf({ options, database, ...parts }: ServingParts): ReadsParts {
+  return { ...parts, tree: database.tree, multiReadBytesMax: options.multiReadBytesMax };
+}
+
 export interface LeaderServingParts extends ServingParts {
   readonly broadcast: Broadcast;
 }
+
+/** Sessions and ephemerals of theirs that expire in one turn, and the last one's: a millisecond or two, and as much when it is applied. */
+const EXPIRY_UNITS = 256;
 
 /**
  * A server that proposes, alone or as the leader of others, and serves its own clients: the volatile state of this role.
@@ -53,12 +69,13 @@ export class LeaderServing {
 
   /** @param parts the database holds everything that is committed */
   constructor(parts: LeaderServingParts, nowMs: number) {
-    const { options, database, permission, authenticator, watches, sessionIds, trace, broadcast } = parts;
+    const { options, database, permission, watches, sessionIds, trace, broadcast } = parts;
     const { tree } = database;
     // Whoever leads, or is alone, has applied all that any snapshot of its was ahead by.
     tree.exactFrom = Math.min(tree.exactFrom, tree.lastZxid);
     const pending = new PendingTree(tree, options.digestEnabled);
-    const preparer = new Preparer(pending, permission, tree.quotas, options);
+    const txnBytesMax = txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax);
+    const preparer = new Preparer(pending, permission, tree.quotas, { ...options, txnBytesMax });
     const sessions = new SessionTracker(options.tickTimeMs, nowMs);
     for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
     this.database = database;
@@ -66,10 +83,11 @@ export class LeaderServing {
     this.#proposer = new Proposer({ pending, preparer, sessions, sessionIds, broadcast });
     this.pipeline = new Pipeline({
       database,
-      reads: new Reads(tree, watches, permission, authenticator),
+      reads: new Reads(readsPartsOf(parts)),
       watches,
       sessions,
       writes: this.#proposer,
+      work: parts.work,
       trace,
       onApplied: parts.onApplied,
       lastSynced: broadcast.lastSynced,
@@ -149,7 +167,8 @@ export class LeaderServing {
 
   /** Ends sessions that nothing was heard of, and collects containers and TTL znodes. */
   onTick(nowMs: number, wallMs: number): void {
-    for (const session of this.sessions.onTick(nowMs)) this.#expire(session, wallMs);
+    this.sessions.onTick(nowMs);
+    this.#expireSome(nowMs, wallMs);
     for (const path of this.#containers.onTick(nowMs, wallMs)) this.#proposer.collect(path, wallMs);
   }
 
@@ -172,6 +191,16 @@ export class LeaderServing {
   drop(): void {
     this.#proposer.drop();
     this.pipeline.drop();
+  }
+
+  /** What is left is due still: the next turn goes on with it. */
+  #expireSome(nowMs: number, wallMs: number): void {
+    for (let units = 0; units < EXPIRY_UNITS; ) {
+      const session = this.sessions.takeDue(nowMs);
+      if (session === null) return;
+      units += 1 + this.database.tree.ephemeralCountOf(session.id);
+      this.#expire(session, wallMs);
+    }
   }
 
   #expire(session: Session, wallMs: number): void {

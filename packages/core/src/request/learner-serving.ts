@@ -1,4 +1,11 @@
-import { Fifo, type RevalidateRequestPacket, type SessionTimeout, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import {
+  Fifo,
+  type RevalidateRequestPacket,
+  type SessionTimeout,
+  type TxnEntry,
+  txnBytesMaxOf,
+  type Zxid,
+} from '@meerkat/protocol';
 import { LearnerSessions } from '../session/learner-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Database } from '../tree/database.ts';
@@ -6,7 +13,7 @@ import { UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { Committed } from '../zab/committed.ts';
 import { DigestComparison } from './digest-comparison.ts';
 import { Forwarder, type ForwarderEffects } from './forwarder.ts';
-import type { ServingParts } from './leader-serving.ts';
+import { readsPartsOf, type ServingParts } from './leader-serving.ts';
 import { Pipeline } from './pipeline.ts';
 import { Reads } from './read.ts';
 
@@ -29,9 +36,10 @@ export class LearnerServing {
   /** Txns that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<TxnEntry> = new Fifo();
   readonly #comparison: DigestComparison | null;
+  readonly #touchedMax: number;
 
   constructor(parts: ServingParts, effects: LearnerServingEffects) {
-    const { options, database, permission, authenticator, watches, sessionIds, trace } = parts;
+    const { options, database, watches, sessionIds, trace } = parts;
     const sessions = new LearnerSessions(database.sessions, (packet) => {
       this.pipeline.clientOf(packet.sessionId)?.closeAfterReplies(SUPERSEDED);
       effects.revalidate(packet);
@@ -41,14 +49,16 @@ export class LearnerServing {
     this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);
     this.pipeline = new Pipeline({
       database,
-      reads: new Reads(database.tree, watches, permission, authenticator),
+      reads: new Reads(readsPartsOf(parts)),
       watches,
       sessions,
       writes: this.#forwarder,
+      work: parts.work,
       trace,
       onApplied: parts.onApplied,
       lastSynced: 0,
     });
+    this.#touchedMax = Math.floor(txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax) / SESSION_TIMEOUT_BYTES);
     this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;
   }
 
@@ -81,9 +91,9 @@ export class LearnerServing {
     this.sessions.revalidations.onRevalidated(sessionId, isValid, nowMs);
   }
 
-  /** Sessions that were heard of since the last call, for the answer to the leader's ping. */
+  /** Sessions that were heard of since the last call, for the answer to the leader's ping: as many as the leader takes. */
   takeTouched(): readonly SessionTimeout[] {
-    return this.sessions.takeTouched();
+    return this.sessions.takeTouched(this.#touchedMax);
   }
 
   /* -------------------------------------------------------------------------------------------------------- */
@@ -106,3 +116,6 @@ export class LearnerServing {
     this.pipeline.drop();
   }
 }
+
+/** Of a session in the answer to a ping: long sessionId, int timeoutMs. */
+const SESSION_TIMEOUT_BYTES = 12;

@@ -1,4 +1,4 @@
-import type { PendingZnode } from './pending.ts';
+import type { PendingZnode } from './pending-znode.ts';
 
 /**
  * The pending znodes by path: open addressing in one array that is cleared as soon as an entry goes.
@@ -53,10 +53,6 @@ export class PendingIndex {
     }
     slots[hole] = null;
     this.#size--;
-  }
-
-  *values(): IterableIterator<PendingZnode> {
-    for (const znode of this.#slots) if (znode !== null) yield znode;
   }
 
   #grow(): void {

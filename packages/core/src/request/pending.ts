@@ -1,4 +1,4 @@
-import { type Acl, Fifo, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
+import { Fifo, type Zxid } from '@meerkat/protocol';
 import type { DataTree } from '../tree/data-tree.ts';
 import {
   type DigestSum,
@@ -11,62 +11,7 @@ import {
 import { hashOf } from '../tree/path-index.ts';
 import { ZnodeKind } from '../tree/znode-kind.ts';
 import { PendingIndex } from './pending-index.ts';
-
-/** A znode as it will be once the proposals in flight are applied (ChangeRecord). */
-export class PendingZnode implements PersistedStat {
-  readonly path: string;
-  /** `hashOf` the path. */
-  readonly hash: number;
-  /** The txn that makes it so. */
-  zxid: Zxid;
-  exists = true;
-  kind: ZnodeKind = ZnodeKind.persistent;
-  acl: readonly Acl[] = OPEN_ACL;
-  childCount = 0;
-  /** Bytes of data, for quotas. */
-  dataLength = 0;
-  czxid = 0;
-  mzxid = 0;
-  ctime = 0;
-  mtime = 0;
-  version = 0;
-  cversion = 0;
-  aversion = 0;
-  ephemeralOwner = 0n;
-  pzxid = 0;
-  /** 0 when it does not exist, when digests are off, and below /zookeeper/. */
-  digest = 0;
-  /** The digest when it was found; what `put` takes off the tree's. */
-  digestBefore = 0;
-  /** Once put, it is the state that a proposal in flight made, and is changed no more. */
-  isPut = false;
-
-  constructor(path: string, hash: number, zxid: Zxid) {
-    this.path = path;
-    this.hash = hash;
-    this.zxid = zxid;
-  }
-
-  copy(): PendingZnode {
-    const copy = new PendingZnode(this.path, this.hash, this.zxid);
-    copy.kind = this.kind;
-    copy.acl = this.acl;
-    copy.childCount = this.childCount;
-    copy.dataLength = this.dataLength;
-    copy.czxid = this.czxid;
-    copy.mzxid = this.mzxid;
-    copy.ctime = this.ctime;
-    copy.mtime = this.mtime;
-    copy.version = this.version;
-    copy.cversion = this.cversion;
-    copy.aversion = this.aversion;
-    copy.ephemeralOwner = this.ephemeralOwner;
-    copy.pzxid = this.pzxid;
-    copy.digest = this.digest;
-    copy.digestBefore = this.digest;
-    return copy;
-  }
-}
+import { PendingZnode } from './pending-znode.ts';
 
 /**
  * The tree as it will be: what *prepare* decides by.
@@ -80,6 +25,8 @@ export class PendingTree {
   readonly #changed: PendingIndex = new PendingIndex();
   /** All that were put, in zxid order. */
   readonly #queue: Fifo<PendingZnode> = new Fifo();
+  /** Those of them that are ephemerals, by their session. */
+  readonly #ephemerals: Map<bigint, Fifo<PendingZnode>> = new Map();
   /** Digest of the tree as it will be. */
   #digest: DigestSum;
   /** While a multi is being prepared: its puts, and what stood in their places before. */
@@ -105,8 +52,15 @@ export class PendingTree {
     return znode === 0 ? null : this.#fromTree(key, hash, znode);
   }
 
-  /** The znode to change for a txn: a found one that no proposal made is the caller's own, any other is copied. */
+  /**
+   * The znode to change for a txn. A found one is the caller's own when no proposal made it, or when this very txn did: a
+   * multi of thousands of creates below one znode changes that one in place. Any other is copied.
+   */
   edit(znode: PendingZnode, zxid: Zxid): PendingZnode {
+    if (znode.isPut && znode.zxid === zxid) {
+      znode.digestBefore = znode.digest;
+      return znode;
+    }
     const edited = znode.isPut ? znode.copy() : znode;
     edited.zxid = zxid;
     return edited;
@@ -140,16 +94,19 @@ export class PendingTree {
 
   /** From here on requests see the znode like this. */
   put(znode: PendingZnode): void {
-    znode.isPut = true;
     this.#digest.subtract(znode.digestBefore);
     this.#digest.add(znode.digest);
+    this.#lastDigest = znode.digest;
+    // Changed in place, it stands where it stood.
+    if (znode.isPut) return;
+    znode.isPut = true;
     if (this.#isInMulti) {
       this.#multiPuts.push(znode);
       this.#multiBefore.push(this.#changed.get(znode.hash, znode.path));
     }
     this.#changed.set(znode);
     this.#queue.push(znode);
-    this.#lastDigest = znode.digest;
+    if (znode.kind === ZnodeKind.ephemeral) this.#pushEphemeral(znode);
   }
 
   /** Digest of the znode that was put last. */
@@ -175,6 +132,7 @@ export class PendingTree {
         const before = this.#multiBefore[i]!;
         if (before === null) this.#changed.delete(puts[i]!);
         else this.#changed.set(before);
+        this.#dropEphemeral(puts[i]!, 'newest');
       }
       this.#queue.dropNewest(puts.length);
       if (this.#digestBefore !== null) this.#digest = this.#digestBefore;
@@ -190,18 +148,38 @@ export class PendingTree {
     for (let oldest = this.#queue.peek(); oldest !== undefined && oldest.zxid <= zxid; oldest = this.#queue.peek()) {
       this.#queue.shift();
       this.#changed.delete(oldest);
+      this.#dropEphemeral(oldest, 'oldest');
     }
   }
 
   /** Paths of a session's ephemerals as they will be, in no order. */
   ephemeralsOf(sessionId: bigint): readonly string[] {
     const paths = new Set(this.#tree.ephemeralsOf(sessionId));
-    for (const znode of this.#changed.values()) {
-      if (!znode.exists) paths.delete(znode.path);
-      else if (znode.kind === ZnodeKind.ephemeral && znode.ephemeralOwner === sessionId) paths.add(znode.path);
+    for (const znode of this.#ephemerals.get(sessionId) ?? []) {
+      if (znode.exists) paths.add(znode.path);
       else paths.delete(znode.path);
     }
     return [...paths];
+  }
+
+  #pushEphemeral(znode: PendingZnode): void {
+    const ofSession = this.#ephemerals.get(znode.ephemeralOwner);
+    if (ofSession !== undefined) {
+      ofSession.push(znode);
+      return;
+    }
+    const first = new Fifo<PendingZnode>();
+    first.push(znode);
+    this.#ephemerals.set(znode.ephemeralOwner, first);
+  }
+
+  /** It leaves the queue at this end. */
+  #dropEphemeral(znode: PendingZnode, end: 'oldest' | 'newest'): void {
+    if (znode.kind !== ZnodeKind.ephemeral) return;
+    const ofSession = this.#ephemerals.get(znode.ephemeralOwner)!;
+    if (end === 'oldest') ofSession.shift();
+    else ofSession.dropNewest(1);
+    if (ofSession.length === 0) this.#ephemerals.delete(znode.ephemeralOwner);
   }
 
   #fromTree(path: string, hash: number, z: number): PendingZnode {

@@ -1,15 +1,27 @@
 import { type Acl, OPEN_ACL } from '@meerkat/protocol';
 import type { Authenticator, Identity } from '../ports.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+/**
+ * Entries of a list that is given to a znode. By themselves no more fit into a request, unless `jute.maxbuffer` is raised;
+ * but an `auth` entry stands for every identity of the caller, and what is surely too much is not even made.
+ */
+export const ACL_ENTRIES_MAX = 100_000;
 
 /** Decides who may do what (ZooKeeperServer.checkACL, PrepRequestProcessor.fixupACL). */
 export class Permission {
   readonly #authenticator: Authenticator;
   /** `skipACL`: everything is allowed. */
   readonly #isSkipped: boolean;
+  readonly #work: WorkMeter | null;
+  /** What long lists grant to whom: a connection has the same identities until it shows more, and a list never changes. */
+  readonly #grants: WeakMap<readonly Identity[], WeakMap<readonly Acl[], number>> = new WeakMap();
 
-  constructor(authenticator: Authenticator, isSkipped: boolean) {
+  /** @param work is told what is compared; null: nobody asks */
+  constructor(authenticator: Authenticator, isSkipped: boolean, work: WorkMeter | null = null) {
     this.#authenticator = authenticator;
     this.#isSkipped = isSkipped;
+    this.#work = work;
   }
 
   /**
@@ -18,15 +30,51 @@ export class Permission {
    */
   isAllowed(acl: readonly Acl[], perms: number, identities: readonly Identity[]): boolean {
     if (acl === OPEN_ACL || this.#isSkipped || acl.length === 0) return true;
-    for (const identity of identities) if (identity.scheme === 'super') return true;
+    if (acl.length > SHORT_LENGTH || identities.length > SHORT_LENGTH) {
+      return (this.#grantsOf(acl, identities) & perms) !== 0;
+    }
+    if (identities.some(isSuper)) return true;
     for (const entry of acl) {
-      if ((entry.perms & perms) === 0 || entry.scheme === null || entry.id === null) continue;
-      if (entry.scheme === 'world' && entry.id === 'anyone') return true;
-      for (const identity of identities) {
-        if (identity.scheme === entry.scheme && this.#authenticator.matches(entry.scheme, identity.id, entry.id)) {
-          return true;
-        }
-      }
+      if ((entry.perms & perms) !== 0 && this.#isFor(entry, identities)) return true;
+    }
+    return false;
+  }
+
+  /** All bits that a list grants: computed once for each set of identities. */
+  #grantsOf(acl: readonly Acl[], identities: readonly Identity[]): number {
+    let grants = this.#grants.get(identities);
+    if (grants === undefined) {
+      grants = new WeakMap();
+      this.#grants.set(identities, grants);
+    }
+    let granted = grants.get(acl);
+    if (granted === undefined) {
+      granted = this.#compare(acl, identities);
+      grants.set(acl, granted);
+    }
+    return granted;
+  }
+
+  /** Each entry is looked up among the identities whose ids are known exactly, and compared with the others, which are few. */
+  #compare(acl: readonly Acl[], identities: readonly Identity[]): number {
+    const isExact = ({ scheme }: Identity): boolean => this.#authenticator.isExact(scheme);
+    const exact = idsOf(identities.filter(isExact));
+    const others = identities.filter((identity) => !isExact(identity));
+    this.#work?.add(acl.length * Math.max(1, others.length) + identities.length);
+    if (identities.some(isSuper)) return ~0;
+    let granted = 0;
+    for (const entry of acl) {
+      if ((entry.perms & ~granted) === 0) continue;
+      if (exact.get(entry.scheme)?.has(entry.id) === true || this.#isFor(entry, others)) granted |= entry.perms;
+    }
+    return granted;
+  }
+
+  #isFor({ scheme, id }: Acl, identities: readonly Identity[]): boolean {
+    if (scheme === null || id === null) return false;
+    if (scheme === 'world' && id === 'anyone') return true;
+    for (const identity of identities) {
+      if (identity.scheme === scheme && this.#authenticator.matches(scheme, identity.id, id)) return true;
     }
     return false;
   }
@@ -34,11 +82,15 @@ export class Permission {
   /**
    * The list as it is stored: exact duplicates gone, `auth` entries replaced by what the caller has shown to be.
    *
+   * The bits of the permissions stay as they are, also those that mean nothing.
+   *
    * @returns null when the list is not acceptable (INVALIDACL)
    */
   resolveAcl(acl: readonly Acl[], identities: readonly Identity[]): readonly Acl[] | null {
     if (acl === OPEN_ACL) return acl;
-    if (acl.length === 0) return null;
+    if (acl.length === 0 || acl.length > ACL_ENTRIES_MAX) return null;
+    this.#work?.add(acl.length * RESOLVE_UNITS);
+    const own = identities.filter((identity) => this.#authenticator.isAuthenticatedScheme(identity.scheme));
     const resolved: Acl[] = [];
     for (const entry of withoutDuplicates(acl)) {
       const { perms, scheme, id } = entry;
@@ -47,23 +99,59 @@ export class Permission {
         resolved.push(entry);
       } else if (scheme === 'auth') {
         // Its id means nothing; some clients send null for the empty text.
-        const own = identities.filter((identity) => this.#authenticator.isAuthenticatedScheme(identity.scheme));
         if (own.length === 0) return null;
         for (const identity of own) resolved.push({ perms, scheme: identity.scheme, id: identity.id });
       } else {
         if (id === null || !this.#authenticator.isValidAclId(scheme, id)) return null;
         resolved.push(entry);
       }
+      if (resolved.length > ACL_ENTRIES_MAX) return null;
     }
     return resolved;
   }
 }
 
+/** What an entry of a list that is given to a znode costs: to be decoded, validated, found to be no duplicate, and kept. */
+const RESOLVE_UNITS = 8;
+
+/** Entries, or identities, up to which a list is looked through each time. */
+const SHORT_LENGTH = 16;
+
+function isSuper({ scheme }: Identity): boolean {
+  return scheme === 'super';
+}
+
+/** By their schemes; looked up with what an entry names, which may be null. */
+function idsOf(identities: readonly Identity[]): ReadonlyMap<string | null, ReadonlySet<string | null>> {
+  const ids = new Map<string, Set<string>>();
+  for (const { scheme, id } of identities) {
+    const ofScheme = ids.get(scheme);
+    if (ofScheme === undefined) ids.set(scheme, new Set([id]));
+    else ofScheme.add(id);
+  }
+  return ids;
+}
+
+/** Entries with an id of their own, which are nearly all, cost one look-up. */
 function withoutDuplicates(acl: readonly Acl[]): readonly Acl[] {
-  return acl.filter(
-    (entry, i) =>
-      acl.findIndex(
-        (other) => other.perms === entry.perms && other.scheme === entry.scheme && other.id === entry.id,
-      ) === i,
-  );
+  if (acl.length === 1) return acl;
+  const firstOf = new Map<string | null, Acl>();
+  const seen = new Set<string>();
+  return acl.filter((entry) => {
+    const first = firstOf.get(entry.id);
+    if (first === undefined) {
+      firstOf.set(entry.id, entry);
+      return true;
+    }
+    seen.add(keyOf(first));
+    const key = keyOf(entry);
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
+}
+
+/** The length of the scheme tells where it ends, and a null id is no text. */
+function keyOf({ perms, scheme, id }: Acl): string {
+  return `${perms},${id === null},${scheme?.length ?? -1},${scheme},${id}`;
 }

@@ -3,7 +3,9 @@ import {
   isClientOp,
   type JuteReader,
   OpCode,
+  type Request,
   readRequest,
+  SpecialXid,
   type Txn,
   type TxnHeader,
   ZXID_NONE,
@@ -19,7 +21,9 @@ import type { Database } from '../tree/database.ts';
 import type { PreparedDigest } from '../tree/digest.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Client, SessionClient, WaitingError, WaitingRead, WaitingSync, WaitingWrite } from './client.ts';
+import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
 import type { Reads } from './read.ts';
+import type { WorkMeter } from './work-meter.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
@@ -33,6 +37,7 @@ export interface PipelineParts {
   readonly watches: WatchManager;
   readonly sessions: SessionTable;
   readonly writes: WritePath;
+  readonly work: WorkMeter;
   readonly trace: Trace;
   readonly onApplied: OnApplied | null;
   /** Tickets up to this one are answered from the start. */
@@ -59,9 +64,12 @@ export class Pipeline {
   /** Clients with a `sync` that waits, in the order of the tickets. */
   readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
   #lastSynced: number;
+  /** Requests of all clients that wait behind writes; the sum of `waitingOwed`. */
+  #owedCount = 0;
   readonly #clientOf = new Map<bigint, Client>();
   /** Who asked for the sessions that are being created. */
   readonly #creators = new Map<bigint, SessionClient>();
+  readonly #room = new LongReadRoom();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -71,6 +79,14 @@ export class Pipeline {
   /** Writes on their way: they are not applied yet. */
   get inFlightCount(): number {
     return this.#parts.writes.inFlightCount;
+  }
+
+  /**
+   * Requests that the server owes an answer: writes on their way, and what waits behind them. Not what waits for its own
+   * client, to take replies or to have its share of the next turn: one such client would keep all others from being read.
+   */
+  get outstandingCount(): number {
+    return this.#parts.writes.inFlightCount + this.#owedCount;
   }
 
   get lastApplied(): Zxid {
@@ -84,11 +100,13 @@ export class Pipeline {
     if (session === null || session.isClosing) return;
     this.#parts.sessions.touch(session, nowMs);
     if (!isClientOp(op)) {
+      const error = ErrorCode.unimplemented;
       this.#answerInTurn(client, {
         kind: 'error',
         xid,
         receivedMs: nowMs,
-        error: ErrorCode.unimplemented,
+        bytes: WAITING_REQUEST_BYTES,
+        error,
         isLast: true,
       });
       return;
@@ -97,7 +115,14 @@ export class Pipeline {
     const request = readRequest(op, reader);
     if (request === null) {
       const error = ErrorCode.marshallingError;
-      this.#answerInTurn(client, { kind: 'error', xid, receivedMs: nowMs, error, isLast: false });
+      this.#answerInTurn(client, {
+        kind: 'error',
+        xid,
+        receivedMs: nowMs,
+        bytes: WAITING_REQUEST_BYTES,
+        error,
+        isLast: false,
+      });
       return;
     }
     switch (request.op) {
@@ -107,27 +132,78 @@ export class Pipeline {
       case OpCode.createContainer:
       case OpCode.createTTL:
       case OpCode.delete:
-      case OpCode.setACL:
-      case OpCode.multi:
+      case OpCode.setACL: {
+        const units = this.#addWrite(request.path);
+        this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
+        if (units >= COSTLY_UNITS) setCostly(client);
+        return;
+      }
       case OpCode.reconfig:
         this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
         return;
+      case OpCode.multi: {
+        let units = 0;
+        for (const { path } of request.ops) units += this.#addWrite(path);
+        this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
+        if (units >= COSTLY_UNITS) setCostly(client);
+        return;
+      }
       case OpCode.closeSession:
         this.#parts.writes.closeSession(client, session, xid, nowMs, wallMs);
         return;
       case OpCode.ping:
-        client.beginReply(xid, this.lastApplied, ErrorCode.ok);
+        client.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
         client.endReply(nowMs);
         return;
       case OpCode.sync: {
         const ticket = this.#parts.writes.sync(session, xid, reader, recordAt);
-        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs: nowMs, ticket, path: request.path });
+        const bytes = WAITING_REQUEST_BYTES + reader.end - recordAt;
+        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs: nowMs, bytes, ticket, path: request.path });
         return;
       }
       default:
-        if (client.waiting.length === 0) this.#parts.reads.answer(client, xid, request, nowMs);
-        else client.waiting.push({ kind: 'read', xid, receivedMs: nowMs, request });
+        this.#read(client, xid, request, WAITING_REQUEST_BYTES + reader.end - recordAt, nowMs);
     }
+  }
+
+  /**
+   * Counts what a write costs: more when its path is long, for that is looked for, hashed and logged several times, and there
+   * may be recursive watches on its way.
+   *
+   * @returns the units that are for its path
+   */
+  #addWrite(path: string): number {
+    const { work, watches } = this.#parts;
+    work.add(PREPARE_UNITS);
+    if (path.length <= PATH_CHARS) return 0;
+    const units = (path.length >> CHARS_PER_UNIT_SHIFT) + watches.costOf(path);
+    work.add(units);
+    return units;
+  }
+
+  /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
+  #read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
+    const { reads } = this.#parts;
+    if (client.waiting.length > 0) {
+      const isLong = reads.isLong(client, request);
+      if (isLong) client.longReads++;
+      this.#queue(client, { kind: 'read', xid, receivedMs: nowMs, bytes, request, isLong, long: null });
+      return;
+    }
+    const begun = reads.answer(client, xid, request, nowMs, this.#room);
+    if (begun === null) this.#room.leave(client);
+    // One that is disconnected meanwhile, for too many events, waits for nothing.
+    if (begun === null || !client.isOpen) return;
+    const long = begun === NO_ROOM ? null : begun;
+    client.longReads++;
+    this.#queue(client, { kind: 'read', xid, receivedMs: nowMs, bytes, request, isLong: true, long });
+    if (long === null) {
+      this.#oweNothing(client);
+      return;
+    }
+    this.#room.hold(client, long.heldBytes);
+    if (long.holdsEvents) client.holdEvents();
+    this.answerWaiting(client);
   }
 
   /** Asks for a new session; `onSessionCreated` tells the client when it exists. */
@@ -152,7 +228,14 @@ export class Pipeline {
   detach(client: Client): void {
     const { session } = client;
     if (session !== null && this.#clientOf.get(session.id) === client) this.#clientOf.delete(session.id);
+    const oldest = client.waiting[0];
+    if (oldest?.kind === 'read') oldest.long?.drop();
+    this.#room.leave(client);
+    this.#oweNothing(client);
     client.waiting.length = 0;
+    client.waitingBytes = 0;
+    client.costlyWrite = null;
+    client.longReads = 0;
     this.#parts.watches.removeWatcher(client);
   }
 
@@ -170,6 +253,8 @@ export class Pipeline {
     const result = database.apply(header, txn, watches, digest);
     if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
+    // What it has cost is nobody's here, and must not be charged to whoever comes next.
+    else this.#parts.work.charge(0);
     if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
     else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);
     else if (write !== null && write.op === OpCode.createSession) this.#onSessionRefused(header.sessionId);
@@ -197,10 +282,26 @@ export class Pipeline {
       const oldest = client.waiting[0]!;
       if (oldest.kind === 'write') return;
       if (oldest.kind === 'sync' && oldest.ticket > this.#lastSynced) return;
-      if (oldest.kind === 'read' && client.isOutputFull) return;
-      client.waiting.shift();
-      this.#answer(client, oldest);
+      if (oldest.kind === 'read' && !this.#mayAnswer(client, oldest)) {
+        this.#oweNothing(client);
+        return;
+      }
+      this.#answerOldest(client, oldest);
+      client.charge(READ_UNITS);
     }
+  }
+
+  /** Whether a read may be answered, or worked on, now; it is asked again when not. */
+  #mayAnswer(client: Client, { request, long }: WaitingRead): boolean {
+    if (this.#room.has(client)) {
+      // Whether or not the client takes what it was sent before: others wait for the room.
+      if (client.hasHadShare) return false;
+      if (this.#room.mayGoOn(client)) return true;
+      client.awaitTurn();
+      return false;
+    }
+    if (client.isSated) return false;
+    return long !== null || !this.#parts.reads.needsRoom(client, request) || this.#room.enter(client);
   }
 
   /**
@@ -215,30 +316,82 @@ export class Pipeline {
     while (client.waiting.length > 0 && client.isOpen) {
       const oldest = client.waiting[0]!;
       if (oldest.kind === 'write') return;
-      client.waiting.shift();
-      this.#answer(client, oldest);
+      while (!this.#answerOldest(client, oldest));
       if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
     }
   }
 
-  #answer(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): void {
+  /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
+  #answerOldest(client: Client, oldest: WaitingSync | WaitingRead | WaitingError): boolean {
+    if (!this.#answer(client, oldest)) return false;
+    // Unless the client has left meanwhile: then nothing waits any more.
+    if (client.waiting[0] === oldest) {
+      client.waiting.shift();
+      client.waitingBytes -= oldest.bytes;
+      if (client.waitingOwed > 0) {
+        client.waitingOwed--;
+        this.#owedCount--;
+      }
+    }
+    return true;
+  }
+
+  #answer(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): boolean {
     switch (waiting.kind) {
       case 'sync':
         client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok).ustring(waiting.path);
         client.endReply(waiting.receivedMs);
-        return;
+        return true;
       case 'read':
-        this.#parts.reads.answer(client, waiting.xid, waiting.request, waiting.receivedMs);
-        return;
+        return this.#answerRead(client, waiting);
       case 'error':
         client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.lastApplied, waiting.error);
         client.endReply(waiting.receivedMs);
         if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
+        return true;
     }
   }
 
-  #answerInTurn(client: Client, waiting: WaitingSync | WaitingError): void {
+  #answerRead(client: Client, waiting: WaitingRead): boolean {
+    const { xid, request, receivedMs, long } = waiting;
+    if (long === null) {
+      const begun = this.#parts.reads.answer(client, xid, request, receivedMs, null);
+      assert(begun !== NO_ROOM, 'nobody asks for room who is inside');
+      waiting.long = begun;
+      if (begun === null) this.#room.leave(client);
+      else this.#room.hold(client, begun.heldBytes);
+      if (waiting.long?.holdsEvents === true) client.holdEvents();
+      if (waiting.long !== null && !waiting.isLong) {
+        // There was less to read when it came.
+        waiting.isLong = true;
+        client.longReads++;
+      }
+    } else if (long.goOn()) {
+      waiting.long = null;
+      if (client.isOpen) long.answer(client, xid, receivedMs);
+      this.#room.leave(client);
+    } else {
+      this.#room.hold(client, long.heldBytes);
+    }
+    if (waiting.long !== null) return !client.isOpen;
+    if (waiting.isLong) client.longReads--;
+    return true;
+  }
+
+  #queue(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): void {
     client.waiting.push(waiting);
+    client.waitingBytes += waiting.bytes;
+    client.waitingOwed++;
+    this.#owedCount++;
+  }
+
+  #oweNothing(client: Client): void {
+    this.#owedCount -= client.waitingOwed;
+    client.waitingOwed = 0;
+  }
+
+  #answerInTurn(client: Client, waiting: WaitingSync | WaitingError): void {
+    this.#queue(client, waiting);
     if (waiting.kind === 'sync' && waiting.ticket > this.#lastSynced) {
       this.#syncing.push({ client, ticket: waiting.ticket });
     }
@@ -248,6 +401,7 @@ export class Pipeline {
   #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
     assert(client.waiting[0] === write, 'writes of a session are committed in the order of its requests');
     client.waiting.shift();
+    if (client.costlyWrite === write) client.costlyWrite = null;
     const error = replyErrorOf(txn);
     const writer = client.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
@@ -255,6 +409,7 @@ export class Pipeline {
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.answerWaiting(client);
+    client.charge(txn.type === OpCode.multi ? txn.txns.length * APPLY_UNITS : APPLY_UNITS);
   }
 
   #onSessionCreated(sessionId: bigint, nowMs: number): void {
@@ -279,3 +434,28 @@ export class Pipeline {
     this.#clientOf.get(sessionId)?.closeAfterReplies('its session is closed');
   }
 }
+
+/** The client's newest request is a costly write. */
+function setCostly(client: Client): void {
+  const newest = client.waiting.at(-1);
+  if (newest?.kind === 'write') client.costlyWrite = newest;
+}
+
+/** What a read costs that had to wait, besides what it adds to the work meter. */
+const READ_UNITS = 10;
+
+/** What a write, or an operation of a multi, costs: to be decoded, prepared and logged, and to be applied and answered. */
+const PREPARE_UNITS = 16;
+const APPLY_UNITS = 16;
+
+/** Characters of a path that are part of what any request costs, and how many more are a unit: eight. */
+const PATH_CHARS = 256;
+const CHARS_PER_UNIT_SHIFT = 3;
+/**
+ * A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it
+ * in the same turn.
+ */
+const COSTLY_UNITS = 2048;
+
+/** What a waiting request keeps in memory beside the bytes of its record; 170 were measured of a getData. */
+const WAITING_REQUEST_BYTES = 200;

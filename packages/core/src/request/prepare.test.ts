@@ -1,5 +1,4 @@
 import {
-  type Acl,
   CreateMode,
   ErrorCode,
   type MultiOp,
@@ -8,110 +7,16 @@ import {
   Perm,
   type Txn,
   type WriteRequest,
-  type Zxid,
 } from '@meerkat/protocol';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Identity } from '../ports.ts';
-import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
-import { SILENT_EVENTS } from '../tree/data-tree.ts';
-import { Database } from '../tree/database.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
-import { PendingTree } from './pending.ts';
-import { Permission } from './permission.ts';
-import { Preparer } from './prepare.ts';
-
-const NO_TRACE = { emit() {} };
-const ANN: Identity = { scheme: 'digest', id: 'ann:secret' };
-
-/** A preparer on a database of its own; `lag` says how many txns stay in flight before they are applied. */
-class Bench {
-  readonly database: Database;
-  readonly pending: PendingTree;
-  readonly preparer: Preparer;
-  readonly #lag: number;
-  #zxid: number;
-  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; prepared: PreparedDigest }[] =
-    [];
-
-  constructor(lag = 0, database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, NO_TRACE)) {
-    this.#lag = lag;
-    this.database = database;
-    this.#zxid = database.lastZxid;
-    this.pending = new PendingTree(database.tree, true);
-    this.preparer = new Preparer(this.pending, new Permission(PLAIN_AUTHENTICATOR, false), database.tree.quotas, {
-      extendedTypesEnabled: true,
-      enforceQuota: false,
-      containerNeverUsedMs: 0,
-    });
-  }
-
-  /** With a znode /q that has had `count` children. */
-  static afterChildren(count: number): Bench {
-    const { database } = new Bench();
-    const q = { type: OpCode.create, path: '/q', data: null, acl: OPEN_ACL, isEphemeral: false, parentCversion: 1 };
-    database.apply({ sessionId: 7n, cxid: 0, zxid: 1 as Zxid, time: 1 }, q as Txn, SILENT_EVENTS);
-    database.tree.state.countCreated(database.tree.find('/q'), count, 0);
-    return new Bench(0, database);
-  }
-
-  write(request: WriteRequest, identities: readonly Identity[] = [], sessionId = 7n): Txn {
-    return this.#send(sessionId, (zxid) =>
-      this.preparer.prepareWrite(request, { sessionId, cxid: 0, zxid, time: 1000 + zxid }, identities),
-    );
-  }
-
-  multi(ops: readonly MultiOp[], sessionId = 7n): Txn {
-    return this.#send(sessionId, (zxid) =>
-      this.preparer.prepareMulti({ op: OpCode.multi, ops }, { sessionId, cxid: 0, zxid, time: 1000 + zxid }, []),
-    );
-  }
-
-  closeSession(sessionId: bigint): Txn {
-    return this.#send(sessionId, (zxid) => this.preparer.prepareCloseSession(sessionId, zxid));
-  }
-
-  error(request: WriteRequest, identities: readonly Identity[] = []): number {
-    const txn = this.write(request, identities);
-    return txn.type === OpCode.error ? txn.error : ErrorCode.ok;
-  }
-
-  applyAll(): void {
-    while (this.#inFlight.length > 0) this.#applyOldest();
-  }
-
-  #send(sessionId: bigint, prepare: (zxid: Zxid) => Txn): Txn {
-    const zxid = ++this.#zxid as Zxid;
-    const txn = prepare(zxid);
-    // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
-    const prepared = this.#lag > 0 ? this.preparer.digestOf(txn) : UNKNOWN_DIGEST;
-    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), prepared });
-    while (this.#inFlight.length > this.#lag) this.#applyOldest();
-    return txn;
-  }
-
-  #applyOldest(): void {
-    const { zxid, sessionId, txn, digest, prepared } = this.#inFlight.shift()!;
-    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS, prepared);
-    this.pending.onApplied(zxid);
-    expect(this.database.tree.treeDigest()).toBe(digest);
-  }
-}
-
-function create(path: string, flags: number = CreateMode.persistent, acl: readonly Acl[] = OPEN_ACL): WriteRequest {
-  return { op: OpCode.create, path, data: new Uint8Array(3), acl, flags, ttl: -1 };
-}
-const remove = (path: string, version = -1): WriteRequest => ({ op: OpCode.delete, path, version });
-const setData = (path: string, version = -1): WriteRequest => ({
-  op: OpCode.setData,
-  path,
-  data: new Uint8Array(5),
-  version,
-});
+import { ANN, create, PreparerBench, remove, setData } from '../testing/preparer-bench.ts';
+import { PendingZnode } from './pending-znode.ts';
 
 describe('Preparer', () => {
   it('decides a create by the first failing check of the order', () => {
-    const bench = new Bench();
+    const bench = new PreparerBench();
     bench.write(create('/e', CreateMode.ephemeral));
     const annOnly = [{ perms: Perm.read, scheme: 'digest', id: 'ann:secret' }];
     bench.write(create('/private', CreateMode.persistent, annOnly));
@@ -129,7 +34,7 @@ describe('Preparer', () => {
   });
 
   it('decides a delete by the order path, parent, permission, znode, version, children', () => {
-    const bench = new Bench();
+    const bench = new PreparerBench();
     bench.write(create('/a'));
     bench.write(create('/a/b'));
     expect(bench.error(remove('/'))).toBe(ErrorCode.badArguments);
@@ -143,7 +48,7 @@ describe('Preparer', () => {
   });
 
   it('tells a path that is none from one that has no znode, in setData and in the check of a multi', () => {
-    const bench = new Bench();
+    const bench = new PreparerBench();
     const checkOf = (path: string): unknown => {
       const txn = bench.multi([{ op: OpCode.check, path, version: -1 }]);
       return txn.type === OpCode.multi ? txn.txns[0] : null;
@@ -158,8 +63,50 @@ describe('Preparer', () => {
     expect(checkOf('/')).toMatchObject({ type: OpCode.check });
   });
 
+  it('makes no txn of a quota that ends the servers of Apache that apply it', () => {
+    const bench = new PreparerBench();
+    for (const path of ['', '/a']) {
+      if (path !== '') bench.write(create(`/zookeeper/quota${path}`));
+      bench.write(create(`/zookeeper/quota${path}/zookeeper_stats`));
+      const poisoned = {
+        ...setData(`/zookeeper/quota${path}/zookeeper_stats`),
+        data: new TextEncoder().encode('much'),
+      };
+      expect(bench.error(poisoned as WriteRequest)).toBe(ErrorCode.badArguments);
+    }
+    expect(bench.error(create('/zookeeper/quota/zookeeper_limits'))).toBe(ErrorCode.badArguments);
+    expect(bench.error(create('/zookeeper/quota/a/zookeeper_limits'))).toBe(ErrorCode.ok);
+  });
+
+  it('refuses the check of a multi without permission to read, before it looks at the version', () => {
+    const bench = new PreparerBench();
+    const acl = [
+      { perms: Perm.all & ~Perm.read, scheme: 'world', id: 'anyone' },
+      { perms: Perm.read, scheme: 'digest', id: 'ann:secret' },
+    ];
+    bench.write(create('/a', CreateMode.persistent, acl));
+    const checkBy = (identities: readonly Identity[], version: number): unknown => {
+      const txn = bench.multi([{ op: OpCode.check, path: '/a', version }], 7n, identities);
+      return txn.type === OpCode.multi ? txn.txns[0] : null;
+    };
+    expect(checkBy([], 0)).toEqual({ type: OpCode.error, error: ErrorCode.noAuth });
+    expect(checkBy([], 5)).toEqual({ type: OpCode.error, error: ErrorCode.noAuth });
+    expect(checkBy([ANN], 0)).toMatchObject({ type: OpCode.check });
+    expect(checkBy([ANN], 5)).toEqual({ type: OpCode.error, error: ErrorCode.badVersion });
+  });
+
+  it('goes by the ACL of a znode that others in flight have written, too', () => {
+    const bench = new PreparerBench(10);
+    bench.write(create('/a', CreateMode.persistent, [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }]), [ANN]);
+    for (let i = 0; i < 2; i++) {
+      expect(bench.error(setData('/a'), [ANN])).toBe(ErrorCode.ok);
+      expect(bench.error(setData('/a'))).toBe(ErrorCode.noAuth);
+      expect(bench.error(create('/a/b'))).toBe(ErrorCode.noAuth);
+    }
+  });
+
   it('replaces auth entries by what the caller has shown to be', () => {
-    const bench = new Bench();
+    const bench = new PreparerBench();
     const acl = [
       { perms: Perm.all, scheme: 'auth', id: '' },
       { perms: Perm.all, scheme: 'auth', id: '' },
@@ -173,21 +120,21 @@ describe('Preparer', () => {
   });
 
   it('goes on with sequence numbers beyond those of a Java int, and never gives one out twice', () => {
-    const numbers = (bench: Bench, count: number) =>
+    const numbers = (bench: PreparerBench, count: number) =>
       Array.from({ length: count }, () => bench.write(create('/q/n-', CreateMode.persistentSequential)));
-    expect(numbers(Bench.afterChildren(2 ** 31 - 1), 3)).toMatchObject([
+    expect(numbers(PreparerBench.afterChildren(2 ** 31 - 1), 3)).toMatchObject([
       { path: '/q/n-2147483647' },
       { path: '/q/n-2147483648' },
       { path: '/q/n-2147483649' },
     ]);
-    const bench = Bench.afterChildren(2 ** 32 - 2);
+    const bench = PreparerBench.afterChildren(2 ** 32 - 2);
     expect(numbers(bench, 2)).toMatchObject([{ path: '/q/n-4294967294' }, { path: '/q/n-4294967295' }]);
     expect(bench.error(create('/q/n-', CreateMode.persistentSequential))).toBe(ErrorCode.nodeExists);
     expect(bench.error(create('/q/plain'))).toBe(ErrorCode.ok);
   });
 
   it('takes back everything of a multi that fails, the sequence number included', () => {
-    const bench = new Bench(5);
+    const bench = new PreparerBench(5);
     bench.write(create('/q'));
     const txn = bench.multi([
       create('/q/n-', CreateMode.persistentSequential) as MultiOp,
@@ -209,13 +156,13 @@ describe('Preparer', () => {
   });
 
   it('collects a container or TTL znode only if nothing in flight needs it', () => {
-    const bench = new Bench(9);
+    const bench = new PreparerBench(9);
     const ttl = { ...create('/t', CreateMode.persistentWithTtl), op: OpCode.createTTL, ttl: 500 } as WriteRequest;
     const container = { ...create('/c', CreateMode.container), op: OpCode.createContainer } as WriteRequest;
     for (const request of [ttl, container, create('/c/x'), remove('/c/x')]) bench.write(request);
     bench.applyAll();
     const isCollectable = (path: string): boolean => bench.preparer.isCollectable(path, 1503);
-    expect(bench.database.tree.collectablePaths(1503, 0)).toEqual(['/c', '/t']);
+    expect([...bench.database.tree.collectablePaths(1503, 0)]).toEqual(['/c', '/t']);
     expect(['/c', '/t'].map(isCollectable)).toEqual([true, true]);
     bench.write(setData('/t'));
     expect(isCollectable('/t')).toBe(false);
@@ -227,12 +174,12 @@ describe('Preparer', () => {
     expect(isCollectable('/c')).toBe(false);
     bench.write(container);
     expect(isCollectable('/c')).toBe(false);
-    expect(bench.database.tree.collectablePaths(1503, 0)).toEqual(['/c', '/t']);
+    expect([...bench.database.tree.collectablePaths(1503, 0)]).toEqual(['/c', '/t']);
     expect(isCollectable('/')).toBe(false);
   });
 
   it('closes a session with the ephemerals that it will own, those in flight included', () => {
-    const bench = new Bench(10);
+    const bench = new PreparerBench(10);
     bench.write(create('/a', CreateMode.ephemeral));
     bench.write(create('/b', CreateMode.ephemeral));
     bench.write(remove('/a'));
@@ -240,6 +187,32 @@ describe('Preparer', () => {
     expect(bench.closeSession(7n)).toMatchObject({ paths: ['/b'] });
     expect(bench.error(create('/b'))).toBe(ErrorCode.ok);
     bench.applyAll();
+  });
+
+  it('copies the parent of all that a multi creates and deletes once, or never', () => {
+    const bench = new PreparerBench(10);
+    const copies = vi.spyOn(PendingZnode.prototype, 'copy');
+    const ops = Array.from({ length: 100 }, (_, i) => [create(`/${i}`), remove(`/${i}`)] as MultiOp[]).flat();
+    bench.multi(ops);
+    expect(copies).toHaveBeenCalledTimes(0);
+    bench.multi(ops);
+    expect(copies).toHaveBeenCalledTimes(1);
+    bench.applyAll();
+    copies.mockRestore();
+  });
+
+  it('closes a session without what others have recreated under the same name, though it is not applied yet', () => {
+    const bench = new PreparerBench(10);
+    for (const path of ['/a', '/b', '/c']) bench.write(create(path, CreateMode.ephemeral));
+    bench.applyAll();
+    for (const path of ['/a', '/b', '/c']) bench.write(remove(path));
+    bench.write(create('/a', CreateMode.ephemeral), [], 8n);
+    bench.write(create('/b'), [], 8n);
+    bench.write(create('/c', CreateMode.ephemeral));
+    expect(bench.closeSession(7n)).toMatchObject({ paths: ['/c'] });
+    expect(bench.closeSession(8n)).toMatchObject({ paths: ['/a'] });
+    bench.applyAll();
+    expect(bench.error(create('/b'))).toBe(ErrorCode.nodeExists);
   });
 });
 
@@ -253,19 +226,22 @@ const writes: fc.Arbitrary<WriteRequest> = fc.oneof(
   fc.record({ path: paths, version: versions }).map(({ path, version }) => setData(path, version)),
   paths.map((path) => ({ op: OpCode.setACL, path, acl: OPEN_ACL, version: -1 }) as const),
 );
+const sessions = fc.constantFrom(7n, 8n);
 const steps = fc.array(
   fc.oneof(
-    { weight: 10, arbitrary: writes.map((request) => ({ kind: 'write', request }) as const) },
+    { weight: 10, arbitrary: fc.record({ kind: fc.constant('write' as const), request: writes, session: sessions }) },
     {
       weight: 3,
-      arbitrary: fc
-        .array(
+      arbitrary: fc.record({
+        kind: fc.constant('multi' as const),
+        ops: fc.array(
           writes.filter((request) => request.op !== OpCode.setACL),
-          { minLength: 1, maxLength: 4 },
-        )
-        .map((ops) => ({ kind: 'multi', ops: ops as MultiOp[] }) as const),
+          { minLength: 1, maxLength: 8 },
+        ) as fc.Arbitrary<MultiOp[]>,
+        session: sessions,
+      }),
     },
-    { weight: 1, arbitrary: fc.constant({ kind: 'close' } as const) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), session: sessions }) },
   ),
   { maxLength: 60 },
 );
@@ -274,13 +250,13 @@ describe('PendingTree', () => {
   it('lets requests in flight decide exactly as if each had been applied at once', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 20 }), (script, lag) => {
-        const prompt = new Bench(0);
-        const lagging = new Bench(lag);
+        const prompt = new PreparerBench(0);
+        const lagging = new PreparerBench(lag);
         for (const step of script) {
           const [a, b] = [prompt, lagging].map((bench) => {
-            if (step.kind === 'write') return bench.write(step.request);
-            if (step.kind === 'multi') return bench.multi(step.ops);
-            return bench.closeSession(7n);
+            if (step.kind === 'write') return bench.write(step.request, [], step.session);
+            if (step.kind === 'multi') return bench.multi(step.ops, step.session);
+            return bench.closeSession(step.session);
           });
           expect(sorted(b!)).toEqual(sorted(a!));
         }

@@ -1,10 +1,13 @@
 import {
+  type Acl,
   type CheckRequest,
   CreateMode,
   type CreateRequest,
   type DeleteRequest,
   ErrorCode,
+  isTxnWithin,
   isValidPath,
+  MULTI_PART_BYTES,
   type MultiOp,
   type MultiRequest,
   type MultiSubTxn,
@@ -13,15 +16,17 @@ import {
   parentOf,
   type SetAclRequest,
   type SetDataRequest,
+  TXN_FRAME_BYTES,
   type Txn,
   type TxnHeader,
+  txnRecordBytes,
   type WriteRequest,
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
-import type { Quotas } from '../tree/quota.ts';
+import { areReadableStats, type Quotas } from '../tree/quota.ts';
 import {
   CONTAINER_OWNER,
   isContainerOver,
@@ -31,7 +36,9 @@ import {
   ttlOfOwnerLong,
   ZnodeKind,
 } from '../tree/znode-kind.ts';
-import { type PendingTree, PendingZnode } from './pending.ts';
+import { pathsWithin } from './close-session-paths.ts';
+import type { PendingTree } from './pending.ts';
+import { PendingZnode } from './pending-znode.ts';
 import type { Permission } from './permission.ts';
 
 export interface PrepareOptions {
@@ -39,6 +46,8 @@ export interface PrepareOptions {
   readonly enforceQuota: boolean;
   /** Age in milliseconds at which a container that never had a child goes; 0 = never. */
   readonly containerNeverUsedMs: number;
+  /** Largest txn with header and digest: what the log, the links and the servers behind them take. */
+  readonly txnBytesMax: number;
 }
 
 /**
@@ -47,7 +56,8 @@ export interface PrepareOptions {
  *
  * A txn says what the tree is afterwards, not what to do: the final name of a sequential znode, the version a znode
  * then has. A request that fails becomes an error txn, which takes a zxid like any other. The order of the checks is
- * Apache's; the first that fails decides.
+ * Apache's; the first that fails decides. Behind them stands one of ours: a txn that is longer than `txnBytesMax` is
+ * MARSHALLINGERROR. Proposed, it would be a packet that learners refuse, and an entry that Apache's server stops at.
  */
 export class Preparer {
   readonly #pending: PendingTree;
@@ -56,6 +66,8 @@ export class Preparer {
   readonly #options: PrepareOptions;
   /** Of each part of the multi prepared last. */
   #digests: readonly number[] = [];
+  /** Bytes that the multi which is being prepared may still take; null outside of one. */
+  #room: number | null = null;
 
   constructor(pending: PendingTree, permission: Permission, quotas: Quotas, options: PrepareOptions) {
     this.#pending = pending;
@@ -74,6 +86,7 @@ export class Preparer {
     const txns: MultiSubTxn[] = [];
     const digests: number[] = [];
     let isFailed = false;
+    this.#room = this.#options.txnBytesMax - TXN_FRAME_BYTES - MULTI_COUNT_BYTES;
     this.#pending.beginMulti();
     for (const op of request.ops) {
       const prepared: MultiSubTxn | ErrorCode = isFailed
@@ -88,8 +101,12 @@ export class Preparer {
       }
     }
     this.#pending.endMulti(!isFailed);
+    this.#room = null;
     this.#digests = digests;
-    return { type: OpCode.multi, txns };
+    const txn: Txn = { type: OpCode.multi, txns };
+    return isFailed && !isTxnWithin(txn, this.#options.txnBytesMax)
+      ? { type: OpCode.multi, txns: toErrors(txns) }
+      : txn;
   }
 
   /** What it has computed on the way to the txn that it returned last. */
@@ -109,14 +126,15 @@ export class Preparer {
     }
   }
 
-  /** The session ends: the txn names every ephemeral that it will own, so that all servers delete the same. */
+  /** The session ends: the txn names the ephemerals that it will own, so that all servers delete the same. */
   prepareCloseSession(sessionId: bigint, zxid: Zxid): Txn {
-    const paths = this.#pending.ephemeralsOf(sessionId);
-    for (const path of paths) {
+    const owned = this.#pending.ephemeralsOf(sessionId);
+    for (const path of owned) {
       const znode = this.#pending.find(path);
       const parent = this.#pending.find(parentOf(path));
       if (znode !== null && parent !== null) this.#putDeleted(znode, parent, zxid);
     }
+    const paths = pathsWithin(owned, this.#options.txnBytesMax);
     return { type: OpCode.closeSession, paths };
   }
 
@@ -127,6 +145,7 @@ export class Preparer {
   isCollectable(path: string, wallMs: number): boolean {
     const znode = this.#pending.find(path);
     if (znode === null || znode.childCount > 0) return false;
+    if (!isTxnWithin({ type: OpCode.deleteContainer, path }, this.#options.txnBytesMax)) return false;
     const { kind, cversion, mtime, ephemeralOwner } = znode;
     if (kind === ZnodeKind.ttl) return isTtlOver(ttlOfOwnerLong(ephemeralOwner), wallMs - mtime);
     return (
@@ -183,7 +202,7 @@ export class Preparer {
     if (!this.#isAllowed(parent, Perm.create, identities)) return ErrorCode.noAuth;
 
     const path = isSequential(flags) ? request.path + formatSequence(parent.cversion) : request.path;
-    if (!isValidPath(path)) return ErrorCode.badArguments;
+    if (!isValidPath(path) || path === ROOT_LIMITS) return ErrorCode.badArguments;
     if (this.#pending.find(path) !== null) return ErrorCode.nodeExists;
     if (parent.kind === ZnodeKind.ephemeral) return ErrorCode.noChildrenForEphemerals;
     const { data } = request;
@@ -195,6 +214,8 @@ export class Preparer {
       (flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential);
     // The counter of children ever created stays at its end rather than start anew and give out names twice.
     const parentCversion = Math.min(parent.cversion + 1, SEQUENCE_MAX);
+    const txn = createTxnOf(request, path, acl, isEphemeral, parentCversion);
+    if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
     const pending = this.#pending;
     const nextParent = pending.edit(parent, zxid);
     nextParent.childCount++;
@@ -213,14 +234,7 @@ export class Preparer {
     created.pzxid = zxid;
     pending.setData(created, data);
     pending.put(created);
-    switch (op) {
-      case OpCode.createContainer:
-        return { type: op, path, data, acl, parentCversion };
-      case OpCode.createTTL:
-        return { type: op, path, data, acl, parentCversion, ttl };
-      default:
-        return { type: op, path, data, acl, isEphemeral, parentCversion };
-    }
+    return txn;
   }
 
   #prepareDelete(request: DeleteRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
@@ -233,8 +247,10 @@ export class Preparer {
     if (znode === null) return ErrorCode.noNode;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     if (znode.childCount > 0) return ErrorCode.notEmpty;
+    const txn = { type: OpCode.delete, path };
+    if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
     this.#putDeleted(znode, parent, header.zxid);
-    return { type: OpCode.delete, path };
+    return txn;
   }
 
   #prepareSetData(
@@ -246,17 +262,20 @@ export class Preparer {
     const znode = this.#pending.find(path);
     if (znode === null || path === '') return faultOfMissing(path);
     if (!this.#isAllowed(znode, Perm.write, identities)) return ErrorCode.noAuth;
+    if (!areReadableStats(path, data)) return ErrorCode.badArguments;
     const dataLength = data === null ? 0 : data.length;
     if (this.#isOverQuota(path, dataLength - znode.dataLength, 0)) return ErrorCode.quotaExceeded;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
     const version = (znode.version + 1) | 0;
+    const txn = { type: OpCode.setData, path, data, version };
+    if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
     const next = this.#pending.edit(znode, header.zxid);
     next.mzxid = header.zxid;
     next.mtime = header.time;
     next.version = version;
     this.#pending.setData(next, data);
     this.#pending.put(next);
-    return { type: OpCode.setData, path, data, version };
+    return txn;
   }
 
   #prepareSetAcl(request: SetAclRequest, header: TxnHeader, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
@@ -269,11 +288,13 @@ export class Preparer {
     if (!this.#isAllowed(znode, Perm.admin, identities)) return ErrorCode.noAuth;
     if (!isExpected(request.version, znode.aversion)) return ErrorCode.badVersion;
     const version = (znode.aversion + 1) | 0;
+    const txn = { type: OpCode.setACL, path, acl, version };
+    if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
     const next = this.#pending.edit(znode, header.zxid);
     next.acl = acl;
     this.#pending.setAversion(next, version);
     this.#pending.put(next);
-    return { type: OpCode.setACL, path, acl, version };
+    return txn;
   }
 
   #prepareCheck(request: CheckRequest, identities: readonly Identity[]): MultiSubTxn | ErrorCode {
@@ -282,7 +303,17 @@ export class Preparer {
     if (znode === null || path === '') return faultOfMissing(path);
     if (!this.#isAllowed(znode, Perm.read, identities)) return ErrorCode.noAuth;
     if (!isExpected(request.version, znode.version)) return ErrorCode.badVersion;
-    return { type: OpCode.check, path, version: (znode.version + 1) | 0 };
+    const txn = { type: OpCode.check, path, version: (znode.version + 1) | 0 };
+    return this.#hasRoomFor(txn) ? txn : ErrorCode.marshallingError;
+  }
+
+  /** Whether the txn, or as a part of the multi all of it so far, is not too long. */
+  #hasRoomFor(txn: MultiSubTxn): boolean {
+    if (this.#room === null) return isTxnWithin(txn, this.#options.txnBytesMax);
+    const bytes = MULTI_PART_BYTES + txnRecordBytes(txn);
+    if (bytes > this.#room) return false;
+    this.#room -= bytes;
+    return true;
   }
 
   #putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
@@ -304,6 +335,39 @@ export class Preparer {
     return this.#options.enforceQuota && this.#quotas.check(path, bytesDelta, countDelta) !== 'ok';
   }
 }
+
+const MULTI_COUNT_BYTES = 4;
+
+/**
+ * A multi that has failed, in the shortest form: nobody needs to know what its first parts were to be. They become
+ * errors that are none.
+ */
+function toErrors(txns: readonly MultiSubTxn[]): readonly MultiSubTxn[] {
+  return txns.map((part) => (part.type === OpCode.error ? part : { type: OpCode.error, error: ErrorCode.ok }));
+}
+
+function createTxnOf(
+  { op, data, ttl }: CreateRequest,
+  path: string,
+  acl: readonly Acl[],
+  isEphemeral: boolean,
+  parentCversion: number,
+): MultiSubTxn {
+  switch (op) {
+    case OpCode.createContainer:
+      return { type: op, path, data, acl, parentCversion };
+    case OpCode.createTTL:
+      return { type: op, path, data, acl, parentCversion, ttl };
+    default:
+      return { type: op, path, data, acl, isEphemeral, parentCversion };
+  }
+}
+
+/**
+ * A quota of the root, which there is none of. A txn that makes this znode ends every server of Apache that applies it, and
+ * each time that it is started again.
+ */
+const ROOT_LIMITS = '/zookeeper/quota/zookeeper_limits';
 
 /** The system's own znodes, which nobody deletes. */
 const SPECIAL_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/config', '/zookeeper/quota']);

@@ -9,7 +9,7 @@ import {
 } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { SessionOwner } from '../session/session.ts';
+import { Session, SessionOwner } from '../session/session.ts';
 import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
 
 const SESSION = 0x0200_0000_0000_0001n;
@@ -147,6 +147,25 @@ describe('a session of a learner', () => {
     leader.serving.onTick(6000, 0);
     expect(leader.outcomesOf(SESSION)).toEqual([OpCode.createSession, OpCode.closeSession]);
     expect(leader.trace).toContainEqual({ kind: 'session-expired', sessionId: SESSION, timeoutMs: 5000 });
+  });
+
+  test('ends in its turn when thousands expire at once, those with ephemerals fewer at a time', () => {
+    const leader = new Leader();
+    const sessions = Array.from({ length: 2000 }, (_, i) => new Session(1000n + BigInt(i), 5000));
+    for (const session of sessions) leader.serving.sessions.add(session, 0);
+    for (let i = 0; i < 300; i++) leader.ask(request(i, OpCode.create, createBody(`/e${i}`, CreateMode.ephemeral)));
+    leader.commit();
+    for (let nowMs = 500; nowMs < 6000; nowMs += 500) leader.serving.onTick(nowMs, 0);
+    const before = leader.log.length;
+    const perTurn: number[] = [];
+    while (leader.serving.nextDeadlineMs <= 6000) {
+      const { length } = leader.log;
+      leader.serving.onTick(6000, 0);
+      perTurn.push(leader.log.length - length);
+    }
+    // The session of the learner was there first; its ephemerals are as many as a turn ends sessions.
+    expect(perTurn).toEqual([1, ...Array(7).fill(256), 2000 - 7 * 256]);
+    expect(leader.log.length - before).toBe(2001);
   });
 
   test('lives on while the learner hears of it', () => {

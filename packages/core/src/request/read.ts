@@ -3,24 +3,41 @@ import {
   type ClientInfo,
   ErrorCode,
   type JuteWriter,
-  type MultiReadRequest,
   OpCode,
   Perm,
   type Request,
   writeAclList,
   writeClientInfos,
-  writeMultiEnd,
-  writeMultiError,
-  writeMultiHeader,
 } from '@meerkat/protocol';
-import type { Authenticator, Identity } from '../ports.ts';
-import { OPEN_ACL_ID } from '../tree/acl-table.ts';
-import type { DataTree } from '../tree/data-tree.ts';
+import type { Authenticator, Identity, Trace } from '../ports.ts';
+import { ChildNames } from '../tree/child-names.ts';
+import { type DataTree, ROOT } from '../tree/data-tree.ts';
+import { DescendantCount } from '../tree/descendant-count.ts';
+import { EphemeralNames } from '../tree/ephemeral-names.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import { WatchMode } from '../watch/watch-table.ts';
-import type { Client } from './client.ts';
+import type { Client, LongRead } from './client.ts';
+import { Descendants } from './descendants.ts';
+import { SLICE_STEPS } from './long-read.ts';
+import { type LongReadRoom, NO_ROOM } from './long-read-room.ts';
+import { MultiRead } from './multi-read.ts';
+import { NameList } from './name-list.ts';
 import type { Permission } from './permission.ts';
+import { ReadAccess } from './read-access.ts';
 import { WatchRequests } from './watch-requests.ts';
+import { WatchRestoration } from './watch-restoration.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+export interface ReadsParts {
+  readonly tree: DataTree;
+  readonly watches: WatchManager;
+  readonly permission: Permission;
+  readonly authenticator: Authenticator;
+  readonly work: WorkMeter;
+  readonly trace: Trace;
+  /** Longest reply to a multiRead in bytes. */
+  readonly multiReadBytesMax: number;
+}
 
 /**
  * Answers what needs no txn, from the applied tree (FinalRequestProcessor).
@@ -33,27 +50,94 @@ export class Reads {
   readonly #permission: Permission;
   readonly #authenticator: Authenticator;
   readonly #watchRequests: WatchRequests;
+  readonly #access: ReadAccess;
+  /** What reads that take several turns work with. */
+  readonly #parts: ReadsParts & { readonly access: ReadAccess };
 
-  constructor(tree: DataTree, watches: WatchManager, permission: Permission, authenticator: Authenticator) {
-    this.#tree = tree;
-    this.#watches = watches;
-    this.#permission = permission;
-    this.#authenticator = authenticator;
-    this.#watchRequests = new WatchRequests(tree, watches);
+  constructor(parts: ReadsParts) {
+    this.#tree = parts.tree;
+    this.#watches = parts.watches;
+    this.#permission = parts.permission;
+    this.#authenticator = parts.authenticator;
+    this.#watchRequests = new WatchRequests(parts.watches);
+    this.#access = new ReadAccess(parts.tree, parts.permission);
+    this.#parts = { ...parts, access: this.#access };
   }
 
-  answer(client: Client, xid: number, request: Request, receivedMs: number): void {
-    const error = this.#answer(client, xid, request);
-    if (error !== ErrorCode.ok) this.#begin(client, xid, error);
+  /**
+   * @param room where a client is to be when its answer may need several turns; null when nothing is to be asked
+   * @returns null when it has been answered; `NO_ROOM` when it has not begun, and the client waits in front of the room;
+   *   otherwise the read that is to go on until it is done, and then answers
+   */
+  answer(
+    client: Client,
+    xid: number,
+    request: Request,
+    receivedMs: number,
+    room: LongReadRoom | null,
+  ): LongRead | typeof NO_ROOM | null {
+    const outcome = this.#answer(client, xid, request, room);
+    if (typeof outcome !== 'number') {
+      if (outcome === NO_ROOM || !outcome.goOn()) return outcome;
+      if (client.isOpen) outcome.answer(client, xid, receivedMs);
+      return null;
+    }
+    if (outcome !== ErrorCode.ok) this.#begin(client, xid, outcome);
     client.endReply(receivedMs);
+    return null;
   }
 
-  /** @returns `ok` when it has begun a reply and written its record; otherwise the code to refuse with */
-  #answer(client: Client, xid: number, request: Request): ErrorCode {
+  /** Whether a request will ask for room. */
+  needsRoom(client: Client, request: Request): boolean {
+    switch (request.op) {
+      case OpCode.multiRead:
+        return request.ops.length > 1 || this.isLong(client, request);
+      case OpCode.getChildren:
+      case OpCode.getChildren2:
+      case OpCode.getEphemerals:
+      case OpCode.getAllChildrenNumber:
+        return this.isLong(client, request);
+      default:
+        return false;
+    }
+  }
+
+  /** Whether a request will probably take several turns, should its turn come as the tree is now. */
+  isLong(client: Client, request: Request): boolean {
+    switch (request.op) {
+      case OpCode.getChildren:
+      case OpCode.getChildren2:
+        return this.#hasManyChildren(request.path);
+      case OpCode.getEphemerals:
+        return this.#tree.ephemeralCountOf(client.session?.id ?? 0n) > SLICE_STEPS;
+      case OpCode.multiRead:
+        return (
+          request.ops.length > FEW_OPS ||
+          request.ops.some(({ op, path }) => op === OpCode.getChildren && this.#hasManyChildren(path))
+        );
+      case OpCode.getAllChildrenNumber:
+      case OpCode.setWatches:
+      case OpCode.setWatches2:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /**
+   * @returns `ok` when it has begun a reply and written its record; the code to refuse with; or what answers when it is
+   *   done
+   */
+  #answer(
+    client: Client,
+    xid: number,
+    request: Request,
+    room: LongReadRoom | null,
+  ): ErrorCode | LongRead | typeof NO_ROOM {
     switch (request.op) {
       case OpCode.getData: {
         const znode = this.#tree.find(request.path);
-        const error = this.#check(znode, Perm.read, client.identities);
+        const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
@@ -62,7 +146,7 @@ export class Reads {
       case OpCode.exists: {
         if (request.path.includes('\0')) return ErrorCode.badArguments;
         const znode = this.#tree.find(request.path);
-        const error = this.#check(znode, Perm.read, client.identities);
+        const error = this.#access.check(znode, Perm.read, client.identities);
         if (error === ErrorCode.noAuth) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         if (error !== ErrorCode.ok) return error;
@@ -72,9 +156,13 @@ export class Reads {
       case OpCode.getChildren:
       case OpCode.getChildren2: {
         const znode = this.#tree.find(request.path);
-        const error = this.#check(znode, Perm.read, client.identities);
+        const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
+        const isLong = this.#tree.childCountOf(znode) > SLICE_STEPS;
+        if (isLong && room?.enter(client) === false) return NO_ROOM;
         if (request.watch) this.#watches.child.add(request.path, client, WatchMode.standard);
+        if (isLong) return this.#childrenOf(znode, request.op);
+        this.#parts.work.add(this.#tree.childCountOf(znode));
         const writer = this.#begin(client, xid);
         this.#tree.writeChildren(znode, writer);
         if (request.op === OpCode.getChildren2) this.#tree.writeStat(znode, writer);
@@ -82,7 +170,7 @@ export class Reads {
       }
       case OpCode.getACL: {
         const znode = this.#tree.find(request.path);
-        const error = this.#check(znode, Perm.read | Perm.admin, client.identities);
+        const error = this.#access.check(znode, Perm.read | Perm.admin, client.identities);
         if (error !== ErrorCode.ok) return error;
         const writer = this.#begin(client, xid);
         this.#writeAcl(znode, client.identities, writer);
@@ -91,25 +179,25 @@ export class Reads {
       }
       case OpCode.getAllChildrenNumber: {
         const znode = this.#tree.find(request.path);
-        const error = this.#check(znode, Perm.read, client.identities);
+        const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
-        this.#begin(client, xid).int(this.#tree.descendantCountOf(znode));
+        if (znode !== ROOT) return room?.enter(client) === false ? NO_ROOM : this.#descendantsOf(znode);
+        this.#begin(client, xid).int(this.#tree.descendantCount);
         break;
       }
       case OpCode.getEphemerals:
-        this.#writeEphemerals(request.prefix, client, this.#begin(client, xid));
-        break;
+        if (this.isLong(client, request) && room?.enter(client) === false) return NO_ROOM;
+        return this.#ephemeralsOf(client, request.prefix);
       case OpCode.multiRead:
-        this.#writeResults(request, client.identities, this.#begin(client, xid));
-        break;
+        if (this.needsRoom(client, request) && room?.enter(client) === false) return NO_ROOM;
+        return new MultiRead(request.ops, client.identities, this.#parts);
       case OpCode.whoAmI:
+        this.#parts.work.add(client.identities.length * IDENTITY_UNITS);
         writeClientInfos(this.#begin(client, xid), client.identities.map(this.#infoOf, this));
         break;
       case OpCode.setWatches:
       case OpCode.setWatches2:
-        this.#watchRequests.setWatches(request, client);
-        this.#begin(client, xid);
-        break;
+        return new WatchRestoration(request, client, this.#parts);
       case OpCode.addWatch:
       case OpCode.checkWatches:
       case OpCode.removeWatches: {
@@ -125,53 +213,63 @@ export class Reads {
     return ErrorCode.ok;
   }
 
+  #hasManyChildren(path: string): boolean {
+    const znode = this.#tree.find(path);
+    return znode !== 0 && this.#tree.childCountOf(znode) > SLICE_STEPS;
+  }
+
   #begin(client: Client, xid: number, error: ErrorCode = ErrorCode.ok): JuteWriter {
     return client.beginReply(xid, this.#tree.lastZxid, error);
   }
 
-  #check(znode: number, perms: number, identities: readonly Identity[]): ErrorCode {
-    if (znode === 0) return ErrorCode.noNode;
-    const aclId = this.#tree.aclOf(znode);
-    if (aclId === OPEN_ACL_ID || this.#permission.isAllowed(this.#tree.acls.get(aclId), perms, identities)) {
-      return ErrorCode.ok;
-    }
-    return ErrorCode.noAuth;
+  #childrenOf(znode: number, op: Request['op']): LongRead {
+    const { state, lastZxid } = this.#tree;
+    const stat = op === OpCode.getChildren2 ? this.#tree.statOf(znode) : null;
+    return new NameList(new ChildNames(state, znode, lastZxid), lastZxid, stat, this.#parts);
+  }
+
+  #descendantsOf(znode: number): LongRead {
+    const { state, lastZxid } = this.#tree;
+    return new Descendants(new DescendantCount(state, znode, lastZxid), lastZxid, this.#parts.work);
+  }
+
+  #ephemeralsOf({ session }: Client, prefix: string | null): LongRead {
+    const { state, lastZxid } = this.#tree;
+    const wanted = prefix === null || isBlankOrRoot(prefix) ? '' : prefix;
+    const names = new EphemeralNames(state, session?.id ?? 0n, wanted, lastZxid);
+    return new NameList(names, lastZxid, null, this.#parts);
   }
 
   /** Who may not administer the znode does not see the digests of passwords. */
   #writeAcl(znode: number, identities: readonly Identity[], writer: JuteWriter): void {
     const acl = this.#tree.acls.get(this.#tree.aclOf(znode));
+    this.#parts.work.add(acl.length * ENTRY_UNITS);
     const isAdmin = this.#permission.isAllowed(acl, Perm.admin, identities);
     writeAclList(writer, isAdmin ? acl : acl.map(maskDigest));
-  }
-
-  #writeEphemerals(prefix: string | null, client: Client, writer: JuteWriter): void {
-    const paths = client.session === null ? [] : this.#tree.ephemeralsOf(client.session.id);
-    const isAll = prefix === null || prefix.trim() === '' || prefix === '/';
-    const wanted = isAll ? paths : paths.filter((path) => path.startsWith(prefix));
-    writer.int(wanted.length);
-    for (const path of wanted) writer.ustring(path);
-  }
-
-  #writeResults(request: MultiReadRequest, identities: readonly Identity[], writer: JuteWriter): void {
-    for (const { op, path } of request.ops) {
-      const znode = this.#tree.find(path);
-      const error = this.#check(znode, Perm.read, identities);
-      if (error !== ErrorCode.ok) {
-        writeMultiError(writer, error);
-        continue;
-      }
-      writeMultiHeader(writer, op, false, ErrorCode.ok);
-      if (op === OpCode.getData) this.#tree.writeDataAndStat(znode, writer);
-      else this.#tree.writeChildren(znode, writer);
-    }
-    writeMultiEnd(writer);
   }
 
   #infoOf(identity: Identity): ClientInfo {
     return { scheme: identity.scheme, user: this.#authenticator.userName(identity) };
   }
 }
+
+/** What an identity costs that is written, and an entry of a list. */
+const IDENTITY_UNITS = 4;
+const ENTRY_UNITS = 4;
+
+/** Operations of a multiRead that are worth less than a slice, unless they read much. */
+const FEW_OPS = 16;
+
+/** True when nothing or a "/" is left of the text without the blanks around it; blank is what Java's trim() cuts off. */
+function isBlankOrRoot(text: string): boolean {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) <= SPACE) start++;
+  while (start < end && text.charCodeAt(end - 1) <= SPACE) end--;
+  return start === end || (end - start === 1 && text[start] === '/');
+}
+
+const SPACE = 0x20;
 
 /** `digest:ann:hash` becomes `digest:ann:x`. */
 function maskDigest(acl: Acl): Acl {

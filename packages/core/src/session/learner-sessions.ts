@@ -1,7 +1,7 @@
 import type { RevalidateRequestPacket, SessionTimeout } from '@meerkat/protocol';
+import type { ConnectDecision } from './connect-decision.ts';
 import { Revalidations } from './revalidations.ts';
 import { Session } from './session.ts';
-import type { ConnectDecision } from './session-door.ts';
 import type { ExpiryBucket, SessionTable } from './session-table.ts';
 
 /**
@@ -59,10 +59,14 @@ export class LearnerSessions implements SessionTable {
     this.#heard.push(session);
   }
 
-  /** Sessions that were heard of since the last call, for the answer to the leader's ping. */
-  takeTouched(): readonly SessionTimeout[] {
-    const heard = this.#heard;
-    this.#heard = [];
+  /**
+   * Sessions that were heard of since the last call, for the answer to the leader's ping.
+   *
+   * @param countMax more than that wait for the next one, and come first there
+   */
+  takeTouched(countMax: number): readonly SessionTimeout[] {
+    const heard = this.#heard.length > countMax ? this.#heard.slice(0, countMax) : this.#heard;
+    this.#heard = this.#heard.slice(heard.length);
     return heard.map((session) => {
       session.isHeard = false;
       return { sessionId: session.id, timeoutMs: session.timeoutMs };

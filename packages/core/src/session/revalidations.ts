@@ -1,5 +1,4 @@
 import { PacketType, type RevalidateRequestPacket } from '@meerkat/protocol';
-import type { LearnerSessions } from './learner-sessions.ts';
 import { formatSessionId, type Session } from './session.ts';
 
 /** A connection that waits for the leader's word about its session. */
@@ -14,6 +13,11 @@ export interface ResumingClient {
 /** Why a connection is closed whose client has shown the session's password on another one. */
 export const SUPERSEDED = 'its session has moved to another connection';
 
+/** Where sessions are that live here. */
+export interface SessionOpener {
+  open(id: bigint, timeoutMs: number, nowMs: number): Session;
+}
+
 interface Question {
   readonly client: ResumingClient;
   readonly timeoutMs: number;
@@ -27,11 +31,11 @@ interface Question {
  * answered: whatever the new one writes, no txn that comes after the answer belongs to them.
  */
 export class Revalidations {
-  readonly #sessions: LearnerSessions;
+  readonly #sessions: SessionOpener;
   readonly #send: (packet: RevalidateRequestPacket) => void;
   readonly #questions = new Map<bigint, Question[]>();
 
-  constructor(sessions: LearnerSessions, send: (packet: RevalidateRequestPacket) => void) {
+  constructor(sessions: SessionOpener, send: (packet: RevalidateRequestPacket) => void) {
     this.#sessions = sessions;
     this.#send = send;
   }

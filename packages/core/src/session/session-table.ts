@@ -1,5 +1,5 @@
+import type { ConnectDecision } from './connect-decision.ts';
 import type { Session } from './session.ts';
-import type { ConnectDecision } from './session-door.ts';
 
 /** Sessions of which nothing may be heard until then. */
 export interface ExpiryBucket {

@@ -7,10 +7,17 @@ const TICK_MS = 1000;
 function ticked(tracker: SessionTracker, fromMs: number, toMs: number): { at: number; ids: bigint[] }[] {
   const told: { at: number; ids: bigint[] }[] = [];
   for (let at = fromMs; at <= toMs; at += 100) {
-    const ids = tracker.onTick(at).map((session) => session.id);
+    tracker.onTick(at);
+    const ids = takeAll(tracker, at);
     if (ids.length > 0) told.push({ at, ids });
   }
   return told;
+}
+
+function takeAll(tracker: SessionTracker, nowMs: number): bigint[] {
+  const ids: bigint[] = [];
+  for (let session = tracker.takeDue(nowMs); session !== null; session = tracker.takeDue(nowMs)) ids.push(session.id);
+  return ids;
 }
 
 describe('SessionTracker', () => {
@@ -53,14 +60,54 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 0, 9000)).toEqual([{ at: 3000, ids: [1n] }]);
   });
 
+  it.each([0, -1, -(2 ** 31)])('ends a session with the timeout %d, which is none, at the next tick', (timeoutMs) => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    const session = new Session(2n, 3000);
+    tracker.add(new Session(1n, timeoutMs), 200);
+    tracker.add(session, 200);
+    expect(tracker.move(2n, 1, timeoutMs, 300)).toBe(session);
+    expect(ticked(tracker, 300, 9000)).toEqual([{ at: 1000, ids: [1n, 2n] }]);
+  });
+
   it('gives the clients a tick to be heard when the process itself was stopped', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const heard = new Session(1n, 3000);
     tracker.add(heard, 0);
     tracker.add(new Session(2n, 3000), 0);
     tracker.onTick(1000);
-    expect(tracker.onTick(60_000)).toEqual([]);
+    tracker.onTick(60_000);
+    expect(tracker.takeDue(60_000)).toBeNull();
     tracker.touch(heard, 60_050); // its ping waited in the kernel meanwhile
     expect(ticked(tracker, 60_100, 62_000)).toEqual([{ at: 62_000, ids: [2n] }]);
+  });
+
+  it('gives those that are due one after the other, and who is heard of meanwhile lives on', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    const sessions = Array.from({ length: 20_000 }, (_, i) => new Session(BigInt(i), 3000));
+    for (const session of sessions) tracker.add(session, 0);
+    for (const at of [1000, 2000, 3000, 4000]) tracker.onTick(at);
+    for (let i = 0; i < 10; i++) expect(tracker.takeDue(4000)?.id).toBe(BigInt(i));
+    // Those that are left are due still.
+    expect(tracker.nextDeadlineMs).toBeLessThanOrEqual(4000);
+    tracker.touch(sessions[10]!, 4001);
+    tracker.setClosing(sessions[11]!);
+    tracker.remove(sessions[12]!);
+    tracker.setTimeoutMs(sessions[13]!, 1000, 4001);
+    expect(takeAll(tracker, 4002)).toHaveLength(20_000 - 14);
+    expect(tracker.nextDeadlineMs).toBe(5000);
+    expect(ticked(tracker, 4100, 9000)).toEqual([
+      { at: 6000, ids: [13n] },
+      { at: 8000, ids: [10n] },
+    ]);
+  });
+
+  it('gives those that are left a tick to be heard when the process is stopped in between', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    for (let id = 1n; id <= 4n; id++) tracker.add(new Session(id, 3000), 0);
+    for (const at of [1000, 2000, 3000, 4000]) tracker.onTick(at);
+    expect(tracker.takeDue(4000)?.id).toBe(1n);
+    tracker.onTick(60_000);
+    expect(tracker.takeDue(60_000)).toBeNull();
+    expect(ticked(tracker, 60_100, 64_000)).toEqual([{ at: 62_000, ids: [2n, 3n, 4n] }]);
   });
 });

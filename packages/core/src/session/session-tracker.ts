@@ -1,6 +1,6 @@
 import { ErrorCode } from '@meerkat/protocol';
+import type { ConnectDecision } from './connect-decision.ts';
 import { formatSessionId, type Session, SessionOwner } from './session.ts';
-import type { ConnectDecision } from './session-door.ts';
 import type { ExpiryBucket, SessionTable } from './session-table.ts';
 
 /**
@@ -10,7 +10,8 @@ import type { ExpiryBucket, SessionTable } from './session-table.ts';
  * Sessions stand in buckets, one per tick: a session that must be heard of by t expires at the first multiple of the
  * tick that is later than t. Touching a session within the same tick costs one comparison.
  *
- * A session never expires before its timeout has passed since it was last heard of, and at most one tick later.
+ * A session never expires before its timeout has passed since it was last heard of, and at most one tick later, or as much
+ * later as it takes to end those that are due with it: that is done in parts, and who is heard of meanwhile lives on.
  */
 export class SessionTracker implements SessionTable {
   readonly #tickMs: number;
@@ -18,6 +19,9 @@ export class SessionTracker implements SessionTable {
   readonly #buckets = new Map<number, Set<Session>>();
   /** The next bucket to look at; every earlier one has been emptied. */
   #nextBucketMs: number;
+  /** What that bucket held when it was due; those that have been heard of since are in another one. */
+  #due: readonly Session[] = NONE;
+  #dueTaken = 0;
   #lastTickMs: number;
 
   /** @param tickMs length of a tick in milliseconds */
@@ -83,7 +87,8 @@ export class SessionTracker implements SessionTable {
   /** Something was heard of the session; its whole timeout begins anew, unless it is closing. */
   touch(session: Session, nowMs: number): void {
     if (session.isClosing) return;
-    const expiresAtMs = this.#bucketAfter(nowMs + session.timeoutMs);
+    // A timeout that is none comes from another server, or from a log; the session must not live for ever by it.
+    const expiresAtMs = this.#bucketAfter(nowMs + Math.max(session.timeoutMs, 0));
     if (expiresAtMs <= session.expiresAtMs) return;
     this.#leaveBucket(session);
     session.expiresAtMs = expiresAtMs;
@@ -111,32 +116,38 @@ export class SessionTracker implements SessionTable {
   }
 
   /**
-   * Returns the sessions whose bucket is due, in no order; they stay known until `remove`.
+   * Time has passed: called before sessions are taken.
    *
    * When the process itself was stopped, what its clients sent meanwhile still waits in the kernel. So a tick that
    * comes more than half a tick late expires nobody: the clients get one more tick to be heard.
    */
-  onTick(nowMs: number): readonly Session[] {
+  onTick(nowMs: number): void {
     const lateMs = nowMs - this.#lastTickMs;
     this.#lastTickMs = nowMs;
-    if (nowMs < this.#nextBucketMs) return NONE;
-    if (lateMs > 1.5 * this.#tickMs) {
-      this.#postponeDueBuckets(nowMs);
-      return NONE;
-    }
-    const due: Session[] = [];
-    while (this.#nextBucketMs <= nowMs) {
-      const bucket = this.#buckets.get(this.#nextBucketMs);
-      if (bucket !== undefined) {
-        this.#buckets.delete(this.#nextBucketMs);
-        for (const session of bucket) {
-          session.expiresAtMs = 0;
-          due.push(session);
-        }
+    if (nowMs >= this.#nextBucketMs && lateMs > 1.5 * this.#tickMs) this.#postponeDueBuckets(nowMs);
+  }
+
+  /** Takes a session whose bucket is due; it stays known until `remove`. @returns null when there is none */
+  takeDue(nowMs: number): Session | null {
+    for (; this.#nextBucketMs <= nowMs; this.#nextBucketMs += this.#tickMs) {
+      const bucket = this.#buckets.get(this.#nextBucketMs) ?? EMPTY;
+      // Taking one after the other out of a set takes a look at all that were there before.
+      if (this.#dueTaken === 0) this.#due = [...bucket];
+      while (this.#dueTaken < this.#due.length) {
+        const session = this.#due[this.#dueTaken++]!;
+        if (!bucket.delete(session)) continue;
+        session.expiresAtMs = 0;
+        return session;
       }
-      this.#nextBucketMs += this.#tickMs;
+      this.#forgetDue();
+      this.#buckets.delete(this.#nextBucketMs);
     }
-    return due;
+    return null;
+  }
+
+  #forgetDue(): void {
+    this.#due = NONE;
+    this.#dueTaken = 0;
   }
 
   /** The buckets that are not empty, earliest first. */
@@ -148,6 +159,7 @@ export class SessionTracker implements SessionTable {
   }
 
   #postponeDueBuckets(nowMs: number): void {
+    this.#forgetDue();
     const graceMs = this.#bucketAfter(nowMs + this.#tickMs);
     const grace = this.#buckets.get(graceMs) ?? new Set<Session>();
     for (; this.#nextBucketMs <= nowMs; this.#nextBucketMs += this.#tickMs) {
@@ -173,3 +185,4 @@ export class SessionTracker implements SessionTable {
 }
 
 const NONE: readonly Session[] = [];
+const EMPTY: Set<Session> = new Set();

@@ -5,8 +5,9 @@
  * `Durable` epoch is minted. A lone Apache server neither reads nor writes them; one of an ensemble creates missing ones
  * from the epoch of its last zxid, and does not start when that zxid is of a later epoch than `currentEpoch`.
  */
+
+import { type Durable, onDisk } from '../durable.ts';
 import type { Disk, DiskError } from '../ports.ts';
-import type { Durable } from './durable.ts';
 
 export type EpochFileName = 'acceptedEpoch' | 'currentEpoch';
 
@@ -68,7 +69,7 @@ export class EpochFiles {
           if (renameError !== null) return done(renameError, null);
           disk.syncDirectory(this.#directory, (directoryError) => {
             if (directoryError !== null) return done(directoryError, null);
-            done(null, epoch as Durable<number>);
+            done(null, onDisk(epoch));
           });
         });
       });

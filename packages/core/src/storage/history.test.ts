@@ -1,4 +1,4 @@
-import { formatZxid, getInt, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import { getInt, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
 import { Dice, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
@@ -118,6 +118,15 @@ describe('the epoch files at a start in an ensemble', () => {
     );
   });
 
+  it.each(['acceptedEpoch', 'currentEpoch'])('stop it when %s is of no epoch that there can be', (name) => {
+    const disk = diskWith([makeZxid(3, 1)]);
+    poke(disk, 'acceptedEpoch', '2097152');
+    poke(disk, name, '2097152');
+    expect(new StorageHost(disk, MEMBER).recover().failure?.message).toMatch(
+      `${name} holds 2097152, and there is no epoch after 2097151: the file is damaged`,
+    );
+  });
+
   it('may have left half a file under another name', () => {
     const disk = diskWith([makeZxid(3, 1)]);
     poke(disk, 'currentEpoch.tmp', '');
@@ -143,37 +152,5 @@ describe('the epoch files at a start in an ensemble', () => {
       disk.crash('nothing');
       expect(new StorageHost(disk, options).recover().history!.acceptedEpoch).toBe(acceptedEpoch);
     }
-  });
-});
-
-describe('an epoch that does not begin with its first txn', () => {
-  const GAP = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(2, 2)];
-
-  it('is a gap in an ensemble, and reported by a server of its own', () => {
-    const disk = diskWith(GAP);
-    expect(new StorageHost(disk, MEMBER).recover().failure?.message).toMatch(
-      /epoch 2 begins with zxid 0x200000002, but the log has 0x100000002 before it: txns are missing/,
-    );
-    const alone = new StorageHost(disk).recover();
-    expect(alone.history).toMatchObject({ lastZxid: makeZxid(2, 2) });
-    expect(alone.eventsOf('warning')[0]?.message).toMatch('instead of counter 1');
-  });
-
-  it('is a gap behind an older snapshot too', () => {
-    const disk = diskWith([makeZxid(2, 2)]);
-    expect(new StorageHost(disk, MEMBER).recover().failure?.message).toMatch(
-      /epoch 2 begins with zxid 0x200000002, but the snapshot ends with 0x0/,
-    );
-  });
-
-  it('is none where the snapshot has what is missing', () => {
-    const alone = new StorageHost(diskWith(GAP)).recover();
-    alone.storage.onTick(1000);
-    alone.settle();
-    alone.disk.kill();
-    expect(alone.disk.names(TEST_DIRECTORY)).toContain(`snapshot.${formatZxid(makeZxid(2, 2))}`);
-    const host = new StorageHost(alone.disk, MEMBER).recover();
-    expect(host.failure).toBeNull();
-    expect(host.history).toMatchObject({ lastZxid: makeZxid(2, 2), tail: [] });
   });
 });

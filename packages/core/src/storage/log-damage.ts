@@ -14,12 +14,30 @@
  * it had been written, and may have been acknowledged: the start stops. That is so even for the very last entry when
  * all of it is there and only its checksum is wrong.
  *
- * What stays in doubt: an acknowledged entry whose data really has 512 zero bytes on a unit, in which more than one bit
- * rotted, within the last WINDOW_BYTES of the log, looks like a holed one. (A single flipped bit is always recognised.)
+ * A block of the device that turns into zeros looks like the third. What separates the two is what stands whole behind it:
+ * a crash leaves of one write only. Of our own log the mark says how far it was acknowledged (`durable-mark.ts`, looked at
+ * by the reader), and no write is longer than `BATCH_BYTES_MAX` and one entry. Of Apache's nothing is known but that
+ * it syncs after 1000 txns at the latest: txns that were made over more than a second, or more than so many, were hardly of
+ * one write. Without forceSync anything may be missing after the end of the machine, and nothing proves more.
+ *
+ * What stays in doubt: damage in what our server has written since the mark was last synced, a second before the machine
+ * ended, and in the last write of Apache's.
  */
-import { getInt } from '@meerkat/protocol';
+import { epochOf, getInt, isZxid, type Zxid } from '@meerkat/protocol';
+import { isNext } from '../zab/recent-log.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
-import { END_OF_ENTRY, ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, PAYLOAD_BYTES_MAX } from './log-format.ts';
+import { findIntactTxns, type IntactTxns } from './intact-txns.ts';
+import {
+  END_OF_ENTRY,
+  ENTRY_FRAME_BYTES,
+  ENTRY_HEAD_BYTES,
+  ENTRY_PAYLOAD_BYTES_MIN,
+  entryTimeAt,
+  entryZxidAt,
+  LOG_HEADER_BYTES,
+  PAYLOAD_BYTES_MAX,
+} from './log-format.ts';
+import { BATCH_BYTES_MAX } from './txn-log.ts';
 
 /** The least that a device writes or leaves out. */
 export const UNIT_BYTES = 512;
@@ -39,10 +57,25 @@ export interface LogTail {
   readonly length: number;
 }
 
-export type LogTailJudgement =
-  | { readonly kind: 'end' }
-  | { readonly kind: 'torn'; readonly reason: string }
-  | { readonly kind: 'rotten'; readonly reason: string };
+/** What is known of the log before the tail, and of who wrote it. */
+export interface LogTailContext {
+  /** The last entry before the tail. */
+  readonly last: Zxid;
+  /** Who says how much of the log was written without a sync. */
+  readonly writer: LogWriter;
+}
+
+/** `marked`: ours, in a directory that has a mark. `unsynced`: anybody without forceSync. `other`: all the rest. */
+export type LogWriter = 'marked' | 'unsynced' | 'other';
+
+export type LogTailJudgement = { readonly kind: 'end' } | TornOrRotten;
+
+export interface TornOrRotten {
+  readonly kind: 'torn' | 'rotten';
+  readonly reason: string;
+  /** What stands whole behind the place. */
+  readonly intact: IntactTxns | null;
+}
 
 /** How many bytes of a tail the judgement needs, given its first ones: the entry there, and the window behind it. */
 export function keptBytesOf(head: Uint8Array): number {
@@ -51,12 +84,44 @@ export function keptBytesOf(head: Uint8Array): number {
   return WINDOW_BYTES + (isPlausible(length) ? length + ENTRY_FRAME_BYTES : 0);
 }
 
-export function judgeLogTail(tail: LogTail): LogTailJudgement {
-  const { bytes, length, position } = tail;
-  if (length === 0) return { kind: 'end' };
-  if (length > bytes.length) {
-    return rotten(`more follows (${length} bytes) than a crash can leave`);
-  }
+export function judgeLogTail(tail: LogTail, context: LogTailContext): LogTailJudgement {
+  if (tail.length === 0) return { kind: 'end' };
+  const { isTorn, reason } = lookAtTail(tail);
+  const intact = findIntactTxns(tail.bytes, context.last);
+  if (!isTorn || intact === null) return { kind: isTorn ? 'torn' : 'rotten', reason, intact };
+  const proof = findLaterWrite(tail, intact, context);
+  return proof === null
+    ? { kind: 'torn', reason, intact }
+    : { kind: 'rotten', reason: `${reason}, and ${proof}`, intact };
+}
+
+/** Looks for proof that some of what stands whole behind a hole was written after the entry there had been synced. */
+function findLaterWrite(tail: LogTail, intact: IntactTxns, { last, writer }: LogTailContext): string | null {
+  if (writer === 'unsynced') return null;
+  if (writer === 'marked')
+    return intact.lastAt >= BATCH_BYTES_MAX ? 'whole txns follow farther behind than one write reaches' : null;
+  // How long nothing was written before that proves nothing.
+  const oldestMs = Math.min(intact.oldestMs, timeOfTorn(tail, last) ?? intact.oldestMs);
+  const seconds = (intact.youngestMs - oldestMs) / 1000;
+  if (seconds >= 1) return `what follows whole was made up to ${seconds.toFixed(1)} s later`;
+  const isFar = epochOf(intact.lastZxid) === epochOf(last) && intact.lastZxid - last > APACHES_BATCH_TXNS_MAX;
+  return isFar ? 'more whole txns follow than Apache’s servers write without a sync' : null;
+}
+
+/** When the entry that is not whole was made; null when its head is not there. */
+function timeOfTorn({ bytes, position }: LogTail, last: Zxid): number | null {
+  const isInOneUnit = (position % UNIT_BYTES) + ENTRY_HEAD_BYTES + ENTRY_PAYLOAD_BYTES_MIN <= UNIT_BYTES;
+  const zxid = entryZxidAt(bytes, 0);
+  return isInOneUnit && isZxid(zxid) && isNext(last, zxid) ? entryTimeAt(bytes, 0) : null;
+}
+
+/** SyncRequestProcessor's default of `zookeeper.maxBatchSize`. */
+const APACHES_BATCH_TXNS_MAX = 1000;
+
+/** What a crash has torn is zeros where something should be; everything else is rot. */
+function lookAtTail({ bytes, length, position }: LogTail): { readonly isTorn: boolean; readonly reason: string } {
+  if (length > bytes.length) return rotten(`more follows (${length} bytes) than a crash can leave`);
+  if (position === 0 && length < LOG_HEADER_BYTES) return torn(`its header is cut after ${length} bytes`);
   if (length <= ENTRY_HEAD_BYTES) return torn(`an entry is cut after ${length} bytes`);
 
   const payloadLength = getInt(bytes, 8);
@@ -72,12 +137,12 @@ export function judgeLogTail(tail: LogTail): LogTailJudgement {
   return rotten('the checksum of an entry is wrong although all of the entry is there');
 }
 
-function torn(reason: string): LogTailJudgement {
-  return { kind: 'torn', reason };
+function torn(reason: string): { readonly isTorn: true; readonly reason: string } {
+  return { isTorn: true, reason };
 }
 
-function rotten(reason: string): LogTailJudgement {
-  return { kind: 'rotten', reason };
+function rotten(reason: string): { readonly isTorn: false; readonly reason: string } {
+  return { isTorn: false, reason };
 }
 
 function isPlausible(payloadLength: number): boolean {

@@ -1,6 +1,7 @@
 import { counterOf, epochOf, formatZxid, getInt, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
+import { buildLog } from '../testing/log-builder.ts';
 import { Dice, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import type { HistoryEntry } from '../zab/history.ts';
 import { MemoryDisk } from './memory-disk.ts';
@@ -74,6 +75,25 @@ describe('the history on the disk', () => {
     }
   });
 
+  it('is not read where the last txns of an epoch have turned into zeros, though the next epoch begins in its own file', () => {
+    const host = memberWith([3]);
+    host.storage.stop({ keepsHold: true });
+    host.settle();
+    const next = new StorageHost(host.disk, MEMBER, new Dice(1), host.storage.legacy).recover({ isHeld: true });
+    next.startAppending().beginEpoch(2);
+    next.append(NOTHING);
+    next.settle();
+    const [first, second] = [makeZxid(1, 1), makeZxid(2, 1)];
+    expect(zxidsOf(read(next, first))).toEqual([makeZxid(1, 2), makeZxid(1, 3), second]);
+    const path = `${TEST_DIRECTORY}/log.${formatZxid(first)}`;
+    const log = host.disk.peek(path)!.slice();
+    const end = log.findLastIndex((byte) => byte !== 0) + 1;
+    const lastAt = end - (end - 16) / 3;
+    host.disk.poke(path, log.fill(0, lastAt));
+    expect(read(next, first)).toBeNull();
+    expect(zxidsOf(read(next, first, makeZxid(1, 2)))).toEqual([makeZxid(1, 2)]);
+  });
+
   it('ends with what is durable', () => {
     const host = memberWith([3]);
     host.append(NOTHING);
@@ -132,13 +152,14 @@ describe('the history on the disk', () => {
     expect(read(host, makeZxid(2, 6))).toEqual([]);
   });
 
-  it('is not read over a gap that the snapshot of a leader left before this server knew its ensemble', () => {
-    // A server of its own, as Apache's of old, goes over the gap.
-    const host = new StorageHost(new MemoryDisk(), { preallocateBytes: 8192 }).recover().startAppending();
-    for (const zxid of [1, 2, 3, makeZxid(1, 2), makeZxid(1, 3), makeZxid(2, 1)]) {
-      host.append(NOTHING, { zxid });
-      host.settle();
-    }
+  it('is not read over a zxid that an Apache server has left out', () => {
+    const disk = new MemoryDisk();
+    const empty = new StorageHost(new MemoryDisk()).recover();
+    disk.poke(`${TEST_DIRECTORY}/snapshot.0`, empty.disk.peek(`${TEST_DIRECTORY}/snapshot.0`)!);
+    const txns = [1, 2, 3, makeZxid(1, 2), makeZxid(1, 3), makeZxid(2, 1)];
+    disk.poke(`${TEST_DIRECTORY}/log.1`, buildLog({ txns }));
+    const host = new StorageHost(disk, MEMBER).recover();
+    expect(host.failure).toBeNull();
     expect(read(host, 1, 3)).toHaveLength(2);
     expect(read(host, 1)).toBeNull();
     expect(read(host, makeZxid(1, 2))).toHaveLength(2);

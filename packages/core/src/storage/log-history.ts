@@ -7,9 +7,10 @@
  * as it must be (a gap, a wrong checksum, a file that the purge has taken, a log that begins too late) gives null, and the
  * learner gets a snapshot instead: an answer is a contiguous part of the history or none.
  */
-import { counterOf, epochOf, getInt, isZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { getInt, isZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { Disk, DiskError, DiskFile } from '../ports.ts';
 import type { HistoryEntry } from '../zab/history.ts';
+import { isNext } from '../zab/recent-log.ts';
 import type { ZxidFile } from './file-names.ts';
 import type { LogFiles } from './log-files.ts';
 import {
@@ -21,6 +22,7 @@ import {
   isWholeEntry,
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
+  zxidBeforeLog,
 } from './log-format.ts';
 
 export type HistoryDone = (entries: readonly HistoryEntry[] | null) => void;
@@ -162,6 +164,12 @@ class HistoryRead {
         this.#end(file, false);
         return;
       }
+      // Zeros where an entry was look like the end of the file before.
+      const before = zxidBeforeLog(bytes);
+      if (before !== null && this.#lastZxid !== ZXID_NONE && before !== this.#lastZxid) {
+        this.#end(file, false);
+        return;
+      }
       at = LOG_HEADER_BYTES;
     }
     for (;;) {
@@ -222,7 +230,7 @@ class HistoryRead {
       // The log may begin right behind `after`; one that had entries before has a gap.
       if (last !== ZXID_NONE || zxid !== after + 1) return false;
       this.#isThere = true;
-    } else if (!follows(last, zxid)) {
+    } else if (!isNext(last, zxid)) {
       return false;
     }
     this.#lastZxid = zxid;
@@ -253,9 +261,4 @@ class HistoryRead {
     const cursor = { zxid: this.#lastZxid, file: this.#file!, position: this.#position };
     this.#done(this.#entries, cursor);
   }
-}
-
-/** True when nothing can have been between the two. */
-function follows(last: Zxid, zxid: Zxid): boolean {
-  return epochOf(zxid) === epochOf(last) ? zxid === last + 1 : zxid > last && counterOf(zxid) === 1;
 }

@@ -8,7 +8,6 @@
  * What can be concerned is the last batch, since each is written after the one before it was synced (`txn-log.ts`).
  */
 import type { Disk, DiskError, DiskFile } from '../ports.ts';
-import { PAYLOAD_BYTES_MAX } from './log-format.ts';
 import { BATCH_BYTES_MAX } from './txn-log.ts';
 
 /** Bytes of one read and one write. */
@@ -16,7 +15,7 @@ const SLICE_BYTES = 1024 * 1024;
 
 /**
  * @param end where the entries end; nothing behind it is touched
- * @param entryBytesMax the longest entry that there is
+ * @param entryBytesMax the longest entry of the file
  */
 export function rewriteLogEnd(
   disk: Disk,
@@ -24,7 +23,7 @@ export function rewriteLogEnd(
   { end, entryBytesMax }: { readonly end: number; readonly entryBytesMax: number },
   done: (error: DiskError | null) => void,
 ): void {
-  const bytes = BATCH_BYTES_MAX + Math.min(entryBytesMax, PAYLOAD_BYTES_MAX);
+  const bytes = BATCH_BYTES_MAX + entryBytesMax;
   disk.open(path, { readOnly: false }, (error, file) => {
     if (error !== null) return done(error);
     const finish = (failure: DiskError | null): void => {

@@ -1,4 +1,4 @@
-import { makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import { epochOf, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../options.ts';
 import {
@@ -8,6 +8,7 @@ import {
   databaseAt,
   describeDatabase,
   grownDirectory,
+  liveNames,
   StorageHost,
   TEST_DIRECTORY,
   TEST_ENSEMBLE,
@@ -182,6 +183,8 @@ describe('a truncation', () => {
     // Header, and three entries of: head, TxnHeader with its type, int error, digest, end.
     const length = 16 + 3 * (12 + 32 + 4 + 12 + 1);
     expect(host.disk.peek(`${TEST_DIRECTORY}/log.100000001`)).toEqual(log.slice(0, length));
+    const cut = host.disk.peek(`${TEST_DIRECTORY}/replaced-1-100000003-log.100000001-from-${length}`);
+    expect(cut, 'what was cut is kept').toEqual(log.slice(length, length + (2 * (length - 16)) / 3));
   });
 
   it('to what a snapshot alone has removes the first txn behind it as well', () => {
@@ -193,16 +196,12 @@ describe('a truncation', () => {
     host.settle();
     history.push(host.append(NOTHING));
     host.settle();
-    expect(host.disk.names(TEST_DIRECTORY)).toEqual([
-      'acceptedEpoch',
-      'currentEpoch',
-      'log.100000004',
-      'snapshot.100000003',
-    ]);
+    const names = ['acceptedEpoch', 'currentEpoch', 'log.100000004', 'snapshot.100000003'];
+    expect(liveNames(host.disk)).toEqual(names);
     host.storage.truncate(makeZxid(1, 3));
     host.settle();
     expectHistory(host, history, makeZxid(1, 3), 'truncated');
-    expect(host.disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.100000003']);
+    expect(liveNames(host.disk)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.100000003']);
   });
 
   it('to the last txn changes nothing', () => {
@@ -234,10 +233,11 @@ describe('a truncation is refused and touches nothing', () => {
     expect(host.refusal).toMatch(reason);
     expect(host).toMatchObject({ failure: null, recovered: 1 });
     expect(contents()).toEqual(before);
-    host.startAppending().beginEpoch(7);
+    const epoch = epochOf(host.history!.lastZxid) + 4;
+    host.startAppending().beginEpoch(epoch);
     host.append(NOTHING);
     host.settle();
-    expect(host.durable).toBe(makeZxid(7, 1));
+    expect(host.durable).toBe(makeZxid(epoch, 1));
   }
 
   it('to a zxid that no txn has', () => {
@@ -298,7 +298,16 @@ describe('a truncation is refused and touches nothing', () => {
 });
 
 describe('a disk that fails in a truncation', () => {
-  const operations: DiskOperation[] = ['list', 'remove', 'syncDirectory', 'open', 'truncate', 'sync'];
+  const operations: DiskOperation[] = [
+    'list',
+    'rename',
+    'syncDirectory',
+    'open',
+    'create',
+    'write',
+    'truncate',
+    'sync',
+  ];
   it.each(operations)(
     'at its %s stops the server or the truncation, and a later start has one history',
     (operation) => {

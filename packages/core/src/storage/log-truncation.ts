@@ -1,21 +1,25 @@
 /**
- * Removes from the disk everything behind a zxid: txns that were proposed, logged here, and never committed.
+ * Takes out of the history everything behind a zxid: txns that were proposed, logged here, and never committed. It is
+ * kept under other names (`replaced-files.ts`).
  *
  *     look: base snapshot ≤ zxid ─► the log from there on, to its end ─► is zxid reached?      nothing is touched yet
  *     cut:  snapshots above the base ─► later log files ─► the rest of the file that zxid is in
  *
  * 1. The base is the newest snapshot that is whole and holds nothing behind zxid, its fuzzy part included.
- * 2. zxid is a txn of the log or the base itself; from the base on the log has no gap. Otherwise it is refused.
- * 3. Everything goes newest first, each removal durable before the next one. So wherever the power is cut, what the next
+ * 2. zxid is a txn of the log or the base itself; from the base on the log lacks nothing. Otherwise it is refused.
+ * 3. Everything goes newest first, each step durable before the next one. So wherever the power is cut, what the next
  *    start finds is the old history up to some txn that is not before zxid: without the newer snapshots the log leads on
  *    from the base, and the log only ever loses its end.
- * 4. The file is cut to its entries, so that nothing of old stands behind them.
+ * 4. The file is cut to its entries, so that nothing of old stands behind them. Of files in which an Apache server has
+ *    written txns twice, there may be several to cut.
  */
-import { formatZxid, type Zxid } from '@meerkat/protocol';
+import { formatZxid, previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../options.ts';
 import { type DirectoryEntry, type DiskDone, DiskError, type Ports, type Trace } from '../ports.ts';
 import { Database } from '../tree/database.ts';
+import type { DurableMark } from './durable-mark.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { ReplacedSet } from './replaced-files.ts';
 import { type LoadedSnapshot, NewestSnapshot } from './snapshot-store.ts';
 import { TxnLogReader } from './txn-log-reader.ts';
 
@@ -28,27 +32,37 @@ export interface LogTruncationEvents {
   onTruncateFailed(error: Error): void;
 }
 
-/** What stands first behind the zxid in the file that goes on to it. */
+/** The end of a file, from the first entry behind the zxid on. */
 interface Cut {
-  readonly path: string;
+  readonly name: string;
   readonly position: number;
+  /** Where the entries of the file end. */
+  end: number;
 }
 
 export class LogTruncation {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #zxid: Zxid;
+  readonly #mark: DurableMark;
   readonly #events: LogTruncationEvents;
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logs: readonly ZxidFile[] = [];
   #isReached = false;
-  #cut: Cut | null = null;
+  /** Oldest file first. */
+  readonly #cuts: Cut[] = [];
 
   /** @param zxid the last txn that stays. The log is closed, and nobody writes a snapshot or removes files. */
-  constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: CoreOptions, zxid: Zxid, events: LogTruncationEvents) {
+  constructor(
+    ports: Pick<Ports, 'disk' | 'trace'>,
+    options: CoreOptions,
+    { zxid, mark }: { readonly zxid: Zxid; readonly mark: DurableMark },
+    events: LogTruncationEvents,
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#zxid = zxid;
+    this.#mark = mark;
     this.#events = events;
   }
 
@@ -81,7 +95,7 @@ export class LogTruncation {
         onSnapshotLoaded: (snapshot) => {
           if (isUpTo(snapshot, this.#zxid)) this.#readLog(snapshot.zxid);
           else if (snapshot.zxid === 0) refuse();
-          else this.#findBase((snapshot.zxid - 1) as Zxid);
+          else this.#findBase(previousZxid(snapshot.zxid));
         },
         onNoSnapshot: refuse,
         onSnapshotsUnusable: refuse,
@@ -92,32 +106,38 @@ export class LogTruncation {
 
   #readLog(base: Zxid): void {
     const { disk } = this.#ports;
-    const { logDirectory } = this.#options;
     const zxid = this.#zxid;
     const first = this.#logs.findLastIndex((file) => file.zxid <= base);
-    const files = this.#logs.slice(Math.max(first, 0));
+    // One file more, for the case that it goes on beyond where the next one begins.
+    const files = this.#logs.slice(Math.max(first - 1, 0));
     this.#isReached = base === zxid;
+    const onEntry = (entryZxid: Zxid, { name, zxid: nameZxid }: ZxidFile, position: number): void => {
+      if (entryZxid === zxid) this.#isReached = true;
+      if (entryZxid <= zxid || nameZxid > zxid || this.#cuts.at(-1)?.name === name) return;
+      this.#cuts.push({ name, position, end: position });
+    };
     const reader = new TxnLogReader(
       { disk, trace: SILENT },
       {
-        logDirectory,
+        ...this.#options,
         files,
+        durable: ZXID_NONE,
         after: base,
         startAt: 0,
         areSizesExact: false,
         isEnsemble: true,
-        rewriteEntryBytesMax: null,
+        rewritesEnd: false,
       },
       {
         onTxn: () => {
-          const { entryZxid, entryPosition, entryFile } = reader;
-          if (entryZxid === zxid) this.#isReached = true;
-          if (entryZxid > zxid && entryFile.zxid <= zxid) {
-            this.#cut ??= { path: `${logDirectory}/${entryFile.name}`, position: entryPosition };
-          }
+          onEntry(reader.entryZxid, reader.entryFile, reader.entryPosition);
           return true;
         },
-        onLogFileRead() {},
+        onKnownTxn: onEntry,
+        onLogFileRead: ({ name }, bytes) => {
+          const cut = this.#cuts.at(-1);
+          if (cut?.name === name) cut.end = bytes;
+        },
         onLogRead: () => {
           if (this.#isReached) this.#remove(base);
           else this.#refuse('it is neither a txn of the log nor a snapshot that the log continues');
@@ -136,56 +156,55 @@ export class LogTruncation {
   }
 
   #remove(base: Zxid): void {
-    const { disk, trace } = this.#ports;
-    const { snapshotDirectory, logDirectory } = this.#options;
+    const { disk } = this.#ports;
     const snapshots = snapshotFilesOf(this.#snapshotEntries).filter((file) => file.zxid > base);
     const logs = this.#logs.filter((file) => file.zxid > this.#zxid);
-    const cut = this.#cut;
+    if (snapshots.length === 0 && logs.length === 0 && this.#cuts.length === 0) {
+      // Nothing follows; the answer needs an event.
+      disk.syncDirectory(this.#options.logDirectory, (error) => this.#end(error));
+      return;
+    }
+    // What goes now, the log need not have any more.
+    this.#mark.lower(this.#zxid, (markError) => {
+      if (markError !== null) return this.#end(markError);
+      ReplacedSet.begin(disk, this.#options, this.#zxid, (error, set) => {
+        if (set === null) this.#end(error);
+        else this.#replace(set, snapshots, logs);
+      });
+    });
+  }
+
+  #replace(set: ReplacedSet, snapshots: readonly ZxidFile[], logs: readonly ZxidFile[]): void {
+    const { snapshotDirectory, logDirectory } = this.#options;
+    const where = `behind zxid 0x${formatZxid(this.#zxid)}`;
+    const message = `the history is cut ${where}: what follows was never committed; it is kept as ${set.prefix}…`;
+    this.#ports.trace.emit({ kind: 'recovery-progress', message });
     const steps: ((done: DiskDone) => void)[] = [
-      ...this.#removals(snapshotDirectory, snapshots),
-      ...this.#removals(logDirectory, logs),
+      ...this.#removals(set, snapshotDirectory, snapshots),
+      ...this.#removals(set, logDirectory, logs),
     ];
-    if (cut !== null) steps.push((done) => this.#cutFile(cut, done));
+    for (const cut of this.#cuts.toReversed()) steps.push((done) => set.cut(logDirectory, cut.name, cut, done));
     const next = (error: DiskError | null): void => {
       const step = error === null ? steps.shift() : undefined;
       if (step !== undefined) step(next);
-      else if (error === null) this.#events.onTruncated();
-      else this.#events.onTruncateFailed(error);
+      else this.#end(error);
     };
-    if (steps.length > 0) {
-      trace.emit({
-        kind: 'recovery-progress',
-        message: `the history is cut behind zxid 0x${formatZxid(this.#zxid)}: what follows was never committed`,
-      });
-      next(null);
-      return;
-    }
-    // Nothing follows; the answer needs an event.
-    disk.syncDirectory(logDirectory, next);
+    next(null);
   }
 
-  #removals(directory: string, files: readonly ZxidFile[]): ((done: DiskDone) => void)[] {
+  #end(error: DiskError | null): void {
+    if (error === null) this.#events.onTruncated();
+    else this.#events.onTruncateFailed(error);
+  }
+
+  #removals(set: ReplacedSet, directory: string, files: readonly ZxidFile[]): ((done: DiskDone) => void)[] {
     const { disk } = this.#ports;
     return files
       .toReversed()
       .flatMap(({ name }) => [
-        (done: DiskDone) => disk.remove(`${directory}/${name}`, done),
+        (done: DiskDone) => set.move(directory, name, done),
         (done: DiskDone) => disk.syncDirectory(directory, done),
       ]);
-  }
-
-  #cutFile({ path, position }: Cut, done: DiskDone): void {
-    this.#ports.disk.open(path, { readOnly: false }, (error, file) => {
-      if (error !== null) return done(error);
-      let failure: DiskError | null = null;
-      file.truncate(position, (truncateError) => {
-        failure = truncateError;
-      });
-      file.sync((syncError) => {
-        file.close();
-        done(failure ?? syncError);
-      });
-    });
   }
 }
 

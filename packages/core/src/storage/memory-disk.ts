@@ -418,6 +418,12 @@ class OpenFile implements DiskFile {
     );
   }
 
+  note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
+    this.write(position, bytes.slice(), (error) => {
+      if (error !== null) onFailed(error);
+    });
+  }
+
   sync(done: DiskDone): void {
     this.#ask('sync', (error) => {
       if (error === null) {

@@ -1,12 +1,12 @@
 /**
  * From two directories to a database: the newest snapshot that is whole, and every txn of the log behind it.
  *
- *     create the directories ─► hold them ─► list ─► sweep ─► install ─► snapshot ─► log ─► epoch files ─► recovered
+ *     create the directories ─► hold them ─► list ─► sweep ─► install ─► snapshot ─► log ─► epoch files, mark ─► recovered
  *                                                               └─ none, and no log: empty database, snapshot.0 ─┘
  *
  * Each arrow is a completion of the disk, an event of its own; snapshots and logs are read in slices. Recovering twice
- * gives the same database: txns say what becomes of a znode, not what changes (DESIGN §5), and what a fuzzy snapshot has
- * already may be applied again.
+ * gives the same database: what a fuzzy snapshot has already may be applied again, because txns say what becomes of a
+ * znode, not what changes (docs/protocol/files.md, "Txns").
  *
  * In an ensemble everything in the log is replayed, also what may never have been committed: what becomes of that, the
  * role decides in which the server synchronizes. The history that it is told goes with the database.
@@ -14,15 +14,18 @@
  * Between two roles of one process the snapshot need not be loaded: the database of the last role has what the log has up
  * to its last zxid, and the log behind it is replayed as ever (ZKDatabase.fastForwardDataBase, ZOOKEEPER-2678).
  */
-import { epochOf, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { previousZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { type Durable, onDisk } from '../durable.ts';
 import type { CoreOptions } from '../options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
 import { Database } from '../tree/database.ts';
 import type { History, HistoryEntry } from '../zab/history.ts';
-import { type EpochFileName, EpochFiles } from './epoch-files.ts';
+import { DURABLE_MARK_NAME, type DurableMark, readDurableMark } from './durable-mark.ts';
+import { EpochRecovery, type RecoveredEpochs } from './epoch-recovery.ts';
 import { installingZxid, logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import { HistoryTail, TAIL_BYTES_MAX } from './history-tail.ts';
+import { describeLost } from './log-fault.ts';
 import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
 import { InstallCompletion } from './snapshot-install.ts';
@@ -54,6 +57,8 @@ export interface RecoveryEvents {
  */
 export interface Legacy {
   readonly database: Database;
+  /** The log reaches as far as this. */
+  readonly durableZxid: Durable<Zxid>;
   /** Of the newest snapshot on the disk. */
   readonly snapshotZxid: Zxid;
   readonly snapshotBytes: number;
@@ -66,6 +71,8 @@ export interface RecoveryContext {
   readonly logFiles: LogFiles;
   /** null: everything is read from the disk. */
   readonly legacy: Legacy | null;
+  /** Says in the end what was found to be durable. */
+  readonly mark: DurableMark;
 }
 
 export class Recovery {
@@ -78,6 +85,8 @@ export class Recovery {
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logEntries: readonly DirectoryEntry[] = [];
   #txns = 0;
+  /** See `TxnLogReaderOptions`. */
+  #durable: Zxid | null = null;
 
   constructor(
     ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
@@ -163,7 +172,7 @@ export class Recovery {
     removeUnfinished(this.#ports.disk, snapshotDirectory, this.#snapshotEntries, (error) => {
       if (error !== null) return this.#failOn('what is left of an unfinished snapshot cannot be removed', error);
       const installing = this.#snapshotEntries.find(({ name }) => installingZxid(name) !== null);
-      if (installing === undefined) this.#loadSnapshot();
+      if (installing === undefined) this.#readMark();
       else this.#completeInstall(installing);
     });
   }
@@ -183,18 +192,30 @@ export class Recovery {
           ),
         );
       }
-      new InstallCompletion(disk, this.#options, (installError) => {
+      new InstallCompletion(this.#ports, this.#options, this.#context.mark, (installError) => {
         if (installError !== null) return this.#failOn('the snapshot of the leader cannot be installed', installError);
         this.#list();
       }).start();
     });
   }
 
-  #loadSnapshot(): void {
+  /** What the log must have. */
+  #readMark(): void {
+    const { disk, trace } = this.#ports;
+    const { snapshotDirectory } = this.#options;
     if (this.#context.legacy !== null) {
       this.#continue(this.#context.legacy);
       return;
     }
+    readDurableMark(disk, snapshotDirectory, (durable, fault) => {
+      const message = `${fault}: whether the log reaches as far as this server has acknowledged is not checked`;
+      if (fault !== null) trace.emit({ kind: 'warning', message });
+      this.#durable = durable;
+      this.#loadSnapshot();
+    });
+  }
+
+  #loadSnapshot(): void {
     const logs = logFilesOf(this.#logEntries);
     this.#context.logFiles.reset(logs);
     // A crash of Apache's in its first moments leaves part of a snapshot.0 and no log: nothing was acknowledged.
@@ -217,7 +238,9 @@ export class Recovery {
   #startWithoutSnapshot(logs: readonly ZxidFile[]): void {
     const { logDirectory, snapshotDirectory, trustEmptySnapshot } = this.#options;
     if (logs.length === 0) {
-      this.#startEmpty();
+      if (this.#durable !== null && this.#durable > 0)
+        this.#fail(new Error(describeLost(logDirectory, ZXID_ZERO, this.#durable)));
+      else this.#startEmpty();
       return;
     }
     if (!trustEmptySnapshot) {
@@ -246,7 +269,7 @@ export class Recovery {
   /** Nothing at all: an empty database, and the snapshot of it without which Apache's server opens no directory. */
   #startEmpty(): void {
     const database = this.#makeDatabase();
-    new SnapshotWrite(this.#ports, this.#options, database, {
+    new SnapshotWrite(this.#ports, { ...this.#options, isIndispensable: true }, database, {
       onSnapshotWritten: (_zxid, bytes) => this.#settleEpochs(database, { zxid: ZXID_ZERO, bytes, isNew: true }),
       onSnapshotFailed: (error) => this.#failOn('the first snapshot cannot be written', error),
     }).start();
@@ -259,10 +282,11 @@ export class Recovery {
     this.#readLog(
       {
         files: logs.slice(Math.max(first, 0)),
+        durable: this.#durable,
         after: zxid,
         startAt: 0,
         areSizesExact: false,
-        rewriteEntryBytesMax: this.#context.isHeld ? null : 2 * this.#options.frameBytesMax,
+        rewritesEnd: !this.#context.isHeld,
       },
       replay,
       zxid,
@@ -271,7 +295,7 @@ export class Recovery {
   }
 
   /** Replays what the log has behind the database, and reads as much before that as is kept for learners. */
-  #continue({ database, snapshotZxid, snapshotBytes }: Legacy): void {
+  #continue({ database, durableZxid, snapshotZxid, snapshotBytes }: Legacy): void {
     const { logFiles } = this.#context;
     const { lastZxid } = database;
     const place = logFiles.placeBefore(lastZxid, this.#tail.countMax, TAIL_BYTES_MAX);
@@ -279,10 +303,11 @@ export class Recovery {
     this.#readLog(
       {
         files: place === null ? files.filter((file) => file.zxid > lastZxid) : files.slice(files.indexOf(place.file)),
-        after: place === null ? lastZxid : ((place.zxid - 1) as Zxid),
+        durable: durableZxid,
+        after: place === null ? lastZxid : previousZxid(place.zxid),
         startAt: place?.position ?? 0,
         areSizesExact: true,
-        rewriteEntryBytesMax: null,
+        rewritesEnd: false,
       },
       new Replay(database, null, this.#ports.trace),
       lastZxid,
@@ -295,17 +320,17 @@ export class Recovery {
 
   /** @param applied the database has everything up to here: such entries are only kept for learners */
   #readLog(
-    range: Omit<TxnLogReaderOptions, 'logDirectory' | 'isEnsemble'>,
+    range: Omit<TxnLogReaderOptions, 'logDirectory' | 'snapshotDirectory' | 'forceSync' | 'isEnsemble'>,
     replay: Replay,
     applied: Zxid,
     onRead: (lastZxid: Zxid) => void,
   ): void {
     const { disk, trace } = this.#ports;
-    const { logDirectory, ensemble } = this.#options;
+    const { logDirectory, snapshotDirectory, forceSync, ensemble } = this.#options;
     const { logFiles } = this.#context;
     const reader: TxnLogReader = new TxnLogReader(
       { disk, trace },
-      { ...range, logDirectory, isEnsemble: ensemble !== null },
+      { ...range, logDirectory, snapshotDirectory, forceSync, isEnsemble: ensemble !== null },
       {
         onTxn: (payload) => {
           const zxid = reader.entryZxid;
@@ -330,51 +355,17 @@ export class Recovery {
     reader.start();
   }
 
-  /**
-   * A lone Apache server has no epoch files; written here, they say what an ensemble's server would conclude from the
-   * last zxid, and let it open the directory also when this server has gone on to a later epoch.
-   *
-   * In an ensemble the last zxid raises `currentEpoch` as well: a log is a contiguous part of its epoch's history, and a
-   * crash may come between the first txns of an epoch and the file.
-   */
   #settleEpochs(database: Database, from: RecoveryBase): void {
     const { snapshotDirectory, ensemble } = this.#options;
-    const files = new EpochFiles(this.#ports.disk, snapshotDirectory);
-    const epoch = Math.max(0, epochOf(database.lastZxid));
-    files.read('acceptedEpoch', (error, accepted) => {
-      if (error !== null) return this.#failOn('acceptedEpoch cannot be read', error);
-      files.read('currentEpoch', (currentError, current) => {
-        if (currentError !== null) return this.#failOn('currentEpoch cannot be read', currentError);
-        if (ensemble !== null && current !== null && current > (accepted ?? epoch)) {
-          return this.#fail(faultOfEpochs(snapshotDirectory, accepted, current));
-        }
-        // Accepted first, so that it is never behind.
-        this.#raiseEpoch(files, 'acceptedEpoch', accepted, epoch, (acceptedEpoch) => {
-          this.#raiseEpoch(files, 'currentEpoch', current, epoch, (currentEpoch) => {
-            const epochs = { acceptedEpoch: Math.max(acceptedEpoch, currentEpoch), currentEpoch };
-            this.#makeNamesDurable(() => this.#finish(database, from, epochs));
-          });
+    const where = { directory: snapshotDirectory, isEnsemble: ensemble !== null };
+    new EpochRecovery(this.#ports.disk, where, {
+      onEpochsRecovered: (epochs) => {
+        this.#makeNamesDurable(() => {
+          this.#settleMark(database.lastZxid, epochs.acceptedEpoch, () => this.#finish(database, from, epochs));
         });
-      });
-    });
-  }
-
-  /** Tells what the file holds from now on, durably. */
-  #raiseEpoch(
-    files: EpochFiles,
-    name: EpochFileName,
-    found: number | null,
-    epoch: number,
-    then: (epoch: number) => void,
-  ): void {
-    if (found !== null && found >= epoch) {
-      then(found);
-      return;
-    }
-    files.write(name, epoch, (error) => {
-      if (error === null) then(epoch);
-      else this.#failOn(`${name} cannot be written`, error);
-    });
+      },
+      onEpochsRefused: (error) => this.#fail(error),
+    }).start(database.lastZxid);
   }
 
   /**
@@ -389,11 +380,17 @@ export class Recovery {
     });
   }
 
-  #finish(
-    database: Database,
-    from: RecoveryBase,
-    epochs: { readonly acceptedEpoch: number; readonly currentEpoch: number },
-  ): void {
+  /** Everything that was found is durable. Without forceSync nothing is promised. */
+  #settleMark(lastZxid: Zxid, acceptedEpoch: number, then: () => void): void {
+    const zxid = this.#options.forceSync ? lastZxid : ZXID_ZERO;
+    this.#context.mark.settle({ zxid, acceptedEpoch }, (error) => {
+      const message = `${DURABLE_MARK_NAME} is not kept until the next start: ${error?.message}`;
+      if (error !== null) this.#ports.trace.emit({ kind: 'warning', message });
+      then();
+    });
+  }
+
+  #finish(database: Database, from: RecoveryBase, epochs: RecoveredEpochs): void {
     const { lastZxid } = database;
     this.#ports.trace.emit({
       kind: 'recovered',
@@ -406,7 +403,12 @@ export class Recovery {
     this.#events.onDatabaseRecovered(
       database,
       { lastZxid, snapshotZxid: from.zxid, snapshotBytes: from.bytes, txns: this.#txns, isNew: from.isNew },
-      { lastZxid, ...epochs, tail },
+      {
+        lastZxid: onDisk(lastZxid),
+        acceptedEpoch: onDisk(epochs.acceptedEpoch),
+        currentEpoch: onDisk(epochs.currentEpoch),
+        tail,
+      },
     );
   }
 
@@ -425,13 +427,4 @@ interface RecoveryBase {
   readonly zxid: Zxid;
   readonly bytes: number;
   readonly isNew: boolean;
-}
-
-function faultOfEpochs(directory: string, accepted: number | null, current: number): Error {
-  const found = accepted === null ? 'acceptedEpoch is missing' : `acceptedEpoch holds ${accepted}`;
-  return new Error(
-    `${directory}: ${found} although currentEpoch holds ${current}. A server promises an epoch before it enters it, so ` +
-      'one of the two files was lost or comes from elsewhere, and this server might promise an epoch twice. Restore the ' +
-      'directory, or, while a majority of the other servers is healthy, empty it and let this server join anew',
-  );
 }

@@ -5,9 +5,11 @@
  *    only usable snapshot never goes.
  * 2. The names of the kept ones are made durable before anything is removed.
  * 3. Of the logs, the newest file whose name is not above the oldest kept snapshot stays: it has the txns behind it.
+ * 4. What was replaced (`replaced-files.ts`) goes once the history has gone on so far that the snapshots of that time go.
  */
-import type { DiskError, Ports } from '../ports.ts';
+import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { replacedBefore } from './replaced-files.ts';
 import { hasSnapshotEnd } from './snapshot-store.ts';
 
 export interface RetentionOptions {
@@ -44,20 +46,25 @@ export class Purge {
       if (error !== null) return this.#giveUp(error);
       disk.list(logDirectory, (logError, logEntries) => {
         if (logError !== null) return this.#giveUp(logError);
-        this.#findKept(snapshotFilesOf(snapshotEntries), logFilesOf(logEntries));
+        this.#findKept(snapshotEntries, logEntries);
       });
     });
   }
 
-  #findKept(snapshots: readonly ZxidFile[], logs: readonly ZxidFile[]): void {
+  #findKept(snapshotEntries: readonly DirectoryEntry[], logEntries: readonly DirectoryEntry[]): void {
     const { disk } = this.#ports;
-    const { snapshotDirectory } = this.#options;
+    const { snapshotDirectory, logDirectory } = this.#options;
+    const snapshots = snapshotFilesOf(snapshotEntries);
     let missing = Math.max(this.#options.retainCount, RETAIN_COUNT_MIN);
     let index = snapshots.length;
     const checkNext = (): void => {
       if (missing === 0) {
-        const removed = filesToRemove(snapshots, logs, index);
-        removed.snapshots.length + removed.logs.length === 0 ? this.#done([]) : this.#remove(removed);
+        const { zxid } = snapshots[index]!;
+        const replaced = [
+          ...replacedBefore(zxid, snapshotDirectory, snapshotEntries),
+          ...(logDirectory === snapshotDirectory ? [] : replacedBefore(zxid, logDirectory, logEntries)),
+        ];
+        this.#remove(filesToRemove(snapshots, logFilesOf(logEntries), index), replaced);
         return;
       }
       index--;
@@ -74,13 +81,18 @@ export class Purge {
     checkNext();
   }
 
-  #remove(removed: FilesToRemove): void {
+  #remove(removed: FilesToRemove, replaced: readonly string[]): void {
     const { disk, trace } = this.#ports;
     const { snapshotDirectory, logDirectory } = this.#options;
     const paths = [
       ...removed.snapshots.map((file) => `${snapshotDirectory}/${file.name}`),
       ...removed.logs.map((file) => `${logDirectory}/${file.name}`),
+      ...replaced,
     ];
+    if (paths.length === 0) {
+      this.#done([]);
+      return;
+    }
     this.#removedLogs = removed.logs.map((file) => file.name);
     const syncBoth = (then: () => void): void => {
       disk.syncDirectory(snapshotDirectory, (error) => {

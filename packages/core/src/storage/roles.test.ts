@@ -241,6 +241,26 @@ describe('the end of a role', () => {
     expect(behind, 'the log had more than the database').toBeGreaterThan(50);
   });
 
+  it('stops the next one when the log has lost what this one has acknowledged', () => {
+    const options = { ...MEMBER, logBytesMax: 1 << 20 };
+    const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
+    host.beginEpoch(1);
+    for (let i = 0; i < 40; i++) {
+      host.append(NOTHING);
+      host.settle();
+    }
+    // The role has applied only some of it.
+    host.database!.tree.lastZxid = makeZxid(1, 10);
+    host.storage.stop({ keepsHold: true });
+    host.settle();
+    const path = `${TEST_DIRECTORY}/log.100000001`;
+    const damaged = host.disk.peek(path)!.slice().fill(0, 1024);
+    host.disk.poke(path, damaged);
+    const next = new StorageHost(host.disk, options, new Dice(1), host.storage.legacy).recover({ isHeld: true });
+    expect(next.failure?.message).toMatch(/log\.100000001 at position \d+: .* had acknowledged all up to 0x100000028/);
+    expect(host.disk.peek(path)).toEqual(damaged);
+  });
+
   it('leaves no database that the log does not have, and none in the middle of an exchange of the history', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);

@@ -31,4 +31,20 @@ describe('the buffers of slices', () => {
     expect([joined[0], joined[69_999], joined[70_000], joined[70_099]]).toEqual([1, 1, 2, 2]);
     expect(Array.from(buffers.join(Uint8Array.of(1), Uint8Array.of(2)))).toEqual([1, 2]);
   });
+
+  it('copy a record of very many slices only a few times', () => {
+    const buffers = new SliceBuffers(SLICE_BYTES);
+    const memories = new Set<ArrayBufferLike>();
+    let joined = new Uint8Array(70_000).fill(1);
+    for (let i = 0; i < 10_000; i++) {
+      joined = buffers.join(joined, buffers.room().fill(i)) as Uint8Array<ArrayBuffer>;
+      memories.add(joined.buffer);
+    }
+    expect(joined).toHaveLength(70_000 + 10_000 * SLICE_BYTES);
+    expect([joined[0], joined[69_999], joined[70_000], joined.at(-1)]).toEqual([1, 1, 0, 9999 & 0xff]);
+    expect(memories.size).toBeLessThan(6);
+    // What is left of it is the beginning of the next record.
+    const rest = joined.subarray(joined.length - 3);
+    expect(Array.from(buffers.join(rest, buffers.room().fill(5)).subarray(0, 5))).toEqual([15, 15, 15, 5, 5]);
+  });
 });

@@ -7,6 +7,8 @@
  *     └──────────────────────┴────────────────────────────┘
  *               ◄── rest of the slice before, put right in front
  *
+ * A record that is longer than the room grows in a buffer of its own, by doubling.
+ *
  * New memory for each slice, and as much again for it and the rest together, is 440 MB for the log of a million creates
  * (220 MB): the kernel clears every page of it, and the garbage collector is called for.
  */
@@ -15,6 +17,9 @@ export class SliceBuffers {
   /** Made when they are first asked for: most files of a small server end within one slice. */
   readonly #buffers: Uint8Array[] = [];
   #next = 0;
+  /** What a long rest and the slices behind it are joined in; the next slice goes where it ends. */
+  #long: Uint8Array = NOTHING;
+  #longEnd = 0;
 
   constructor(sliceBytes: number) {
     this.#sliceBytes = sliceBytes;
@@ -34,19 +39,34 @@ export class SliceBuffers {
 
   /** The rest of the slice before and the slice in one piece; `rest` may then be overwritten. */
   join(rest: Uint8Array, slice: Uint8Array): Uint8Array {
-    if (rest.length === 0) return slice;
+    if (rest.length === 0) {
+      this.#long = NOTHING;
+      return slice;
+    }
     const start = REST_BYTES_MAX - rest.length;
     if (start >= 0 && this.#buffers.some(({ buffer }) => buffer === slice.buffer)) {
       const joined = new Uint8Array(slice.buffer, start, rest.length + slice.length);
       joined.set(rest);
+      this.#long = NOTHING;
       return joined;
     }
-    const joined = new Uint8Array(rest.length + slice.length);
-    joined.set(rest);
-    joined.set(slice, rest.length);
-    return joined;
+    return this.#joinLong(rest, slice);
+  }
+
+  #joinLong(rest: Uint8Array, slice: Uint8Array): Uint8Array {
+    const isThere = rest.buffer === this.#long.buffer && rest.byteOffset + rest.length === this.#longEnd;
+    if (!isThere || this.#longEnd + slice.length > this.#long.length) {
+      this.#long = new Uint8Array(2 * (rest.length + slice.length));
+      this.#long.set(rest);
+      this.#longEnd = rest.length;
+    }
+    this.#long.set(slice, this.#longEnd);
+    this.#longEnd += slice.length;
+    return this.#long.subarray(this.#longEnd - rest.length - slice.length, this.#longEnd);
   }
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** Reads that are asked for before the slice before them has been looked at. */
 export const READS_AHEAD = 2;

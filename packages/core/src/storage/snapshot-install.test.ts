@@ -6,11 +6,14 @@ import {
   Dice,
   describeDatabase,
   grownDirectory,
+  historyFiles,
+  liveNames,
   StorageHost,
   TEST_DIRECTORY,
   TEST_ENSEMBLE,
 } from '../testing/storage-host.ts';
 import type { Database } from '../tree/database.ts';
+import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { DiskOperation, MemoryDisk } from './memory-disk.ts';
 import type { Survivors } from './memory-file.ts';
 
@@ -28,8 +31,9 @@ function databaseOf(lastZxid: number, count = 60): Database {
   const host = new StorageHost().recover().startAppending();
   const dice = new Dice(lastZxid % 1000);
   for (let i = 1; i < count; i++) host.appendRandom(dice);
-  host.append(NOTHING, { zxid: lastZxid });
   host.settle();
+  const header = { sessionId: 1n, cxid: 1, zxid: lastZxid as Zxid, time: 0 };
+  host.database!.apply(header, NOTHING, SILENT_EVENTS);
   return host.database!;
 }
 
@@ -45,6 +49,7 @@ describe('the snapshot of a leader', () => {
     ['below', 1000],
   ])('becomes the whole history when it is %s the old one, and the log goes on behind it', (_where, zxid) => {
     const { disk } = grownDirectory(new Dice(2), MEMBER);
+    const old = historyFiles(disk);
     const host = new StorageHost(disk, MEMBER).recover();
     const database = databaseOf(zxid);
     const expected = describeDatabase(database);
@@ -53,7 +58,8 @@ describe('the snapshot of a leader', () => {
     host.settle();
     expect(host).toMatchObject({ installed: 1, recovered: 1, failure: null });
     const name = `snapshot.${zxid.toString(16)}`;
-    expect(disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', name]);
+    expect(liveNames(disk)).toEqual(['acceptedEpoch', 'currentEpoch', name]);
+    expectKept(disk, old, [TEST_DIRECTORY]);
     expect(host.storage.newestSnapshotBytes).toBe(disk.peek(`${TEST_DIRECTORY}/${name}`)!.length);
 
     host.database = database;
@@ -62,7 +68,7 @@ describe('the snapshot of a leader', () => {
     host.settle();
     expect(host.durable).toBe(makeZxid(6, 1));
     disk.crash('nothing');
-    expect(disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'log.600000001', name]);
+    expect(liveNames(disk)).toEqual(['acceptedEpoch', 'currentEpoch', 'log.600000001', name]);
     const again = new StorageHost(disk, MEMBER).recover();
     expect(again.history).toMatchObject({ lastZxid: makeZxid(6, 1), currentEpoch: 6 });
     expect(again.history!.tail.map((entry) => entry.zxid)).toEqual([makeZxid(6, 1)]);
@@ -77,6 +83,7 @@ describe('the snapshot of a leader', () => {
       ['chance decides otherwise', (seed) => new Dice(seed + 5)],
     ];
     const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
+    const old = historyFiles(grown);
     for (const [where, zxid] of [
       ['above', makeZxid(5, 9)],
       ['inside', history[history.length >> 1]!.header.zxid],
@@ -107,12 +114,10 @@ describe('the snapshot of a leader', () => {
             if (isTold) expect(found, story).toBe(newOne);
             expect(again.history!.lastZxid, story).toBe(found === newOne ? zxid : history.at(-1)!.header.zxid);
             if (found === newOne) {
-              expect(disk.names(TEST_DIRECTORY), story).toEqual([
-                'acceptedEpoch',
-                'currentEpoch',
-                `snapshot.${zxid.toString(16)}`,
-              ]);
+              const names = ['acceptedEpoch', 'currentEpoch', `snapshot.${zxid.toString(16)}`];
+              expect(liveNames(disk), story).toEqual(names);
             }
+            expectKept(disk, old, [TEST_DIRECTORY, LOGS], story);
             outcomes += found === newOne ? 'n' : 'o';
             if (isOver) break;
           }
@@ -190,7 +195,7 @@ describe('the snapshot of a leader', () => {
     expect(disk.names(TEST_DIRECTORY)).toEqual(names);
   });
 
-  const operations: DiskOperation[] = ['create', 'write', 'sync', 'rename', 'syncDirectory', 'list', 'remove'];
+  const operations: DiskOperation[] = ['create', 'write', 'sync', 'rename', 'syncDirectory', 'list'];
   it.each(operations)(
     'stops the server when the disk fails at its %s, and a later start has one history',
     (operation) => {
@@ -244,6 +249,17 @@ describe('the snapshot of a leader', () => {
     expect([...found]).toEqual([history.at(-1)!.header.zxid, zxid]);
   });
 });
+
+/** Every log and snapshot of before is there, under its own name or set aside. */
+function expectKept(
+  disk: MemoryDisk,
+  old: ReadonlyMap<string, readonly string[]>,
+  directories: readonly string[],
+  story?: string,
+): void {
+  const found = historyFiles(disk, directories);
+  for (const [name, contents] of old) expect(found.get(name), `${story}: ${name}`).toContain(contents[0]);
+}
 
 /** Makes two directories of one. */
 function moveLogs(disk: MemoryDisk): void {

@@ -3,29 +3,29 @@
  *
  *     unfinished-snapshot.<zxid>, synced ─► installing-snapshot.<zxid> ─► sync of the directory
  *                                                   │ from here on a start goes on with this
- *          all logs removed ◄───────────────────────┘
- *                  └─► sync ─► all other snapshots removed ─► sync ─► snapshot.<zxid> ─► sync ─► told
+ *          all logs set aside ◄─────────────────────┘
+ *                  └─► sync ─► all other snapshots set aside ─► sync ─► snapshot.<zxid> ─► sync ─► told
  *
  * 1. Before the second name there is the old history, as before; what is unfinished is removed at the next start.
  * 2. From then on there is the new one: whoever finds the name repeats the rest, from the beginning.
- * 3. Nothing old stays: between an older snapshot and the log that will begin here txns are missing, and what a longer
- *    log has behind `zxid` was never committed.
+ * 3. Nothing old stays in the history: between an older snapshot and the log that will begin here txns are missing, and
+ *    what a longer log has behind `zxid` was never committed. It is kept under other names (`replaced-files.ts`).
  */
-import { assert } from '../assert.ts';
-import type { DirectoryEntry, Disk, DiskDone, DiskError, Ports } from '../ports.ts';
-import type { Database } from '../tree/database.ts';
-import { installingZxid, logFilesOf, snapshotFilesOf, snapshotName, type ZxidFile } from './file-names.ts';
-import { SnapshotWrite } from './snapshot-write.ts';
 
-export interface SnapshotInstallOptions {
-  readonly snapshotDirectory: string;
-  readonly logDirectory: string;
-}
+import { ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { DirectoryEntry, DiskDone, DiskError, Ports } from '../ports.ts';
+import type { Database } from '../tree/database.ts';
+import type { DurableMark } from './durable-mark.ts';
+import { installingZxid, logFilesOf, snapshotFilesOf, snapshotName, type ZxidFile } from './file-names.ts';
+import { ReplacedSet, type StorageDirectories } from './replaced-files.ts';
+import { SnapshotWrite } from './snapshot-write.ts';
 
 export class SnapshotInstall {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
-  readonly #options: SnapshotInstallOptions;
+  readonly #options: StorageDirectories;
   readonly #write: SnapshotWrite;
+  readonly #mark: DurableMark;
   readonly #done: (error: Error | null, bytes: number) => void;
 
   /**
@@ -35,16 +35,18 @@ export class SnapshotInstall {
    */
   constructor(
     ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
-    options: SnapshotInstallOptions,
-    database: Database,
+    options: StorageDirectories,
+    { database, mark }: { readonly database: Database; readonly mark: DurableMark },
     done: (error: Error | null, bytes: number) => void,
   ) {
     this.#ports = ports;
     this.#options = options;
+    this.#mark = mark;
     this.#done = done;
     // The leader went on while it sent the tree: what is here may be ahead of the zxid, and digests would differ until the
     // txns behind it have been replayed.
-    this.#write = new SnapshotWrite(ports, { ...options, digestEnabled: false, isToBeInstalled: true }, database, {
+    const kind = { digestEnabled: false, isToBeInstalled: true, isIndispensable: true };
+    this.#write = new SnapshotWrite(ports, { ...options, ...kind }, database, {
       onSnapshotWritten: (_zxid, bytes) => this.#replace(bytes),
       onSnapshotFailed: (error) => done(error, 0),
     });
@@ -60,73 +62,100 @@ export class SnapshotInstall {
   }
 
   #replace(bytes: number): void {
-    new InstallCompletion(this.#ports.disk, this.#options, (error) => this.#done(error, bytes)).start();
+    new InstallCompletion(this.#ports, this.#options, this.#mark, (error) => this.#done(error, bytes)).start();
   }
 }
 
 /** Goes on with an installation whose snapshot has its second name, from wherever it was left. */
 export class InstallCompletion {
-  readonly #disk: Disk;
-  readonly #snapshotDirectory: string;
-  readonly #logDirectory: string;
+  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #directories: StorageDirectories;
+  readonly #mark: DurableMark;
   readonly #done: (error: DiskError | null) => void;
 
   /** @param done told once, with a later event */
   constructor(
-    disk: Disk,
-    directories: Pick<SnapshotInstallOptions, 'snapshotDirectory' | 'logDirectory'>,
+    ports: Pick<Ports, 'disk' | 'trace'>,
+    directories: StorageDirectories,
+    mark: DurableMark,
     done: (error: DiskError | null) => void,
   ) {
-    this.#disk = disk;
-    this.#snapshotDirectory = directories.snapshotDirectory;
-    this.#logDirectory = directories.logDirectory;
+    this.#ports = ports;
+    this.#directories = directories;
+    this.#mark = mark;
     this.#done = done;
   }
 
   start(): void {
-    const disk = this.#disk;
-    // The name may be in the kernel's memory only, and what is removed now must not be gone without it.
-    disk.syncDirectory(this.#snapshotDirectory, (syncError) => {
+    const { disk } = this.#ports;
+    const { snapshotDirectory, logDirectory } = this.#directories;
+    // The name may be in the kernel's memory only, and what is set aside now must not be gone without it.
+    disk.syncDirectory(snapshotDirectory, (syncError) => {
       if (syncError !== null) return this.#done(syncError);
-      disk.list(this.#snapshotDirectory, (error, snapshotEntries) => {
+      disk.list(snapshotDirectory, (error, snapshotEntries) => {
         if (error !== null) return this.#done(error);
-        disk.list(this.#logDirectory, (logError, logEntries) => {
+        disk.list(logDirectory, (logError, logEntries) => {
           if (logError !== null) return this.#done(logError);
-          this.#replace(snapshotEntries, logEntries);
+          this.#beginSet(snapshotEntries, logEntries);
         });
       });
     });
   }
 
-  #replace(snapshotEntries: readonly DirectoryEntry[], logEntries: readonly DirectoryEntry[]): void {
-    const disk = this.#disk;
-    const directory = this.#snapshotDirectory;
+  #beginSet(snapshotEntries: readonly DirectoryEntry[], logEntries: readonly DirectoryEntry[]): void {
     const installing = snapshotEntries.find(({ name }) => installingZxid(name) !== null);
     assert(installing !== undefined, 'the snapshot has the name under which it is installed');
     const zxid = installingZxid(installing.name);
     assert(zxid !== null, 'its name says its zxid');
+    // What goes now, the log need not have any more.
+    this.#mark.lower(ZXID_ZERO, (markError) => {
+      if (markError !== null) return this.#done(markError);
+      ReplacedSet.begin(this.#ports.disk, this.#directories, zxid, (error, set) => {
+        if (set === null) return this.#done(error);
+        this.#replace(set, snapshotFilesOf(snapshotEntries), logFilesOf(logEntries), installing.name, zxid);
+      });
+    });
+  }
+
+  #replace(
+    set: ReplacedSet,
+    snapshots: readonly ZxidFile[],
+    logs: readonly ZxidFile[],
+    installing: string,
+    zxid: Zxid,
+  ): void {
+    const { disk, trace } = this.#ports;
+    const { snapshotDirectory, logDirectory } = this.#directories;
     const steps: ((done: DiskDone) => void)[] = [
-      ...removals(disk, this.#logDirectory, logFilesOf(logEntries)),
-      (done) => disk.syncDirectory(this.#logDirectory, done),
-      ...removals(disk, directory, snapshotFilesOf(snapshotEntries)),
-      (done) => disk.syncDirectory(directory, done),
-      (done) => disk.rename(`${directory}/${installing.name}`, `${directory}/${snapshotName(zxid)}`, done),
-      (done) => disk.syncDirectory(directory, done),
+      ...setAside(set, logDirectory, logs),
+      (done) => disk.syncDirectory(logDirectory, done),
+      ...setAside(set, snapshotDirectory, snapshots),
+      (done) => disk.syncDirectory(snapshotDirectory, done),
+      (done) => disk.rename(`${snapshotDirectory}/${installing}`, `${snapshotDirectory}/${snapshotName(zxid)}`, done),
+      (done) => disk.syncDirectory(snapshotDirectory, done),
     ];
     const next = (error: DiskError | null): void => {
       const step = error === null ? steps.shift() : undefined;
-      if (step === undefined) this.#done(error);
-      else step(next);
+      if (step !== undefined) {
+        step(next);
+        return;
+      }
+      if (error === null && logs.length + snapshots.length > 0) {
+        const kept = `${set.prefix}… (${logs.length} logs, ${snapshots.length} snapshots)`;
+        const message = `a snapshot of the leader is the history now; what it replaces is kept as ${kept}`;
+        trace.emit({ kind: 'recovery-progress', message });
+      }
+      this.#done(error);
     };
     next(null);
   }
 }
 
-/** Removes files, newest first. */
-function removals(disk: Disk, directory: string, files: readonly ZxidFile[]): ((done: DiskDone) => void)[] {
+/** Newest first. */
+function setAside(set: ReplacedSet, directory: string, files: readonly ZxidFile[]): ((done: DiskDone) => void)[] {
   return files.toReversed().map(
     ({ name }) =>
       (done) =>
-        disk.remove(`${directory}/${name}`, done),
+        set.move(directory, name, done),
   );
 }

@@ -21,6 +21,8 @@ export interface SnapshotWriteOptions {
   readonly digestEnabled: boolean;
   /** True of a snapshot that is to replace the history: it gets the name under which it waits for that. */
   readonly isToBeInstalled?: boolean;
+  /** True of one without which its owner cannot go on, who says so when it fails. */
+  readonly isIndispensable?: boolean;
 }
 
 export interface SnapshotWriteEvents {
@@ -144,10 +146,12 @@ export class SnapshotWrite {
   }
 
   #fail(cause: DiskError | Error, file: DiskFile | null): void {
+    this.#body.release();
     file?.close();
     // What cannot be removed now is removed at the next start; under this name nobody reads it.
     this.#ports.disk.remove(this.#unfinishedPath, () => {
-      if (!this.#isAbandoned) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
+      const isTold = !this.#isAbandoned && this.#options.isIndispensable !== true;
+      if (isTold) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
       this.#events.onSnapshotFailed(cause);
     });
   }

@@ -1,6 +1,6 @@
 import { OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { Dice, describeDatabase, StorageHost, TEST_DIRECTORY } from '../testing/storage-host.ts';
+import { Dice, describeDatabase, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
@@ -29,7 +29,7 @@ describe('an empty directory', () => {
     const host = new StorageHost().recover();
     expect(host.summary).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txns: 0, isNew: true });
     host.disk.crash('nothing');
-    expect(host.disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.0']);
+    expect(host.disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'durableZxid', 'snapshot.0']);
     expect(host.disk.peek(`${TEST_DIRECTORY}/currentEpoch`)).toEqual(Uint8Array.of(0x30));
     expect(new StorageHost(host.disk).recover().summary).toMatchObject({ isNew: false, snapshotZxid: 0 });
   });
@@ -98,7 +98,26 @@ describe('a start stops with words', () => {
   it('when an epoch file holds no number', () => {
     const disk = usedDisk(5);
     disk.poke(`${TEST_DIRECTORY}/currentEpoch`, new TextEncoder().encode('one'));
-    expect(new StorageHost(disk).recover().failure?.message).toMatch(/currentEpoch holds "one"/);
+    expect(new StorageHost(disk).recover().failure?.message).toBe(
+      `currentEpoch cannot be read: ${TEST_DIRECTORY}/currentEpoch holds "one" instead of an epoch in decimal digits. The file ` +
+        'is damaged: remove it, and this server makes it again from its log',
+    );
+    disk.kill();
+    disk.remove(`${TEST_DIRECTORY}/currentEpoch`, () => {});
+    disk.deliverAll();
+    expect(new StorageHost(disk).recover()).toMatchObject({ failure: null, durable: 5 });
+    disk.kill();
+    disk.poke(`${TEST_DIRECTORY}/currentEpoch`, new TextEncoder().encode('7'));
+    for (let start = 1; start <= 2; start++) {
+      const host = new StorageHost(disk).recover();
+      expect(host).toMatchObject({ failure: null, history: { acceptedEpoch: 7, currentEpoch: 7 } });
+      expect(host.eventsOf('warning')).toEqual([]);
+      disk.kill();
+    }
+    disk.poke(`${TEST_DIRECTORY}/acceptedEpoch`, new Uint8Array(512));
+    expect(new StorageHost(disk, { ensemble: TEST_ENSEMBLE }).recover().failure?.message).toMatch(
+      /acceptedEpoch holds "\\u0000.*While a majority of the other servers is healthy, empty the directory/,
+    );
   });
 
   const operations: DiskOperation[] = [
@@ -120,11 +139,13 @@ describe('a start stops with words', () => {
         disk.failNext({ operation, code: 'EIO', skip });
         const failing = new StorageHost(disk).recover();
         const { failure } = failing;
+        // A start goes on without the mark.
+        const isOfMark = failing.eventsOf('warning').some(({ message }) => message.includes('durableZxid'));
         disk.kill();
         const again = new StorageHost(disk).recover();
         expect(again.failure, `${operation} ${skip}`).toBeNull();
         expect(again.summary!.lastZxid).toBe(disk === fresh ? 0 : 5);
-        return failure !== null;
+        return failure !== null || isOfMark;
       });
       if (!isFailing.includes(true)) {
         expect(skip, 'the operation took place').toBeGreaterThan(0);
@@ -212,7 +233,7 @@ describe('snapshots', () => {
     disk.poke(`${TEST_DIRECTORY}/unfinished-snapshot.4`, Uint8Array.of(1, 2, 3));
     const host = new StorageHost(disk).recover();
     expect(host.failure).toBeNull();
-    expect(disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'log.1', 'snapshot.0']);
+    expect(disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'durableZxid', 'log.1', 'snapshot.0']);
   });
 });
 

@@ -12,24 +12,23 @@
  * begins with what another one recovers; the directories stay held meanwhile (`keepsHold`, `isHeld`), and the database of
  * the first goes on as the other's, once the log behind it is replayed (`legacy`).
  */
-import { formatZxid, type Txn, type TxnHeader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { formatZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { type Durable, NOTHING_DURABLE, onDisk } from '../durable.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Ports } from '../ports.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
-import type { Durable } from './durable.ts';
+import { DurableMark } from './durable-mark.ts';
 import type { EpochFileName } from './epoch-files.ts';
 import { EpochWrites } from './epoch-writes.ts';
 import { LogFiles } from './log-files.ts';
 import { type HistoryDone, type HistoryRange, LogHistory } from './log-history.ts';
 import { LogTruncation } from './log-truncation.ts';
 import { type Legacy, Recovery, type RecoverySummary } from './recovery.ts';
-import { Purge } from './retention.ts';
 import { SnapshotInstall } from './snapshot-install.ts';
-import { SnapshotTrigger } from './snapshot-trigger.ts';
-import { SnapshotWrite } from './snapshot-write.ts';
 import { TxnLog } from './txn-log.ts';
+import { Upkeep } from './upkeep.ts';
 
 export type { EpochFileName } from './epoch-files.ts';
 export type { HistoryDone, HistoryRange } from './log-history.ts';
@@ -44,8 +43,8 @@ export interface StorageEvents {
   onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
   /** `truncate` is impossible, for a reason that is told to people; everything is as before. */
   onTruncateRefused(reason: string): void;
-  /** The answer to `installSnapshot`. */
-  onSnapshotInstalled(): void;
+  /** The answer to `installSnapshot`: the history ends here. */
+  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
   /**
    * The server must stop: the start found damage, or the disk failed. Nothing more becomes durable. Told once, and also
    * while a stop is under way: then the process has to end as well, for what another storage would read back may be in
@@ -62,9 +61,6 @@ export interface StorageLegacy extends Legacy {
   readonly logFiles: LogFiles;
 }
 
-/** After this long a server that replayed txns writes a snapshot, so that the next start is short. */
-const FIRST_SNAPSHOT_AFTER_MS = 1000;
-
 export class Storage {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
@@ -74,22 +70,14 @@ export class Storage {
   readonly #logFiles: LogFiles;
   readonly #history: LogHistory;
   readonly #epochs: EpochWrites;
-  readonly #trigger: SnapshotTrigger;
+  readonly #mark: DurableMark;
+  readonly #upkeep: Upkeep;
   #log: TxnLog;
 
   #database: Database | null = null;
   /** Everything up to here is durable. */
-  #durableZxid: Zxid = ZXID_NONE;
-  #snapshot: SnapshotWrite | null = null;
+  #durableZxid: Durable<Zxid> = NOTHING_DURABLE;
   #install: SnapshotInstall | null = null;
-  /** Zxid of the newest snapshot on the disk, and its bytes. */
-  #snapshotZxid = -1;
-  #snapshotBytes = 0;
-  #areSnapshotsAllowed = false;
-  /** When a snapshot is due although few txns were appended; Infinity = not. Monotonic. */
-  #snapshotDueMs = Number.POSITIVE_INFINITY;
-  #purge: Purge | null = null;
-  #purgeDueMs = Number.POSITIVE_INFINITY;
   #hasFailed = false;
   #isStopping = false;
   #isStopped = false;
@@ -97,6 +85,7 @@ export class Storage {
   #isWhole = false;
   #keepsHold = false;
   #isHolding = false;
+  #isMarkClosed = false;
   #isLogClosed = false;
   /** What waits for the log to be closed, besides a stop. */
   #afterLogClosed: (() => void) | null = null;
@@ -115,11 +104,17 @@ export class Storage {
     this.#events = events;
     this.#legacy = legacy;
     this.#logFiles = legacy?.logFiles ?? new LogFiles();
-    this.#trigger = new SnapshotTrigger(ports.random, options);
+    this.#upkeep = new Upkeep(ports, options, {
+      onSnapshotBegins: () => this.#log.roll(),
+      onLogsPurged: (names) => this.#logFiles.forget(names),
+      onUpkeepRests: () => this.#maybeFinishStopping(),
+    });
     this.#history = new LogHistory(ports.disk, options.logDirectory, this.#logFiles);
     this.#log = this.#makeLog();
+    this.#mark = new DurableMark(ports, options.snapshotDirectory);
     this.#epochs = new EpochWrites(ports.disk, options.snapshotDirectory, {
       onEpochWritten: (name, epoch) => {
+        if (name === 'acceptedEpoch') this.#mark.enter(epoch);
         if (!this.#hasFailed) this.#events.onEpochDurable(name, epoch);
       },
       onEpochFailed: (name, error) => {
@@ -158,7 +153,7 @@ export class Storage {
     new Recovery(
       this.#ports,
       this.#options,
-      { isHeld, logFiles: this.#logFiles, legacy },
+      { isHeld, logFiles: this.#logFiles, legacy, mark: this.#mark },
       {
         onDatabaseRecovered: (database, summary, history) => this.#onDatabaseRecovered(database, summary, history),
         onRecoveryFailed: (error) => {
@@ -174,13 +169,13 @@ export class Storage {
   /** Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so. */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
     assert(this.#database !== null && !this.#isRebuilding, 'txns are appended after the recovery');
-    this.#trigger.onAppended(this.#log.append(header, txn, treeDigest));
+    this.#upkeep.onAppended(this.#log.append(header, txn, treeDigest));
   }
 
   /** The same for a txn that is bytes already, as PROPOSAL carries it: header, record and digest. They are copied. */
   appendPayload(zxid: Zxid, payload: Uint8Array): void {
     assert(this.#database !== null && !this.#isRebuilding, 'txns are appended after the recovery');
-    this.#trigger.onAppended(this.#log.appendPayload(zxid, payload));
+    this.#upkeep.onAppended(this.#log.appendPayload(zxid, payload));
   }
 
   /** Replaces an epoch file; `onEpochDurable` follows, in the order of the calls. */
@@ -192,21 +187,17 @@ export class Storage {
   /** The end of a turn. */
   flush(): void {
     this.#log.flush();
-    if (this.#trigger.isDue) this.#maybeStartSnapshot();
+    this.#upkeep.onTurnEnd();
   }
 
   onTick(nowMs: number): void {
-    if (nowMs >= this.#snapshotDueMs) {
-      // Also when one is being written: that is the one.
-      this.#snapshotDueMs = Number.POSITIVE_INFINITY;
-      this.#maybeStartSnapshot();
-    }
-    if (nowMs >= this.#purgeDueMs) this.#startPurge(nowMs);
+    this.#upkeep.onTick(nowMs);
+    this.#mark.onTick(nowMs);
   }
 
   /** When `onTick` has something to do; Infinity = never. Monotonic milliseconds. */
   nextDeadlineMs(): number {
-    return Math.min(this.#snapshotDueMs, this.#purgeDueMs);
+    return Math.min(this.#upkeep.dueMs, this.#mark.dueMs);
   }
 
   /**
@@ -215,19 +206,14 @@ export class Storage {
    */
   allowSnapshots(): void {
     assert(this.#database !== null && !this.#isRebuilding, 'a role begins after the recovery');
-    if (this.#areSnapshotsAllowed || this.#isStopping) return;
-    this.#areSnapshotsAllowed = true;
-    // In whole milliseconds, as `onTick` counts: a deadline in the middle of one would be due and not due at once.
-    const nowMs = Math.floor(this.#ports.clock.monotonicMs());
-    if (this.#database.lastZxid !== this.#snapshotZxid) this.#snapshotDueMs = nowMs + FIRST_SNAPSHOT_AFTER_MS;
-    if (this.#options.purgeIntervalMs > 0) this.#purgeDueMs = nowMs;
+    this.#upkeep.allow();
   }
 
   /* ----------------------------------------------------------------------------------------------- history ---- */
 
   /** Bytes of the newest snapshot on the disk. */
   get newestSnapshotBytes(): number {
-    return this.#snapshotBytes;
+    return this.#upkeep.newest.bytes;
   }
 
   /** Bytes of the log file that has `zxid` and of all later ones; Infinity when the log begins later. */
@@ -254,20 +240,27 @@ export class Storage {
    */
   truncate(zxid: Zxid): void {
     this.#rebuild(() => {
-      new LogTruncation(this.#ports, this.#options, zxid, {
-        onTruncated: () => {
-          this.#history.clear();
-          if (this.#isStopping || this.#hasFailed) this.#onRebuilt();
-          else this.#recover(true, null);
+      new LogTruncation(
+        this.#ports,
+        this.#options,
+        { zxid, mark: this.#mark },
+        {
+          onTruncated: () => {
+            this.#history.clear();
+            if (this.#isStopping || this.#hasFailed) this.#onRebuilt();
+            else this.#recover(true, null);
+          },
+          onTruncateRefused: (reason) => {
+            if (this.#onRebuilt()) this.#events.onTruncateRefused(reason);
+          },
+          onTruncateFailed: (error) => {
+            this.#fail(
+              new Error(`cannot cut the log behind 0x${formatZxid(zxid)}: ${error.message}`, { cause: error }),
+            );
+            this.#onRebuilt();
+          },
         },
-        onTruncateRefused: (reason) => {
-          if (this.#onRebuilt()) this.#events.onTruncateRefused(reason);
-        },
-        onTruncateFailed: (error) => {
-          this.#fail(new Error(`cannot cut the log behind 0x${formatZxid(zxid)}: ${error.message}`, { cause: error }));
-          this.#onRebuilt();
-        },
-      }).start();
+      ).start();
     });
   }
 
@@ -279,24 +272,28 @@ export class Storage {
    */
   installSnapshot(database: Database): void {
     this.#rebuild(() => {
-      this.#install = new SnapshotInstall(this.#ports, this.#options, database, (error, bytes) => {
-        this.#install = null;
-        if (error !== null) {
-          if (!this.#isStopping) {
-            this.#fail(new Error(`cannot install the snapshot of the leader: ${error.message}`, { cause: error }));
+      this.#install = new SnapshotInstall(
+        this.#ports,
+        this.#options,
+        { database, mark: this.#mark },
+        (error, bytes) => {
+          this.#install = null;
+          if (error !== null) {
+            if (!this.#isStopping) {
+              this.#fail(new Error(`cannot install the snapshot of the leader: ${error.message}`, { cause: error }));
+            }
+            this.#onRebuilt();
+            return;
           }
-          this.#onRebuilt();
-          return;
-        }
-        this.#history.clear();
-        this.#logFiles.reset([]);
-        this.#database = database;
-        this.#durableZxid = database.lastZxid;
-        this.#snapshotZxid = database.lastZxid;
-        this.#snapshotBytes = bytes;
-        this.#trigger.reset();
-        if (this.#onRebuilt()) this.#events.onSnapshotInstalled();
-      });
+          this.#history.clear();
+          this.#logFiles.reset([]);
+          this.#database = database;
+          this.#durableZxid = onDisk(database.lastZxid);
+          this.#upkeep.follow(database, { zxid: database.lastZxid, bytes });
+          this.#upkeep.restartCount();
+          if (this.#onRebuilt()) this.#events.onSnapshotInstalled(this.#durableZxid);
+        },
+      );
       this.#install.start();
     });
   }
@@ -304,7 +301,7 @@ export class Storage {
   /** Closes the log, so that nobody but `work` touches the directory. */
   #rebuild(work: () => void): void {
     assert(this.#database !== null && !this.#isRebuilding, 'a history is exchanged after its recovery');
-    assert(!this.#areSnapshotsAllowed, 'a history is exchanged before the server serves');
+    assert(!this.#upkeep.isAllowed, 'a history is exchanged before the server serves');
     if (this.#hasFailed || this.#isStopping) return;
     assert(this.#log.isIdle && !this.#epochs.isBusy, 'a history is exchanged while nothing is in flight');
     this.#isRebuilding = true;
@@ -320,6 +317,7 @@ export class Storage {
       return false;
     }
     this.#log = this.#makeLog();
+    this.#log.follow(this.#durableZxid);
     this.#isLogClosed = false;
     return true;
   }
@@ -337,9 +335,7 @@ export class Storage {
     this.#isStopping = true;
     this.#isWhole = !this.#isRebuilding;
     this.#keepsHold = options.keepsHold;
-    this.#snapshotDueMs = Number.POSITIVE_INFINITY;
-    this.#purgeDueMs = Number.POSITIVE_INFINITY;
-    this.#snapshot?.abandon();
+    this.#upkeep.abandon();
     this.#install?.abandon();
     this.#epochs.close();
     // A log that was closed for a rebuilding is not opened again; the answer needs an event of its own.
@@ -356,8 +352,9 @@ export class Storage {
     assert(this.#isStopped, 'a storage leaves something when it has stopped');
     const database = this.#database;
     if (database === null || this.#hasFailed || !this.#isWhole || database.lastZxid > this.#durableZxid) return null;
-    const snapshotZxid = this.#snapshotZxid as Zxid;
-    return { database, snapshotZxid, snapshotBytes: this.#snapshotBytes, logFiles: this.#logFiles };
+    const { zxid, bytes } = this.#upkeep.newest;
+    const durableZxid = this.#durableZxid;
+    return { database, durableZxid, snapshotZxid: zxid, snapshotBytes: bytes, logFiles: this.#logFiles };
   }
 
   #makeLog(): TxnLog {
@@ -367,6 +364,7 @@ export class Storage {
       {
         onSynced: (durable) => {
           this.#durableZxid = durable;
+          if (this.#options.forceSync) this.#mark.raise(durable);
           if (this.#hasFailed || this.#keepsHold) return;
           this.#events.onLogSynced(durable);
         },
@@ -387,9 +385,8 @@ export class Storage {
   #onDatabaseRecovered(database: Database, summary: RecoverySummary, history: History): void {
     this.#isHolding = true;
     this.#database = database;
-    this.#durableZxid = summary.lastZxid;
-    this.#snapshotZxid = summary.snapshotZxid;
-    this.#snapshotBytes = summary.snapshotBytes;
+    this.#durableZxid = history.lastZxid;
+    this.#upkeep.follow(database, { zxid: summary.snapshotZxid, bytes: summary.snapshotBytes });
     // A stop during the recovery has closed the log already.
     if (this.#isStopping || this.#hasFailed) {
       this.#isRebuilding = false;
@@ -397,54 +394,20 @@ export class Storage {
       return;
     }
     if (this.#isLogClosed) this.#onRebuilt();
+    else this.#log.follow(summary.lastZxid);
     this.#isRebuilding = false;
     if (this.#options.ensemble === null) this.allowSnapshots();
     this.#events.onRecovered(database, summary, history);
   }
 
-  /** One at a time; the log begins a new file with it, so that old files can go one day. */
-  #maybeStartSnapshot(): void {
-    const database = this.#database;
-    if (this.#snapshot !== null || database === null || this.#hasFailed || this.#isStopping) return;
-    if (!this.#areSnapshotsAllowed) return;
-    this.#snapshotDueMs = Number.POSITIVE_INFINITY;
-    this.#trigger.reset();
-    // Nothing was applied since the newest one: it would be written over itself.
-    if (database.lastZxid === this.#snapshotZxid) return;
-    this.#log.roll();
-    const snapshot = new SnapshotWrite(this.#ports, this.#options, database, {
-      onSnapshotWritten: (zxid, bytes) => {
-        this.#snapshotZxid = zxid;
-        this.#snapshotBytes = bytes;
-        this.#onSnapshotEnded();
-      },
-      onSnapshotFailed: () => this.#onSnapshotEnded(),
-    });
-    this.#snapshot = snapshot;
-    snapshot.start();
-  }
-
-  #onSnapshotEnded(): void {
-    this.#snapshot = null;
-    this.#maybeFinishStopping();
-  }
-
-  #startPurge(nowMs: number): void {
-    this.#purgeDueMs = nowMs + this.#options.purgeIntervalMs;
-    if (this.#purge !== null || this.#hasFailed || this.#isStopping) return;
-    const { snapshotDirectory, logDirectory, purgeRetainCount } = this.#options;
-    const retention = { snapshotDirectory, logDirectory, retainCount: purgeRetainCount };
-    this.#purge = new Purge(this.#ports, retention, (removedLogs) => {
-      this.#purge = null;
-      this.#logFiles.forget(removedLogs);
-      this.#maybeFinishStopping();
-    });
-    this.#purge.start();
-  }
-
   #maybeFinishStopping(): void {
-    const isIdle = this.#snapshot === null && this.#purge === null && !this.#epochs.isBusy;
-    if (!this.#isStopping || this.#isStopped || this.#isRebuilding || !this.#isLogClosed || !isIdle) return;
+    const isIdle = this.#upkeep.isAtRest && !this.#epochs.isBusy;
+    if (!this.#isStopping || this.#isMarkClosed || this.#isRebuilding || !this.#isLogClosed || !isIdle) return;
+    this.#isMarkClosed = true;
+    this.#mark.close(() => this.#finishStopping());
+  }
+
+  #finishStopping(): void {
     this.#isStopped = true;
     const { snapshotDirectory, logDirectory } = this.#options;
     // After a failure there is no next role.
@@ -459,6 +422,7 @@ export class Storage {
   #fail(error: Error): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
+    this.#upkeep.end();
     this.#events.onStorageFailed(error);
   }
 }

@@ -8,18 +8,19 @@
  *
  * What it promises, for the entries behind `after` (what a snapshot holds needs no log):
  *
- * 1. They are delivered in ascending order of their zxids, each checked against its checksum.
- * 2. Within an epoch none is missing between two of them, nor between `after` and the first: otherwise it stops with a
- *    fault. Where the epoch changes, the number of txns before is unknown. A first counter other than 1 is a fault in an
- *    ensemble, whose leaders begin with 1, and is reported otherwise.
+ * 1. They are delivered once, in ascending order of their zxids, each checked against its checksum.
+ * 2. None is missing between two of them, nor between `after` and the first, as far as the log can tell
+ *    (`log-sequence.ts`): otherwise it stops with a fault.
  * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In an
  *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
+ * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
-import { counterOf, epochOf, formatZxid, getInt, isZxid, JuteReader, type Zxid } from '@meerkat/protocol';
+import { epochOf, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
 import type { ZxidFile } from './file-names.ts';
-import { judgeLogTail } from './log-damage.ts';
+import { LogEnd, type TornEnd } from './log-end.ts';
+import { describeDamage, describeLost, describeMissing } from './log-fault.ts';
 import {
   ENTRY_FRAME_BYTES,
   ENTRY_HEAD_BYTES,
@@ -30,8 +31,9 @@ import {
   isWholeEntry,
   LOG_HEADER_BYTES,
   PAYLOAD_BYTES_MAX,
+  zxidBeforeLog,
 } from './log-format.ts';
-import { rewriteLogEnd } from './log-rewrite.ts';
+import { LogSequence } from './log-sequence.ts';
 import { LogTailCollector, lengthWithoutZeros } from './log-tail.ts';
 import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
@@ -48,13 +50,21 @@ export interface TxnLogReaderOptions {
    * What a file was grown by is not looked at then.
    */
   readonly areSizesExact: boolean;
+  readonly snapshotDirectory: string;
+  /**
+   * What this server has acknowledged at least: the log must reach that far. ZXID_NONE: nothing is known, though ours
+   * was the last server here; null: not even that.
+   */
+  readonly durable: Zxid | null;
+  /** False: what was acknowledged may be missing after the end of the machine, in any order. */
+  readonly forceSync: boolean;
   /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
   readonly isEnsemble: boolean;
   /**
-   * The longest entry that there is, when the process that wrote the log has ended, however it did: the end of the log
-   * is written once more (`log-rewrite.ts`). null when it was this one.
+   * True when the process that wrote the log has ended, however it did: the end of the log is written once more
+   * (`log-rewrite.ts`). Then the last file is read from its beginning on.
    */
-  readonly rewriteEntryBytesMax: number | null;
+  readonly rewritesEnd: boolean;
 }
 
 export interface TxnLogReaderEvents {
@@ -65,6 +75,8 @@ export interface TxnLogReaderEvents {
    * @returns false when the payload is no txn that this version knows; then a fault follows
    */
   onTxn(payload: JuteReader): boolean;
+  /** An entry that is not delivered: `after` covers it, or it was delivered before. */
+  onKnownTxn?(zxid: Zxid, file: ZxidFile, position: number): void;
   /** A file has been read: up to `bytes` it holds header and entries. */
   onLogFileRead(file: ZxidFile, bytes: number): void;
   /** Everything has been delivered and is durable; a torn tail has been cut, durably too. */
@@ -99,17 +111,26 @@ export class TxnLogReader {
   #bytes: Uint8Array = new Uint8Array(0);
   #bytesAt = 0;
   #tail: LogTailCollector | null = null;
+  /** What is missing before the last file, unless it turns out that its header was cut. */
+  #missing: string | null = null;
   #isProbed = false;
+  /** Bytes of the longest entry that was read of the file. */
+  #longestEntry = 0;
   /** Position in its file of the entry that is being delivered. */
   #entryAt = 0;
-  /** Zxid of the last entry read, or what stands for it before the first. */
-  #lastZxid: Zxid;
+  /** True when the header of the file says so. */
+  #isOurs = false;
+  /** What is known of the damaged end of the file before, until the first entry of this one. */
+  #torn: TornEnd | null = null;
+  readonly #sequence: LogSequence;
+  readonly #end: LogEnd;
 
   constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: TxnLogReaderOptions, events: TxnLogReaderEvents) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
-    this.#lastZxid = options.after;
+    this.#sequence = new LogSequence(options);
+    this.#end = new LogEnd(ports, options);
   }
 
   start(): void {
@@ -118,7 +139,7 @@ export class TxnLogReader {
 
   /** The zxid of the entry that is being delivered; for `onTxn`, as the next two. */
   get entryZxid(): Zxid {
-    return this.#lastZxid;
+    return this.#sequence.last;
   }
 
   /** Where that entry begins in its file. */
@@ -143,19 +164,18 @@ export class TxnLogReader {
       return;
     }
     this.#path = `${logDirectory}/${file.name}`;
-    if (this.#isMissingBefore(file.zxid)) {
-      this.#fault(0, `its name says that it begins with zxid 0x${formatZxid(file.zxid)}, ${this.#gapText()}`);
-      return;
-    }
     this.#ports.disk.open(this.#path, { readOnly: true }, (error, opened) => {
       if (error !== null) return this.#diskFault(error);
       this.#file = opened;
       this.#size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
       this.#hasHeader = this.#fileIndex === 0 && this.#options.startAt > 0;
+      if (this.#hasHeader) this.#sequence.continueFile();
       this.#bytes = new Uint8Array(0);
       this.#bytesAt = 0;
       this.#tail = null;
+      this.#isOurs = false;
       this.#isProbed = false;
+      this.#longestEntry = 0;
       this.#readAt = this.#hasHeader ? this.#options.startAt : 0;
       this.#readsInFlight = 0;
       this.#readAhead();
@@ -240,11 +260,7 @@ export class TxnLogReader {
     const bytes = this.#bytes;
     let at = 0;
     if (!this.#hasHeader) {
-      const fault = this.#checkHeader(bytes);
-      if (fault !== null) {
-        this.#fault(0, fault);
-        return false;
-      }
+      if (!this.#readHeader(bytes)) return false;
       if (this.#tail !== null) return true;
       at = LOG_HEADER_BYTES;
     }
@@ -258,6 +274,7 @@ export class TxnLogReader {
         if (entryEnd > bytes.length) break;
         if (isWholeEntry(bytes, at, length)) {
           if (!this.#deliver(bytes, at, length)) return false;
+          this.#longestEntry = Math.max(this.#longestEntry, entryEnd - at);
           at = entryEnd;
           continue;
         }
@@ -270,65 +287,72 @@ export class TxnLogReader {
     return true;
   }
 
-  #checkHeader(bytes: Uint8Array): string | null {
+  /** @returns false when a fault has ended the reading */
+  #readHeader(bytes: Uint8Array): boolean {
     this.#hasHeader = true;
-    if (isCutLogHeader(bytes)) {
-      if (!this.#isLastFile) return 'its header is missing or cut';
+    const isCut = isCutLogHeader(bytes);
+    if (isCut && this.#isLastFile) {
       // A file that a crash left before its header was on the disk: judged as a whole.
       this.#tail = new LogTailCollector(0);
       this.#tail.add(bytes);
-      return null;
+      return true;
     }
-    return faultOfLogHeader(bytes);
+    const fault = isCut ? 'its header is missing or cut' : faultOfLogHeader(bytes);
+    if (fault !== null) {
+      const { last } = this.#sequence;
+      const damage = { reason: fault, intact: null, last, durable: ZXID_NONE, isLastFile: false };
+      this.#fault(describeDamage({ path: this.#path, position: 0 }, damage));
+      return false;
+    }
+    const before = zxidBeforeLog(bytes);
+    this.#isOurs = before !== null;
+    const missing = this.#sequence.beginFile(this.entryFile, before);
+    if (missing === null) return true;
+    if (this.#isLastFile && bytes[LOG_HEADER_BYTES - 1] === 0) {
+      // Cut in its last bytes a header names another zxid: whether there is anything behind it decides.
+      this.#missing = missing;
+      this.#tail = new LogTailCollector(0);
+      this.#tail.add(bytes);
+      return true;
+    }
+    this.#faultOfSequence(0, missing);
+    return false;
   }
 
   #deliver(bytes: Uint8Array, at: number, length: number): boolean {
     const zxid = entryZxidAt(bytes, at);
     if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(at);
-    if (zxid <= this.#options.after) return true;
     const position = this.#bytesAt + at;
-    if (zxid <= this.#lastZxid) {
-      this.#fault(position, `zxid 0x${formatZxid(zxid)} follows 0x${formatZxid(this.#lastZxid)}: the order is broken`);
+    if (this.#sequence.isKnown(zxid)) {
+      this.#events.onKnownTxn?.(zxid, this.entryFile, position);
+      return true;
+    }
+    const fault = this.#faultBehindTorn(zxid) ?? this.#sequence.take(zxid);
+    if (fault !== null) {
+      this.#faultOfSequence(position, fault);
       return false;
     }
-    if (this.#isMissingBefore(zxid)) {
-      this.#fault(position, `the next txn is zxid 0x${formatZxid(zxid)}, ${this.#gapText()}`);
-      return false;
-    }
-    if (epochOf(zxid) !== epochOf(this.#lastZxid) && counterOf(zxid) !== 1) {
-      if (this.#options.isEnsemble) {
-        this.#fault(position, `epoch ${epochOf(zxid)} begins with zxid 0x${formatZxid(zxid)}, ${this.#gapText()}`);
-        return false;
-      }
-      this.#ports.trace.emit({
-        kind: 'warning',
-        message: `${this.#path}: epoch ${epochOf(zxid)} begins with zxid 0x${formatZxid(zxid)} instead of counter 1`,
-      });
-    }
+    this.#torn = null;
     this.#entryAt = position;
     const payloadAt = at + ENTRY_HEAD_BYTES;
     this.#jute.reset(bytes, payloadAt, payloadAt + length);
-    this.#lastZxid = zxid;
     if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
     return true;
   }
 
+  /** The first entry behind a torn file: one of Apache's that begins a new epoch does not show what the old one had. */
+  #faultBehindTorn(zxid: Zxid): string | null {
+    if (this.#torn === null || !this.#torn.hasMore || this.#isOurs) return null;
+    if (epochOf(zxid) === epochOf(this.#sequence.last)) return null;
+    return `epoch ${epochOf(zxid)} begins here, and nothing shows how many txns the one before had`;
+  }
+
   #faultOfUnknown(at: number): false {
-    this.#fault(this.#bytesAt + at, 'an entry has the right checksum but is not a txn that this version knows');
+    const { last } = this.#sequence;
+    const reason = 'an entry has the right checksum but is not a txn that this version knows';
+    const damage = { reason, intact: null, last, durable: ZXID_NONE, isLastFile: false };
+    this.#fault(describeDamage({ path: this.#path, position: this.#bytesAt + at }, damage));
     return false;
-  }
-
-  #isMissingBefore(zxid: Zxid): boolean {
-    return zxid > this.#lastZxid + 1 && epochOf(zxid) === epochOf(this.#lastZxid);
-  }
-
-  #gapText(): string {
-    const last = this.#lastZxid;
-    const before =
-      last === this.#options.after
-        ? `the snapshot ends with 0x${formatZxid(last)}`
-        : `the log has 0x${formatZxid(last)} before it`;
-    return `but ${before}: txns are missing between them`;
   }
 
   /** From `at` on there is no valid entry any more; what is there is collected to the end of the file. */
@@ -345,65 +369,39 @@ export class TxnLogReader {
     const tail = this.#tail!;
     const file = this.#file!;
     this.#file = null;
-    const { position } = tail;
-    const judgement = judgeLogTail(tail.collected());
-    const hasHeader = position >= LOG_HEADER_BYTES;
-    this.#events.onLogFileRead(this.#options.files[this.#fileIndex]!, hasHeader ? position : 0);
-    if (judgement.kind === 'end' && hasHeader) {
-      this.#makeDurable(file, position);
+    if (this.#missing !== null && tail.collected().length >= LOG_HEADER_BYTES) {
+      this.#file = file;
+      this.#faultOfSequence(0, this.#missing);
       return;
     }
-    if (judgement.kind === 'torn' && hasHeader && !this.#isLastFile) {
-      this.#ports.trace.emit({
-        kind: 'warning',
-        message: `${this.#path} at position ${position}: ${judgement.reason}; the next file shows whether a txn is missing`,
-      });
-      this.#makeDurable(file, position);
-      return;
+    for (const text of this.#sequence.endFile()) {
+      this.#ports.trace.emit({ kind: 'warning', message: `${this.#path}: ${text}` });
     }
-    file.close();
-    if (judgement.kind === 'rotten') {
-      this.#fault(position, judgement.reason);
-    } else if (judgement.kind === 'end' || !hasHeader) {
-      this.#removeUnborn(judgement.kind === 'torn' ? judgement.reason : 'no header');
-    } else {
-      this.#ports.trace.emit({ kind: 'log-tail-cut', file: this.#path, position, reason: judgement.reason });
-      this.#cut(position);
-    }
-  }
-
-  /**
-   * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync.
-   * The txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
-   */
-  #makeDurable(file: DiskFile, end: number): void {
-    if (this.#mustRewrite) {
-      file.close();
-      this.#rewrite(end);
-      return;
-    }
-    file.sync((error) => {
-      file.close();
+    this.#events.onLogFileRead(this.entryFile, tail.position >= LOG_HEADER_BYTES ? tail.position : 0);
+    const read = {
+      file: this.entryFile,
+      isLastFile: this.#isLastFile,
+      isOurs: this.#isOurs,
+      tail: tail.collected(),
+      last: this.#sequence.last,
+      entryBytesMax: this.#longestEntry,
+    };
+    this.#end.settle(file, read, (error, fault, torn) => {
+      if (torn !== null) this.#torn = torn;
       if (error !== null) this.#diskFault(error);
+      else if (fault !== null) this.#fault(fault);
       else this.#openNext();
     });
   }
 
-  get #mustRewrite(): boolean {
-    return this.#isLastFile && this.#options.rewriteEntryBytesMax !== null;
-  }
-
-  #rewrite(end: number): void {
-    const entryBytesMax = this.#options.rewriteEntryBytesMax ?? 0;
-    rewriteLogEnd(this.#ports.disk, this.#path, { end, entryBytesMax }, (error) => {
-      if (error !== null) this.#diskFault(error);
-      else this.#openNext();
-    });
-  }
-
-  /** The same for the names of the files. */
+  /** What was read is durable; so are the names of the files then. */
   #makeNamesDurable(): void {
-    const { files, logDirectory, isEnsemble } = this.#options;
+    const { files, logDirectory, isEnsemble, durable } = this.#options;
+    const { last } = this.#sequence;
+    if (durable !== null && durable > last) {
+      this.#fault(describeLost(logDirectory, last, durable));
+      return;
+    }
     // Where there are none any more, a truncation may have removed them in the kernel's memory only.
     if (files.length === 0 && !isEnsemble) {
       this.#events.onLogRead();
@@ -415,45 +413,14 @@ export class TxnLogReader {
     });
   }
 
-  #cut(position: number): void {
-    const { disk } = this.#ports;
-    disk.open(this.#path, { readOnly: false }, (error, file) => {
-      if (error !== null) return this.#diskFault(error);
-      file.truncate(position, (truncateError) => {
-        if (truncateError !== null) return this.#diskFault(truncateError);
-        file.sync((syncError) => {
-          file.close();
-          if (syncError !== null) return this.#diskFault(syncError);
-          if (this.#mustRewrite) this.#rewrite(position);
-          else this.#openNext();
-        });
-      });
-    });
+  #faultOfSequence(position: number, reason: string): void {
+    this.#fault(describeMissing({ path: this.#path, position }, reason, this.#torn?.text ?? null));
   }
 
-  /** Removes a last file whose header never reached the disk: nothing in it can have been acknowledged. */
-  #removeUnborn(reason: string): void {
-    const { disk, trace } = this.#ports;
-    trace.emit({ kind: 'log-tail-cut', file: this.#path, position: 0, reason: `${reason}; the file is removed` });
-    disk.remove(this.#path, (error) => {
-      if (error !== null) return this.#diskFault(error);
-      disk.syncDirectory(this.#options.logDirectory, (syncError) => {
-        if (syncError !== null) return this.#diskFault(syncError);
-        this.#openNext();
-      });
-    });
-  }
-
-  #fault(position: number, reason: string): void {
+  #fault(message: string): void {
     this.#file?.close();
     this.#file = null;
-    this.#events.onLogFault(
-      new Error(
-        `${this.#path} at position ${position}: ${reason}. Acknowledged txns may be damaged or missing, so this server ` +
-          'does not start. Restore the directory from a backup or copy it from a healthy server; to go on without ' +
-          `what follows, move the later log files away and run: truncate -s ${position} ${this.#path}`,
-      ),
-    );
+    this.#events.onLogFault(new Error(message));
   }
 
   #diskFault(error: DiskError): void {

@@ -11,12 +11,14 @@
  *    and nothing in that one was acknowledged; recovery relies on it (`log-damage.ts`).
  * 2. A batch is at most BATCH_BYTES_MAX and one entry long, for the same reason.
  * 3. It lies in one file, whose header, size and name were made durable before.
- * 4. `Durable` is minted in `#onBatchSynced` and nowhere else; after a failure never again, whatever succeeds later.
+ * 4. Each txn follows the one before it, and the header of each file says which one that is for the first.
+ * 5. `Durable` is minted in `#onBatchSynced` and nowhere else; after a failure never again, whatever succeeds later.
  */
-import { JuteWriter, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import { JuteWriter, type Txn, type TxnHeader, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { type Durable, onDisk } from '../durable.ts';
 import type { DiskError, DiskFile, Ports } from '../ports.ts';
-import type { Durable } from './durable.ts';
+import { isNext } from '../zab/recent-log.ts';
 import { logName } from './file-names.ts';
 import { LogFiles } from './log-files.ts';
 import {
@@ -52,8 +54,10 @@ export interface TxnLogEvents {
 /** Entries that reach the disk together. Reused: its buffer stays as large as it has become. */
 class Batch {
   readonly writer: JuteWriter = new JuteWriter(64 * 1024);
-  firstZxid: Zxid = 0 as Zxid;
-  lastZxid: Zxid = 0 as Zxid;
+  firstZxid: Zxid = ZXID_ZERO;
+  /** The last one before `firstZxid`. */
+  zxidBefore: Zxid = ZXID_ZERO;
+  lastZxid: Zxid = ZXID_ZERO;
   txns = 0;
   /** Where the last entry starts, from the start of the batch. */
   lastEntryAt = 0;
@@ -78,6 +82,8 @@ export class TxnLog {
   readonly #waiting: Batch[] = [];
   #inFlight: Batch | null = null;
   readonly #spare: Batch[] = [];
+  /** The last txn of the history, appended here or before. */
+  #lastZxid: Zxid = ZXID_ZERO;
 
   #file: DiskFile | null = null;
   /** Where the next batch is written. */
@@ -99,6 +105,11 @@ export class TxnLog {
     this.#options = options;
     this.#events = events;
     this.#files = files;
+  }
+
+  /** The history ends with `zxid`; for a log that nothing has been appended to. */
+  follow(zxid: Zxid): void {
+    this.#lastZxid = zxid;
   }
 
   /** True when everything that was appended is durable. */
@@ -126,10 +137,14 @@ export class TxnLog {
   /** The collecting batch, with the entry that begins where it ends now counted. */
   #batchFor(zxid: Zxid): Batch {
     assert(!this.#isClosing, 'nothing is appended to a log that is closing');
+    assert(isNext(this.#lastZxid, zxid), 'no txn is missing before one that is logged');
     if (this.#collecting.writer.position >= BATCH_BYTES_MAX) this.#setAside();
     const batch = this.#collecting;
-    if (batch.txns === 0) batch.firstZxid = zxid;
-    assert(batch.txns === 0 || zxid > batch.lastZxid, 'the zxids of a log ascend');
+    if (batch.txns === 0) {
+      batch.firstZxid = zxid;
+      batch.zxidBefore = this.#lastZxid;
+    }
+    this.#lastZxid = zxid;
     batch.lastEntryAt = batch.writer.position;
     batch.lastZxid = zxid;
     batch.txns++;
@@ -207,7 +222,7 @@ export class TxnLog {
       const isDone = (attempted: string) => (failure: DiskError | null) => {
         if (failure !== null) this.#fail(`${attempted} ${path}`, failure);
       };
-      file.write(0, logHeader(), isDone('write the header of'));
+      file.write(0, logHeader(batch.zxidBefore), isDone('write the header of'));
       if (!forceSync) {
         trace.emit({ kind: 'log-file-started', file: path });
         this.#write(file, batch);
@@ -287,7 +302,7 @@ export class TxnLog {
           'long for their writes; is the disk of the log shared with something busy?',
       });
     }
-    this.#events.onSynced(lastZxid as Durable<Zxid>);
+    this.#events.onSynced(onDisk(lastZxid));
     if (this.#isClosing) this.#maybeFinishClosing();
   }
 

@@ -193,7 +193,16 @@ export class ApacheElection {
     this.#queue = [];
     this.#isSettling = false;
     this.#deadlineMs = Number.POSITIVE_INFINITY;
-    this.#effects.decided({ state, leader: vote.leader, round: this.round, supporters });
+    const { leader, zxid, peerEpoch } = vote;
+    this.#effects.decided({
+      state,
+      leader,
+      historyEpoch: peerEpoch,
+      historyZxid: zxid,
+      judgesPromises: false,
+      round: this.round,
+      supporters,
+    });
   }
 
   #checkLeader(votes: ReadonlyMap<number, ApacheVote>, n: ApacheVote): boolean {

@@ -94,6 +94,10 @@ export class ElectionEnsemble {
     return this.isRunning(id) || (this.#shape.scripted?.includes(id) ?? false);
   }
 
+  isApache(id: number): boolean {
+    return this.#shape.apache?.includes(id) ?? false;
+  }
+
   isObserver(id: number): boolean {
     return this.#shape.observers?.includes(id) ?? false;
   }
@@ -105,11 +109,15 @@ export class ElectionEnsemble {
   /* --------------------------------------------------------------------------------- what befalls servers ---- */
 
   /** Starts the server, or lets a running one look for a leader again. */
-  look(id: number, { lastZxid, currentEpoch }: Pick<Standing, 'lastZxid' | 'currentEpoch'>): void {
+  look(
+    id: number,
+    { lastZxid, currentEpoch }: Pick<Standing, 'lastZxid' | 'currentEpoch'>,
+    isCandidate: boolean = true,
+  ): void {
     const isNew = !this.#machines.has(id);
     if (isNew) this.#machines.set(id, this.#makeMachine(id));
     const learnerType = this.isObserver(id) ? 'observer' : 'participant';
-    this.machine(id).look({ lastZxid, currentEpoch, learnerType });
+    this.machine(id).look({ lastZxid, currentEpoch, learnerType, isCandidate });
     if (isNew) for (const other of this.ids) if (other !== id) this.#meet(id, other);
     this.#tell();
   }
@@ -228,11 +236,13 @@ export class ElectionEnsemble {
         if (this.isConnected(id, to)) this.#transmit(message);
       },
       decided: (decision) => this.#told.push(() => this.#events.onDecided?.(id, decision)),
+      keptOut: () => {},
+      outranked: () => {},
       decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
       configHeard: (_from, text) => this.#told.push(() => this.#events.onConfigHeard?.(id, text)),
     };
     const { clock, electorate } = this;
-    if (this.#shape.apache?.includes(id)) return new ApacheElection(id, clock, electorate, effects);
+    if (this.isApache(id)) return new ApacheElection(id, clock, electorate, effects);
     return new Election({ serverId: id, ...DEFAULT_ELECTION_OPTIONS }, clock, electorate, CONFIG_TEXT, effects);
   }
 

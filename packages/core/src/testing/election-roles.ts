@@ -40,6 +40,8 @@ export class ElectionRoles {
   /** Leader of every epoch that has been established. */
   readonly leaderOfEpoch = new Map<number, number>();
   readonly #roles = new Map<number, Role>();
+  /** Servers that cannot listen for followers. */
+  readonly #deaf = new Set<number>();
   /** When silence between two servers will have lasted long enough for both to notice. */
   #silences: { readonly untilMs: number; readonly a: number; readonly b: number }[] = [];
 
@@ -90,6 +92,20 @@ export class ElectionRoles {
   heal(a: number, b: number, isLastRepeated: boolean): void {
     if (!this.ensemble.isPassable(a, b)) this.#disconnect(a, b);
     this.ensemble.heal(a, b, isLastRepeated);
+  }
+
+  /** The server can listen for followers no more, or again. What is connected stays; Apache's server stands all the same. */
+  setDeaf(id: number, isDeaf: boolean): void {
+    if (this.#deaf.has(id) === isDeaf) return;
+    if (isDeaf) this.#deaf.add(id);
+    else this.#deaf.delete(id);
+    if (!this.ensemble.isRunning(id) || this.ensemble.isApache(id)) return;
+    const role = this.#roles.get(id);
+    if (role === undefined || (isDeaf && role.leader === id && !role.isEstablished)) this.#look(id);
+  }
+
+  isDeaf(id: number): boolean {
+    return this.#deaf.has(id);
   }
 
   /** The leader proposes a txn that reaches these followers. */
@@ -182,6 +198,7 @@ export class ElectionRoles {
     role.deadlineMs = this.ensemble.clock.nowMs + CONNECT_PAUSE_MS;
     const leading = this.#roles.get(role.leader);
     if (leading?.leader !== role.leader || !this.ensemble.isPassable(id, role.leader)) return;
+    if (this.#deaf.has(role.leader)) return;
     role.deadlineMs = NEVER;
     leading.learners.add(id);
     if (leading.isEstablished) this.#synchronize(id, role.leader);
@@ -240,7 +257,7 @@ export class ElectionRoles {
 
   #look(id: number): void {
     this.#endRole(id);
-    this.ensemble.look(id, this.#disk(id));
+    this.ensemble.look(id, this.#disk(id), !this.#deaf.has(id));
   }
 
   /** Whoever relied on this server notices. */

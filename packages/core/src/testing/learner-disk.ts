@@ -1,9 +1,15 @@
 import { epochOf, type Zxid } from '@meerkat/protocol';
-import type { Durable } from '../storage/durable.ts';
+import { onDisk } from '../durable.ts';
 import type { History } from '../zab/history.ts';
 import type { Learner } from '../zab/learner.ts';
 
 type EpochName = 'acceptedEpoch' | 'currentEpoch';
+
+interface EndOfHistory {
+  readonly lastZxid: Zxid;
+  readonly currentEpoch: number;
+  readonly acceptedEpoch: number;
+}
 
 /**
  * The disk of one learner, as zxids: what it was asked to write, and what of that is durable, which is what survives
@@ -22,7 +28,7 @@ export class LearnerDisk {
   /** A change of the history that is to be done: what it makes of base and log. */
   change: { readonly what: string; readonly base: Zxid; readonly log: Zxid[] } | null = null;
 
-  constructor(history: Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>, log: readonly Zxid[] = []) {
+  constructor(history: EndOfHistory, log: readonly Zxid[] = []) {
     this.log = [...log];
     this.base = log.length === 0 ? history.lastZxid : ((log[0]! - 1) as Zxid);
     this.acceptedEpoch = history.acceptedEpoch;
@@ -39,9 +45,9 @@ export class LearnerDisk {
 
   /** What a server finds that starts now: the epoch of the log's end counts as adopted. */
   recover(): History {
-    const { lastZxid, acceptedEpoch } = this;
-    const currentEpoch = Math.max(this.currentEpoch, epochOf(lastZxid));
-    return { lastZxid, currentEpoch, acceptedEpoch, tail: [] };
+    const lastZxid = onDisk(this.lastZxid);
+    const currentEpoch = onDisk(Math.max(this.currentEpoch, epochOf(lastZxid)));
+    return { lastZxid, currentEpoch, acceptedEpoch: onDisk(this.acceptedEpoch), tail: [] };
   }
 
   /** The power fails: what was not durable is gone. */
@@ -55,13 +61,13 @@ export class LearnerDisk {
   sync(learner: Learner, count: number = this.unsynced.length): void {
     const synced = this.unsynced.splice(0, count);
     this.log.push(...synced);
-    if (synced.length > 0) learner.onLogSynced(this.lastZxid as Durable<Zxid>);
+    if (synced.length > 0) learner.onLogSynced(onDisk(this.lastZxid));
   }
 
   finishEpoch(learner: Learner): void {
     const { name, epoch } = this.epochWrites.shift()!;
     this[name] = epoch;
-    learner.onEpochDurable(name, epoch as Durable<number>);
+    learner.onEpochDurable(name, onDisk(epoch));
   }
 
   finishChange(learner: Learner): void {
@@ -69,6 +75,6 @@ export class LearnerDisk {
     this.change = null;
     this.base = base;
     this.log = log;
-    learner.onReady(this.lastZxid);
+    learner.onReady(onDisk(this.lastZxid));
   }
 }

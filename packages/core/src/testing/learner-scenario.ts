@@ -1,4 +1,13 @@
-import { formatZxid, type LeaderPacket, makeZxid, PacketType, parseZxid, type Zxid } from '@meerkat/protocol';
+import {
+  Announcement,
+  formatZxid,
+  type LeaderPacket,
+  makeZxid,
+  PacketType,
+  parseZxid,
+  QUORUM_PROTOCOL_VERSION,
+  type Zxid,
+} from '@meerkat/protocol';
 import {
   type Asked,
   commit,
@@ -20,6 +29,7 @@ import {
  *
  *     connect                      the link to the leader stands
  *     PROPOSAL 0x100000006         the leader's packet arrives; several zxids: one packet of each
+ *     LEADERINFO epoch=2           … of a leader of Apache's; with `ours`, of one of ours
  *     snapshot                     the snapshot that SNAP announced has arrived as a whole
  *     disk                         the disk does all that it was asked; `disk 1` only the first of it
  *     advance 4000                 time passes, in milliseconds
@@ -112,6 +122,9 @@ class Player {
 }
 
 const WIDTH = 12;
+/** What leaders announce. */
+const OURS: number = Announcement.takesHandOver;
+const APACHE = 0;
 
 function makeServer(kind: 'follower' | 'observer', rest: readonly string[]): TestLearner {
   const epoch = Number(optionOf(rest, 'epoch') ?? 0);
@@ -134,7 +147,7 @@ function parsePackets(word: string, rest: readonly string[]): readonly LeaderPac
   const version = optionOf(rest, 'version');
   switch (word) {
     case 'LEADERINFO':
-      return [version === undefined ? leaderInfo(epoch) : leaderInfo(epoch, Number(version))];
+      return [leaderInfo(epoch, Number(version ?? QUORUM_PROTOCOL_VERSION), rest.includes('ours') ? OURS : APACHE)];
     case 'DIFF':
       return zxids.map((zxid) => ({ type: PacketType.diff, zxid }));
     case 'TRUNC':
@@ -198,6 +211,8 @@ function formatAsked(asked: Asked): [string, string] | null {
       return ['committed', hex(asked.zxid)];
     case 'serve':
       return ['serves', `in epoch ${asked.epoch}`];
+    case 'filled':
+      return ['fills', `${hex(asked.first)} to ${hex(asked.last)}`];
     case 'synced':
       return ['synced', `${asked.count}`];
     case 'pinged':

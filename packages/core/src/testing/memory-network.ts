@@ -67,6 +67,8 @@ export class MemoryNetwork {
   readonly unlistenable: Set<string> = new Set();
   /** Pairs of hosts, as `source>target`, between which everything is lost without a word. */
   readonly blackHoles: Set<string> = new Set();
+  /** Places, as `host:port`, that have no room for what they accept. */
+  readonly crowded: Set<string> = new Set();
   /** Every attempt to connect, as `source>host:port`. */
   readonly dials: string[] = [];
   readonly #listeners = new Map<string, { readonly host: string; readonly events: ListenEvents }>();
@@ -176,6 +178,7 @@ export class MemoryNetwork {
         return;
       }
       const [here, there] = this.makePair(source, to);
+      there.isCrowding = this.crowded.has(place);
       there.open(listener.events.onAccepted(there));
       this.later(() => {
         if (isCancelled) here.destroy();
@@ -196,6 +199,7 @@ export class MemoryStream implements ByteStream {
   readonly host: string;
   readonly remote: PeerAddress;
   isClosed = false;
+  isCrowding = false;
   readonly #network: MemoryNetwork;
   #peer: MemoryStream | null = null;
   #events: StreamEvents | null = null;

@@ -1,4 +1,4 @@
-import { type ErrorCode, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
+import { type ErrorCode, type JuteChunks, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
 import type { Identity } from '../ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import type { Pipeline } from '../request/pipeline.ts';
@@ -16,13 +16,21 @@ export interface PipelineReply {
 
 /** A client of a pipeline: no stream and no frames, only requests and what comes of them. */
 export class PipelineClient implements SessionClient, ResumingClient {
+  readonly remote = { ip: new Uint8Array([10, 0, 0, 1]), host: '10.0.0.1', port: 40_000 };
   readonly waiting: WaitingRequest[] = [];
+  waitingBytes = 0;
+  waitingOwed = 0;
+  costlyWrite: WaitingRequest | null = null;
+  longReads = 0;
   readonly identities: readonly Identity[] = [
     { scheme: 'ip', id: '10.0.0.1' },
     { scheme: 'digest', id: 'ann:x' },
   ];
-  readonly isOutputFull = false;
+  readonly isSated = false;
+  readonly hasHadShare = false;
   readonly hasTooMuchOutput = false;
+  /** `answerWaiting` is to be called for it. */
+  awaitsTurn = false;
   readonly replies: PipelineReply[] = [];
   readonly events: WatchEvent[] = [];
   session: Session | null = null;
@@ -34,6 +42,10 @@ export class PipelineClient implements SessionClient, ResumingClient {
 
   constructor(pipeline: Pipeline) {
     this.#pipeline = pipeline;
+  }
+
+  awaitTurn(): void {
+    this.awaitsTurn = true;
   }
 
   get isOpen(): boolean {
@@ -75,6 +87,8 @@ export class PipelineClient implements SessionClient, ResumingClient {
     this.events.push(event);
   }
 
+  charge(): void {}
+
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
     this.#reply = { xid, zxid, error };
     this.#record = new JuteWriter();
@@ -85,6 +99,14 @@ export class PipelineClient implements SessionClient, ResumingClient {
     if (this.#reply !== null) this.replies.push({ ...this.#reply, record: this.#record.toBytes() });
     this.#reply = null;
   }
+
+  reply(xid: number, zxid: number, record: JuteChunks): void {
+    const writer = this.beginReply(xid, zxid, 0);
+    for (const piece of record.pieces) writer.raw(piece);
+    this.endReply();
+  }
+
+  holdEvents(): void {}
 
   close(reason: string): void {
     if (!this.isOpen) return;

@@ -9,6 +9,7 @@ import {
   type Request,
   readAclList,
   readStat,
+  SpecialXid,
   type Stat,
 } from '@meerkat/protocol';
 import { type Arrival, type TestClient, TestServer } from './test-server.ts';
@@ -75,7 +76,8 @@ class Player {
         break;
       default: {
         const request = parseRequest(rest.join(' '));
-        const xid = this.#clients.get(word)!.send(request);
+        const client = this.#clients.get(word)!;
+        const xid = request.op === OpCode.ping ? client.send(request, SpecialXid.ping) : client.send(request);
         this.#ops.set(`${word}#${xid}`, request.op);
       }
     }

@@ -11,13 +11,14 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
+import { onDisk } from '../durable.ts';
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../options.ts';
 import type { TraceEvent } from '../ports.ts';
 import { LeaderServing, type ServingParts } from '../request/leader-serving.ts';
 import { LearnerServing } from '../request/learner-serving.ts';
 import { Permission } from '../request/permission.ts';
+import { WorkMeter } from '../request/work-meter.ts';
 import { SessionIds } from '../session/session-ids.ts';
-import type { Durable } from '../storage/durable.ts';
 import { Database } from '../tree/database.ts';
 import { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -42,6 +43,7 @@ export function makeServingParts(serverId: number, trace: TraceEvent[] = []): Se
     authenticator: PLAIN_AUTHENTICATOR,
     watches: new WatchManager(),
     sessionIds: new SessionIds(serverId, 1_700_000_000_000),
+    work: new WorkMeter(),
     trace: sink,
     onApplied: null,
   };
@@ -66,7 +68,7 @@ export class LeaderParty {
 
   /** Commits everything proposed so far, or up to a zxid, and answers the syncs before it. */
   commit(upTo: Zxid = this.broadcast.lastProposed, nowMs = 0): void {
-    const watermark = this.broadcast.onLogSynced(upTo as Durable<Zxid>);
+    const watermark = this.broadcast.onLogSynced(onDisk(upTo));
     this.serving.onCommitted(watermark, nowMs);
     this.serving.onSynced(this.broadcast.lastSynced);
   }

@@ -3,6 +3,7 @@
  * durable. Tests append txns, deliver completions, end the process or cut the power, and look at what comes back.
  */
 import {
+  counterOf,
   JuteWriter,
   type MultiSubTxn,
   makeZxid,
@@ -16,6 +17,7 @@ import {
 } from '@meerkat/protocol';
 import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../options.ts';
 import type { Clock, Random, TraceEvent } from '../ports.ts';
+import { ADLER_START, adler32 } from '../storage/adler32.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
 import { Storage, type StorageEvents, type StorageLegacy } from '../storage/storage.ts';
@@ -143,7 +145,8 @@ export class StorageHost {
       sessionId: options.sessionId ?? 0x100000000000001n,
       cxid: zxid % 1000,
       zxid,
-      time: 1_700_000_000_000 + zxid,
+      // An hour apart: a learner logs in one write what its leader has proposed over years.
+      time: 1_700_000_000_000 + counterOf(zxid) * 3_600_000,
     };
     const ahead = this.#ahead!;
     ahead.apply(header, txn, SILENT_EVENTS);
@@ -239,6 +242,29 @@ export function grownDirectory(
     host.settle();
   }
   return { disk, history };
+}
+
+/** The logs and snapshots of some directories, or what was set aside of them, as the bytes of each by its own name. */
+export function historyFiles(
+  disk: MemoryDisk,
+  directories: readonly string[] = [TEST_DIRECTORY],
+): Map<string, string[]> {
+  const files = new Map<string, string[]>();
+  for (const directory of directories) {
+    for (const name of disk.names(directory)) {
+      const own = /^(?:replaced-\d+-[0-9a-f]+-)?((?:log|snapshot)\.[0-9a-f]+)$/.exec(name)?.[1];
+      if (own === undefined) continue;
+      const bytes = disk.peek(`${directory}/${name}`)!;
+      const content = `${bytes.length} ${adler32(ADLER_START, bytes, 0, bytes.length)}`;
+      files.set(own, [...(files.get(own) ?? []), content]);
+    }
+  }
+  return files;
+}
+
+/** Names of the directory besides the mark and what was set aside. */
+export function liveNames(disk: MemoryDisk, directory: string = TEST_DIRECTORY): string[] {
+  return disk.names(directory).filter((name) => name !== 'durableZxid' && !name.startsWith('replaced-'));
 }
 
 /** Another disk with the same files, durable, held by nobody. */

@@ -15,13 +15,16 @@ export class TestElection {
   readonly election: Election;
   readonly decisions: Decision[] = [];
   readonly configsHeard: string[] = [];
+  /** Leaders that it was told not to follow, and servers that stand with a later history than this leader's. */
+  readonly keptOut: string[] = [];
+  readonly outranked: string[] = [];
   decisionsLost = 0;
   /** What the peers say of themselves in every notification. */
   readonly #announces: number;
   #sent: Sent[] = [];
 
   constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
-    this.#announces = areOurs ? Announcement.settlesEarly : 0;
+    this.#announces = areOurs ? Announcement.settlesEarly + Announcement.outlastsOlderEpochs : 0;
     const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
     this.election = new Election(options, this.clock, new Electorate(makeQuorum(shape)), 'version=0', {
       sendNotification: (to, notification) => this.#sent.push({ to, ...notification }),
@@ -29,6 +32,8 @@ export class TestElection {
       decisionLost: () => {
         this.decisionsLost++;
       },
+      keptOut: (leader, leaderEpoch) => this.keptOut.push(`of epoch ${leaderEpoch}: ${leader}`),
+      outranked: (serverId, historyEpoch) => this.outranked.push(`by epoch ${historyEpoch}: ${serverId}`),
       configHeard: (_from, text) => this.configsHeard.push(text),
     });
     for (const id of peers) {
@@ -49,7 +54,13 @@ export class TestElection {
   }
 
   look(standing: Partial<Standing> = {}): void {
-    this.election.look({ lastZxid: makeZxid(1, 1), currentEpoch: 1, learnerType: 'participant', ...standing });
+    this.election.look({
+      lastZxid: makeZxid(1, 1),
+      currentEpoch: 1,
+      learnerType: 'participant',
+      isCandidate: true,
+      ...standing,
+    });
   }
 
   /** A vote of a server that is looking. */

@@ -14,12 +14,13 @@ import {
   type UnknownPacket,
   type Zxid,
 } from '@meerkat/protocol';
+import { onDisk } from '../durable.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
-import type { Durable } from '../storage/durable.ts';
 import type { HistoryEntry } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
+import { makePlaceholder } from '../zab/placeholder.ts';
 import type { ZabOptions } from '../zab/zab-options.ts';
 import { ManualClock } from './test-server.ts';
 
@@ -34,10 +35,14 @@ export function parsePair(text: string): Zxid {
   return makeZxid(Number(match[1]), Number(match[2]));
 }
 
-/** A history from runs of one epoch: `(1,1)..(1,5) (2,1)`. */
+/** A history from runs of one epoch: `(1,1)..(1,5) (2,1)`; `(2,2)*` is a placeholder. */
 export function parseHistory(text: string): HistoryEntry[] {
   const runs = text.split(' ').filter((run) => run !== '');
   return runs.flatMap((run) => {
+    if (run.endsWith('*')) {
+      const zxid = parsePair(run.slice(0, -1));
+      return [{ zxid, payload: makePlaceholder(zxid).payload }];
+    }
     const [first, last = first] = run.split('..').map(parsePair) as [Zxid, Zxid?];
     return Array.from({ length: last - first + 1 }, (_, i) => makeEntry((first + i) as Zxid));
   });
@@ -60,6 +65,7 @@ export interface LeaderShape {
   readonly acceptedEpoch: number;
   readonly configText: string;
   readonly options: Partial<ZabOptions>;
+  readonly needSnapshot: Set<number> | undefined;
 }
 
 const SHAPE: LeaderShape = {
@@ -72,6 +78,7 @@ const SHAPE: LeaderShape = {
   acceptedEpoch: 1,
   configText: 'version=0',
   options: {},
+  needSnapshot: undefined,
 };
 
 /** What the leader has asked for; `to` is a learner, by the name that the test gave it. */
@@ -90,6 +97,8 @@ export class TestLeader {
   readonly sentPayloads: Uint8Array[] = [];
   /** What the snapshots that were sent are called. */
   readonly sentSnapshots: Zxid[] = [];
+  /** Epochs of the histories with which servers have stood for election. */
+  readonly heardVotes: Map<number, number> = new Map([1, 2, 3, 4, 5].map((id) => [id, 1]));
   /** Called in the middle of effects of which a host may propose. */
   onServing: () => void = () => {};
   /** Learners whose links take nothing more for the moment. */
@@ -106,7 +115,18 @@ export class TestLeader {
   #newestLink = 0;
 
   constructor(shape: Partial<LeaderShape> = {}) {
-    const { serverId, quorum, history, memory, logFrom, currentEpoch, acceptedEpoch, configText, options } = {
+    const {
+      serverId,
+      quorum,
+      history,
+      memory,
+      logFrom,
+      currentEpoch,
+      acceptedEpoch,
+      configText,
+      options,
+      needSnapshot,
+    } = {
       ...SHAPE,
       ...shape,
     };
@@ -124,13 +144,16 @@ export class TestLeader {
         syncLimit: 5,
         epochTxnsMax: 1_000_000,
         commitLogCount: 500,
+        txnBytesMax: 1_000_000,
         ...options,
       },
       this.clock,
       new Electorate(makeQuorum(quorum)),
       configText,
-      { lastZxid, currentEpoch, acceptedEpoch, tail },
+      { lastZxid: onDisk(lastZxid), currentEpoch: onDisk(currentEpoch), acceptedEpoch: onDisk(acceptedEpoch), tail },
+      { historyEpochOf: (id) => this.heardVotes.get(id) ?? null },
       this.#effects(),
+      needSnapshot,
     );
   }
 
@@ -158,6 +181,10 @@ export class TestLeader {
     this.#links.set(learner, ++this.#newestLink);
     this.leader.onLearnerConnected(this.#newestLink);
     this.#endTurn();
+  }
+
+  isConnected(learner: number): boolean {
+    return this.#links.has(learner);
   }
 
   disconnect(learner: number): void {
@@ -232,6 +259,12 @@ export class TestLeader {
     return ticket;
   }
 
+  /** A learner's client asks for a sync. */
+  syncOf(learner: number): void {
+    const body = new Uint8Array(0);
+    this.packet(learner, { type: PacketType.request, sessionId: 7n, cxid: 1, op: OpCode.sync, body, authInfo: [] });
+  }
+
   /** The disk does everything that it was asked for, and what is asked for in answer. */
   disk(): void {
     while (this.#disk.length > 0 || this.#lastAppended !== null) {
@@ -240,7 +273,7 @@ export class TestLeader {
       for (const tell of done) tell();
       const durable = this.#lastAppended;
       this.#lastAppended = null;
-      if (durable !== null) this.leader.onLogSynced(durable as Durable<Zxid>);
+      if (durable !== null) this.leader.onLogSynced(onDisk(durable));
       this.#endTurn();
     }
   }
@@ -273,15 +306,16 @@ export class TestLeader {
     this.#endTurn();
   }
 
-  /** A txn as a host proposes it, from an effect or from outside. */
-  proposeNow(): void {
-    this.#propose();
+  /** A txn as a host proposes it, from an effect or from outside. @param data null: an error txn, which has none */
+  proposeNow(data: Uint8Array | null = null): void {
+    this.#propose(data);
   }
 
-  #propose(): void {
+  #propose(data: Uint8Array | null = null): void {
     const zxid = this.leader.nextZxid();
     const header: TxnHeader = { sessionId: 7n, cxid: counterOf(zxid), zxid, time: 1 };
-    const txn: Txn = { type: OpCode.error, error: -101 };
+    const error: Txn = { type: OpCode.error, error: -101 };
+    const txn: Txn = data === null ? error : { type: OpCode.setData, path: '/large', data, version: 1 };
     this.leader.propose(header, txn, null);
   }
 
@@ -338,9 +372,13 @@ export class TestLeader {
         this.#links.delete(learner);
         this.#say(`closes ${learner}: ${reason}`);
       },
-      writeEpoch: (name, epoch) => {
-        this.#say(`writes ${name} ${epoch}`);
-        this.#disk.push(() => this.leader.onEpochDurable(name, epoch as Durable<number>));
+      acceptEpoch: (epoch) => {
+        this.#say(`writes acceptedEpoch ${epoch}`);
+        this.#disk.push(() => this.leader.onEpochDurable('acceptedEpoch', onDisk(epoch)));
+      },
+      adoptEpoch: (epoch) => {
+        this.#say(`writes currentEpoch ${epoch}`);
+        this.#disk.push(() => this.leader.onEpochDurable('currentEpoch', onDisk(epoch)));
       },
       append: (zxid, payload) => {
         this.appended.push({ zxid, payload });
@@ -348,6 +386,7 @@ export class TestLeader {
         this.#lastAppended = zxid;
         this.#say(`appends ${formatPair(zxid)}`);
       },
+      staysOut: (reason) => this.#say(`warns: ${reason}`),
       synchronizing: () => {},
       synchronized: () => {},
       established: (epoch, history) => {
@@ -362,7 +401,11 @@ export class TestLeader {
         this.#say(`answers sync ${ticket}`);
         this.onServing();
       },
-      requested: (_link, serverId, { sessionId, cxid }) => {
+      requested: (link, serverId, { sessionId, cxid, op }) => {
+        if (op === OpCode.sync) {
+          this.leader.sendSync(link, this.leader.sync());
+          return;
+        }
         this.#say(`is asked by ${serverId}: session ${sessionId} cxid ${cxid}`);
         this.onServing();
       },

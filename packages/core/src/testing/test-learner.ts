@@ -27,6 +27,7 @@ export type Asked =
   | { readonly kind: 'write'; readonly name: 'acceptedEpoch' | 'currentEpoch'; readonly epoch: number }
   | { readonly kind: 'pause' | 'resume' | 'keep' | 'install' | 'handed-over' }
   | { readonly kind: 'serve'; readonly epoch: number }
+  | { readonly kind: 'filled'; readonly first: Zxid; readonly last: Zxid }
   | { readonly kind: 'synced'; readonly count: number }
   | { readonly kind: 'revalidated'; readonly sessionId: bigint; readonly isValid: boolean }
   | { readonly kind: 'stop'; readonly reason: string };
@@ -38,7 +39,10 @@ export const SYNC_LIMIT = 5;
 export interface TestLearnerShape {
   readonly kind: 'follower' | 'observer';
   readonly logsInforms: boolean;
-  readonly isAnew: boolean;
+  readonly isCounted: boolean;
+  /** null: its own is of no later epoch. */
+  readonly leaderHistoryEpoch: number | null;
+  readonly leaderJudgesPromises: boolean;
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
@@ -53,7 +57,8 @@ export class TestLearner implements LearnerEffects {
   /** Called with everything that the learner asks, at that moment. */
   onAsked: (asked: Asked) => void = () => {};
   learner: Learner;
-  readonly #options: LearnerOptions;
+  readonly #options: Omit<LearnerOptions, 'leaderHistoryEpoch'>;
+  readonly #leaderHistoryEpoch: number | null;
   #asked: Asked[] = [];
   #isPaused = false;
   /** What has come over a paused link. */
@@ -67,11 +72,14 @@ export class TestLearner implements LearnerEffects {
     log = [],
     acceptedEpoch = 0,
     currentEpoch = 0,
-    isAnew = false,
+    isCounted = true,
+    leaderHistoryEpoch = null,
+    leaderJudgesPromises = true,
   }: Partial<TestLearnerShape> = {}) {
     const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT };
-    const rest = { epochTxnsMax: 1000, commitLogCount: 500, configVersion: ZXID_ZERO };
-    this.#options = { serverId: 2, kind, logsInforms, isAnew, ...limits, ...rest };
+    const rest = { epochTxnsMax: 1000, commitLogCount: 500, txnBytesMax: 1_000_000, configVersion: ZXID_ZERO };
+    this.#options = { serverId: 2, kind, logsInforms, isCounted, leaderJudgesPromises, ...limits, ...rest };
+    this.#leaderHistoryEpoch = leaderHistoryEpoch;
     this.disk = new LearnerDisk({ lastZxid, acceptedEpoch, currentEpoch }, log);
     this.learner = this.#makeLearner();
   }
@@ -152,7 +160,9 @@ export class TestLearner implements LearnerEffects {
   }
 
   #makeLearner(): Learner {
-    return new Learner(this.#options, this.clock, this.disk.recover(), this);
+    const history = this.disk.recover();
+    const leaderHistoryEpoch = this.#leaderHistoryEpoch ?? history.currentEpoch;
+    return new Learner({ ...this.#options, leaderHistoryEpoch }, this.clock, history, this);
   }
 
   #deliver(): void {
@@ -185,7 +195,15 @@ export class TestLearner implements LearnerEffects {
     this.#ask({ kind: 'resume' });
   }
 
-  writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
+  acceptEpoch(epoch: number): void {
+    this.#writeEpoch('acceptedEpoch', epoch);
+  }
+
+  adoptEpoch(epoch: number): void {
+    this.#writeEpoch('currentEpoch', epoch);
+  }
+
+  #writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
     this.disk.epochWrites.push({ name, epoch });
     this.#ask({ kind: 'write', name, epoch });
   }
@@ -214,6 +232,10 @@ export class TestLearner implements LearnerEffects {
 
   proposed({ header }: TxnEntry): void {
     this.#ask({ kind: 'proposed', zxid: header.zxid });
+  }
+
+  filled(first: Zxid, last: Zxid): void {
+    this.#ask({ kind: 'filled', first, last });
   }
 
   committed(watermark: Committed<Zxid>): void {
@@ -247,8 +269,13 @@ export class TestLearner implements LearnerEffects {
 
 /* --------------------------------------------------------------------------------------------- what leaders say ---- */
 
-export function leaderInfo(epoch: number, protocolVersion: number = QUORUM_PROTOCOL_VERSION): LeaderPacket {
-  return { type: PacketType.leaderInfo, zxid: makeZxid(epoch, 0), protocolVersion, announces: 0 };
+/** @param announces 0 as Apache's leaders */
+export function leaderInfo(
+  epoch: number,
+  protocolVersion: number = QUORUM_PROTOCOL_VERSION,
+  announces = 0,
+): LeaderPacket {
+  return { type: PacketType.leaderInfo, zxid: makeZxid(epoch, 0), protocolVersion, announces };
 }
 
 export function newLeader(epoch: number): LeaderPacket {

@@ -17,7 +17,7 @@ import {
 } from '@meerkat/protocol';
 import type { CoreOptions } from '../options.ts';
 import { DEFAULT_CORE_OPTIONS } from '../options.ts';
-import type { ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../ports.ts';
+import type { Authenticator, ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../ports.ts';
 import { ServerCore } from '../server-core.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import { NO_NETWORK } from './no-network.ts';
@@ -44,6 +44,7 @@ export type Arrival =
 /** A client at the other end of a stream in memory. */
 export class TestClient implements ByteStream {
   readonly remote: PeerAddress;
+  readonly isCrowding: boolean;
   readonly arrivals: Arrival[] = [];
   /** While true the client takes nothing: what is sent queues. */
   isDeaf = false;
@@ -57,13 +58,20 @@ export class TestClient implements ByteStream {
   #isClosed = false;
   #held: Uint8Array[] = [];
 
-  constructor(core: Pick<ServerCore, 'onStreamOpened'>, host = '10.0.0.1') {
+  /** @param isCrowding it is one more than the host has room for */
+  constructor(core: Pick<ServerCore, 'onStreamOpened'>, host = '10.0.0.1', isCrowding = false) {
+    this.isCrowding = isCrowding;
     this.remote = { ip: new Uint8Array(host.split('.').map(Number)), host, port: 40_000 };
     this.#events = core.onStreamOpened(this);
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** The server says that more of an answer follows. */
+  get isAwaiting(): boolean {
+    return this.#events?.isAnswering === true;
   }
 
   write(bytes: Uint8Array): void {
@@ -137,13 +145,16 @@ export class TestClient implements ByteStream {
   /** @returns the xid of the request */
   send(request: Request, xid: number = ++this.lastXid): number {
     const writer = new JuteWriter();
-    const at = writer.beginFrame();
-    writer.int(xid);
-    writer.int(request.op);
-    writeRequest(writer, request);
-    writer.endFrame(at);
+    writeFrame(writer, request, xid);
     this.sendBytes(writer.toBytes());
     return xid;
+  }
+
+  /** Several requests that arrive in one piece. */
+  sendTogether(requests: readonly Request[]): void {
+    const writer = new JuteWriter();
+    for (const request of requests) writeFrame(writer, request, ++this.lastXid);
+    this.sendBytes(writer.toBytes());
   }
 
   /** Everything that arrived since the last call. */
@@ -182,6 +193,14 @@ export class TestClient implements ByteStream {
   }
 }
 
+function writeFrame(writer: JuteWriter, request: Request, xid: number): void {
+  const at = writer.beginFrame();
+  writer.int(xid);
+  writer.int(request.op);
+  writeRequest(writer, request);
+  writer.endFrame(at);
+}
+
 /** A server's core on a disk in memory, with a clock that stands still; `run` delivers what is due. */
 export class TestServer {
   readonly clock: ManualClock;
@@ -198,6 +217,7 @@ export class TestServer {
     options: Partial<CoreOptions> = {},
     disk: MemoryDisk = new MemoryDisk(),
     clock: ManualClock = new ManualClock(),
+    authenticator: Authenticator = PLAIN_AUTHENTICATOR,
   ) {
     this.clock = clock;
     this.disk = disk;
@@ -208,7 +228,7 @@ export class TestServer {
         random: { uint32: () => (random = (random + 0x9e3779b9) >>> 0) },
         network: NO_NETWORK,
         disk,
-        authenticator: PLAIN_AUTHENTICATOR,
+        authenticator,
         trace: { emit: (event) => this.trace.push(event) },
       },
       {
@@ -222,7 +242,9 @@ export class TestServer {
         preallocateBytes: 64 * 1024,
         ...options,
       },
-      { fourLetterWords: () => ({ isWord: (word) => word === 'ruok', answer: () => 'imok' }) },
+      {
+        fourLetterWords: () => ({ isWord: (word) => word === 'ruok', hasArgument: () => false, answer: () => 'imok' }),
+      },
       {
         onServing: () => {
           this.isServing = true;
@@ -255,8 +277,8 @@ export class TestServer {
     }
   }
 
-  open(host?: string): TestClient {
-    return new TestClient(this.core, host);
+  open(host?: string, isCrowding?: boolean): TestClient {
+    return new TestClient(this.core, host, isCrowding);
   }
 
   /** A client with a session. */

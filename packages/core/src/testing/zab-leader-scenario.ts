@@ -19,6 +19,7 @@ import { type LeaderShape, TestLeader } from './test-leader.ts';
  *     2 ACK (2,0)
  *     2 PING
  *     2 REQUEST session=7 cxid=1
+ *     2 SYNC                         a client of learner 2 asks for a sync
  *     join 2 (1,5)                   all of that, up to ACK of NEWLEADER
  *     narrow 2 / room 2              what is sent to learner 2 does not leave / has left
  *     disk                           everything that was asked of the disk is done and durable
@@ -128,6 +129,9 @@ class Player {
         return;
       case 'PING':
         this.#leader.pong(learner);
+        return;
+      case 'SYNC':
+        this.#leader.syncOf(learner);
         return;
       case 'REQUEST': {
         const sessionId = BigInt(optionOf(rest, 'session') ?? 7);

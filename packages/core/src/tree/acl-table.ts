@@ -88,6 +88,13 @@ export class AclTable {
     return Array.from(this.#byId.values(), (entry) => [entry.id, entry.list] as const);
   }
 
+  /** The schemes that lists name. */
+  schemes(): ReadonlySet<string> {
+    const schemes = new Set<string>();
+    for (const { list } of this.#byId.values()) for (const { scheme } of list) schemes.add(scheme ?? '');
+    return schemes;
+  }
+
   #drop(entry: AclEntry): void {
     this.#byId.delete(entry.id);
     this.#byKey.delete(entry.key);

@@ -85,8 +85,8 @@ class Model {
   events: string[] = [];
   zxid = 0;
   /**
-   * Whether every closeSession lists its paths, as it does since 3.6. Without the list, an ephemeral that is not there
-   * when the txn comes again leaves the pzxid of its parent behind.
+   * Whether every closeSession lists all its paths; otherwise some, or none as before 3.6. What is not listed and not
+   * there when the txn comes again leaves the pzxid of its parent behind.
    */
   listsPaths = false;
 
@@ -117,10 +117,13 @@ class Model {
         this.sessions.set(header.sessionId, 1000 + b);
         return { type: OpCode.createSession, timeoutMs: 1000 + b };
       case 'closeSession': {
-        const paths = this.ephemeralsOf(header.sessionId);
-        for (const path of paths) this.#delete(path, header.zxid);
+        const owned = this.ephemeralsOf(header.sessionId);
+        const some = b % 3 === 1 ? owned.slice(0, c % (owned.length + 1)) : [];
+        const listed = this.listsPaths || b % 3 === 0 ? owned : some;
+        const rest = owned.filter((path) => !listed.includes(path)).sort();
+        for (const path of [...listed, ...rest]) this.#delete(path, header.zxid);
         this.sessions.delete(header.sessionId);
-        return { type: OpCode.closeSession, paths: this.listsPaths || b % 2 === 0 ? paths : null };
+        return { type: OpCode.closeSession, paths: listed.length === 0 && b % 3 === 2 ? null : listed };
       }
       case 'multi': {
         const txns: MultiSubTxn[] = [];
@@ -372,7 +375,6 @@ describe('a tree', () => {
         fc.integer({ min: 1, max: 3000 }),
         (before, after, sliceBytes, pieceBytes) => {
           const { database, model, log, run } = start();
-          model.listsPaths = true;
           for (const choice of before) run(choice);
           const snapshot = new SnapshotWriter(database);
           const body = new JuteWriter();

@@ -17,6 +17,7 @@ import { describe, expect, it } from 'vitest';
 import { OPEN_ACL_ID } from './acl-table.ts';
 import { NO_STAT } from './apply-result.ts';
 import { type ApplyResult, DataTree, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
+import { DescendantCount } from './descendant-count.ts';
 
 const QUIET = { emit() {} };
 const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
@@ -60,8 +61,10 @@ describe('a fresh tree', () => {
     expect(tree.treeDigest()).toBe(1371985504n);
     expect(childrenOf(tree, '/')).toEqual(['zookeeper']);
     expect(childrenOf(tree, '/zookeeper').sort()).toEqual(['config', 'quota']);
-    expect(tree.descendantCountOf(tree.find('/'))).toBe(3);
-    expect(tree.descendantCountOf(tree.find('/zookeeper'))).toBe(2);
+    expect(tree.descendantCount).toBe(3);
+    const count = new DescendantCount(tree.state, tree.find('/zookeeper'), tree.lastZxid);
+    expect(count.goOn(10)).toBe(true);
+    expect(count.count).toBe(2);
   });
 
   it('lets everybody read the configuration and nobody write it', () => {
@@ -168,19 +171,21 @@ describe('kinds of znodes', () => {
 
   it('become collectable: containers that had children, and never used ones and TTL znodes after their time', () => {
     const tree = makeTree();
+    const collectable = (wallMs: number, neverUsedMs: number): (string | null)[] =>
+      [...tree.collectablePaths(wallMs, neverUsedMs)].filter((path) => path !== null);
     apply(tree, 1, { type: OpCode.createContainer, path: '/used', data: null, acl: OPEN_ACL, parentCversion: 1 });
     apply(tree, 2, create('/used/x', 1));
     apply(tree, 3, { type: OpCode.createContainer, path: '/new', data: null, acl: OPEN_ACL, parentCversion: 2 });
     apply(tree, 4, { type: OpCode.createTTL, path: '/ttl', data: null, acl: OPEN_ACL, parentCversion: 3, ttl: 500 });
-    expect(tree.collectablePaths(4500, 0)).toEqual([]);
+    expect(collectable(4500, 0)).toEqual([]);
     apply(tree, 5, remove('/used/x'));
-    expect(tree.collectablePaths(4501, 0)).toEqual(['/used', '/ttl']);
-    expect(tree.collectablePaths(4501, 1500)).toEqual(['/used', '/new', '/ttl']);
+    expect(collectable(4501, 0)).toEqual(['/used', '/ttl']);
+    expect(collectable(4501, 1500)).toEqual(['/used', '/new', '/ttl']);
     apply(tree, 6, { type: OpCode.setData, path: '/ttl', data: null, version: 1 });
-    expect(tree.collectablePaths(6500, 0)).toEqual(['/used']);
+    expect(collectable(6500, 0)).toEqual(['/used']);
     apply(tree, 7, { type: OpCode.deleteContainer, path: '/used' });
     apply(tree, 8, remove('/ttl'));
-    expect(tree.collectablePaths(1e9, 0)).toEqual([]);
+    expect(collectable(1e9, 0)).toEqual([]);
   });
 });
 
@@ -262,6 +267,15 @@ describe('multi', () => {
       [OpCode.check, '/a', true],
       [OpCode.delete, '/a/b', true],
     ]);
+  });
+
+  it.each([31, 32, 33, 200, 5000])('gives the stat of a part that comes behind %i parts without one', (before) => {
+    const tree = makeTree();
+    const check: MultiSubTxn = { type: OpCode.check, path: '/', version: 1 };
+    const txns = [...Array.from({ length: before }, () => check), create('/a', 1, { data: new Uint8Array(3) })];
+    const { parts, stats } = apply(tree, 1, { type: OpCode.multi, txns });
+    const stat = readStat(new JuteReader(stats!.subarray(parts!.at(-1)!.statAt)));
+    expect(stat).toMatchObject({ czxid: 1, dataLength: 3 });
   });
 
   it('with an error in it changes nothing: parts before are ok, parts behind inconsistent', () => {

@@ -155,26 +155,30 @@ export class DataTree {
     return this.state.ephemerals.sessions();
   }
 
+  ephemeralCountOf(sessionId: bigint): number {
+    return this.state.ephemerals.of(sessionId).size;
+  }
+
   /** In the order of their creation. */
   ephemeralsOf(sessionId: bigint): readonly string[] {
     return Array.from(this.state.ephemerals.of(sessionId), (z) => this.#table.pathOf(z));
   }
 
   /**
-   * Paths of the containers and TTL znodes that may be deleted now: they have no children, and a container had some or
-   * is older than `containerNeverUsedMs` (0 = never), a TTL znode was not written for longer than its ttl.
+   * Looks at all containers and TTL znodes, one with each step, while the tree may change: gives the path of one that may be
+   * deleted now and null for any other. It has no children, and a container had some or is older than
+   * `containerNeverUsedMs` (0 = never), a TTL znode was not written for longer than its ttl.
    */
-  collectablePaths(nowWallMs: number, containerNeverUsedMs: number): readonly string[] {
-    const paths: string[] = [];
+  *collectablePaths(nowWallMs: number, containerNeverUsedMs: number): IterableIterator<string | null> {
     for (const z of this.state.containers) {
-      if (this.childCountOf(z) > 0) continue;
-      if (isContainerOver(this.sequenceOf(z), nowWallMs - this.mtimeOf(z), containerNeverUsedMs))
-        paths.push(this.pathOf(z));
+      const ageMs = nowWallMs - this.mtimeOf(z);
+      const isOver = this.childCountOf(z) === 0 && isContainerOver(this.sequenceOf(z), ageMs, containerNeverUsedMs);
+      yield isOver ? this.pathOf(z) : null;
     }
     for (const [z, ttlMs] of this.state.ttls) {
-      if (this.childCountOf(z) === 0 && isTtlOver(ttlMs, nowWallMs - this.mtimeOf(z))) paths.push(this.pathOf(z));
+      const isOver = this.childCountOf(z) === 0 && isTtlOver(ttlMs, nowWallMs - this.mtimeOf(z));
+      yield isOver ? this.pathOf(z) : null;
     }
-    return paths;
   }
 
   /* ------------------------------------------------------------------------------------- finding and links ---- */
@@ -216,17 +220,14 @@ export class DataTree {
     }
   }
 
+  /** Znodes below the root, at any depth. */
+  get descendantCount(): number {
+    return this.#table.count - 1;
+  }
+
   /** The znode that follows in a walk below `top`, parents before their children; NO_ZNODE at its end. */
   nextInSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
     return this.#table.nextInSubtree(z, top);
-  }
-
-  /** Znodes below this one, at any depth (getAllChildrenNumber); walks over all of them but for the root's. */
-  descendantCountOf(z: ZnodeNumber): number {
-    if (z === ROOT) return this.#table.count - 1;
-    let count = -1;
-    for (let at = z; at !== NO_ZNODE; at = this.nextInSubtree(at, z)) count++;
-    return count;
   }
 
   /* ----------------------------------------------------------------------------------------------- fields ---- */
@@ -339,6 +340,12 @@ export class DataTree {
     this.#copy(z, start, start + STAT_BYTES, writer);
   }
 
+  /** A copy of the stat. */
+  statOf(z: ZnodeNumber): Uint8Array {
+    const start = this.#table.statStartOf(z);
+    return this.#table.pageOf(z).slice(start, start + STAT_BYTES);
+  }
+
   /** Length, data and stat: a getData reply. */
   writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): void {
     this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
@@ -353,10 +360,7 @@ export class DataTree {
     // Where the name begins in the path: behind the parent's path and a slash; the root's path is that slash.
     const skipped = z === ROOT ? 1 : table.pathBytesOf(z) + 1;
     for (let child = first; child !== NO_ZNODE; child = table.nextSiblingOf(child)) {
-      const start = table.pathStartOf(child) + skipped;
-      const end = start + table.pathBytesOf(child) - skipped;
-      writer.int(end - start);
-      this.#copy(child, start, end, writer);
+      table.writePath(child, skipped, writer);
     }
   }
 

@@ -8,7 +8,7 @@
  *     tree digest  := sum of the znode digests modulo 2**64
  *
  * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
- * (DigestCalculator, server-semantics §14).
+ * (DigestCalculator; docs/protocol/files.md, "Digest").
  */
 import { getInt, type PersistedStat, putInt, putLong, putLongBig } from '@meerkat/protocol';
 import { crc32, makeChangeTable } from './crc32.ts';

@@ -2,7 +2,7 @@ import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { TraceEvent } from '../ports.ts';
 import { DataTree, SILENT_EVENTS } from './data-tree.ts';
-import { formatTrack, parseTrack } from './quota.ts';
+import { areReadableStats, formatTrack, parseTrack } from './quota.ts';
 
 let tree: DataTree;
 let events: TraceEvent[];
@@ -70,6 +70,15 @@ describe('usage', () => {
     expect(textOf('/zookeeper/quota/a/b/zookeeper_stats')).toBe('count=2,bytes=1');
   });
 
+  it('of the root is counted when its znode is made, and not kept', () => {
+    create('/a', '12345');
+    create('/zookeeper/quota/zookeeper_stats', 'whatever');
+    // The root, /zookeeper with its quota and config, /a, and the znode itself with what it was made with.
+    expect(textOf('/zookeeper/quota/zookeeper_stats')).toBe('count=6,bytes=13');
+    create('/b', '1');
+    expect(textOf('/zookeeper/quota/zookeeper_stats')).toBe('count=6,bytes=13');
+  });
+
   it('is no longer kept once the limits are deleted', () => {
     create('/a', '');
     setQuota('/a', 'count=1,bytes=-1=;countHardLimit=1');
@@ -77,6 +86,99 @@ describe('usage', () => {
     create('/a/b', '');
     expect(textOf('/zookeeper/quota/a/zookeeper_stats')).toBe('count=1,bytes=0');
     expect(tree.quotas.check('/a/c', 0, 1)).toBe('ok');
+  });
+});
+
+describe('usage of many znodes', () => {
+  const STATS = '/zookeeper/quota/a/zookeeper_stats';
+
+  function createMany(count: number): void {
+    create('/a', '');
+    for (let i = 0; i < count; i++) create(`/a/${i}`, 'x');
+  }
+
+  it('is counted over several turns: until then the quota refuses nothing, then it is what there is', () => {
+    createMany(10_000);
+    setQuota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
+    expect(textOf(STATS)).toBe('count=0,bytes=0');
+    expect(tree.quotas.check('/a/b', 0, 1)).toBe('ok');
+    tree.quotas.goOn();
+    create('/a/new', '12345');
+    apply({ type: OpCode.setData, path: '/a/0', data: null, version: 1 });
+    apply({ type: OpCode.delete, path: '/a/9999' });
+    expect(tree.quotas.isCounting).toBe(true);
+    while (tree.quotas.isCounting) tree.quotas.goOn();
+    expect(textOf(STATS)).toBe('count=10001,bytes=10003');
+    expect(tree.quotas.check('/a/b', 0, 1)).toEqual({ path: '/a', limit: 'count' });
+    create('/a/newer', '1');
+    expect(textOf(STATS)).toBe('count=10002,bytes=10004');
+    expect(tree.state.observers.size).toBe(0);
+  });
+
+  it('costs a turn no more when many ask for it, again and again', () => {
+    createMany(5000);
+    setQuota('/a', 'count=1000000,bytes=-1');
+    for (let i = 0; i < 100; i++) {
+      apply({ type: OpCode.delete, path: STATS });
+      create(STATS, 'count=0,bytes=0');
+      setQuota(`/a/${i}`, 'count=1000000,bytes=-1');
+    }
+    expect(tree.state.observers.size).toBeLessThanOrEqual(1);
+    for (let i = 0; i < 4; i++) tree.quotas.goOn();
+    expect(tree.quotas.isCounting).toBe(false);
+    expect(textOf(STATS)).toBe('count=5001,bytes=5000');
+    expect(textOf('/zookeeper/quota/a/99/zookeeper_stats')).toBe('count=1,bytes=1');
+  });
+
+  it('is what a client writes there meanwhile, and nothing when it deletes it', () => {
+    createMany(5000);
+    setQuota('/a', 'count=1000000,bytes=-1');
+    apply({ type: OpCode.setData, path: STATS, data: new TextEncoder().encode('count=7,bytes=8'), version: 1 });
+    expect(tree.quotas.isCounting).toBe(false);
+    create('/a/new', '1');
+    expect(textOf(STATS)).toBe('count=8,bytes=9');
+    apply({ type: OpCode.delete, path: STATS });
+    create(STATS, '');
+    expect(tree.quotas.isCounting).toBe(true);
+    apply({ type: OpCode.delete, path: STATS });
+    expect(tree.quotas.isCounting).toBe(false);
+    expect(tree.state.observers.size).toBe(0);
+  });
+
+  it('is nothing once the znode itself is gone, and that of the next one under its name', () => {
+    createMany(5000);
+    setQuota('/a', 'count=1000000,bytes=-1');
+    for (let i = 0; i < 5000; i++) apply({ type: OpCode.delete, path: `/a/${i}` });
+    apply({ type: OpCode.delete, path: '/a' });
+    create('/a', '123');
+    while (tree.quotas.isCounting) tree.quotas.goOn();
+    create('/a/b', '1');
+    expect(textOf(STATS)).toBe('count=2,bytes=4');
+  });
+
+  it('is not that of another znode, which takes its number', () => {
+    createMany(5000);
+    setQuota('/a', 'count=1000000,bytes=-1');
+    for (let i = 0; i < 5000; i++) apply({ type: OpCode.delete, path: `/a/${i}` });
+    apply({ type: OpCode.delete, path: '/a' });
+    create('/b', '123');
+    create('/b/c', '4');
+    while (tree.quotas.isCounting) tree.quotas.goOn();
+    expect(textOf(STATS)).toBe('count=0,bytes=0');
+    expect(tree.state.observers.size).toBe(0);
+  });
+
+  it('of quotas within quotas is counted in one pass when a tree is loaded', () => {
+    let path = '';
+    for (let i = 0; i < 300; i++) {
+      path += '/d';
+      create(path, 'x');
+      setQuota(path, 'count=1000000,bytes=-1');
+    }
+    for (let i = 0; i < 3000; i++) create(`${path}/${i}`, 'yy');
+    tree.quotas.rebuild();
+    expect(textOf(`/zookeeper/quota${path}/zookeeper_stats`)).toBe('count=3001,bytes=6001');
+    expect(textOf('/zookeeper/quota/d/zookeeper_stats')).toBe('count=3300,bytes=6300');
   });
 });
 
@@ -118,5 +220,36 @@ describe('the text of limits and usage', () => {
     expect(parseTrack(text)).toEqual({ count: 3, bytes: -1, bytesHard: 10, countHard: 7 });
     expect(formatTrack(parseTrack(text))).toBe(text);
     expect(formatTrack(parseTrack('count=3,bytes=4'))).toBe('count=3,bytes=4');
+  });
+
+  it('tells what a server of Apache can read of usage, which else it does not survive', () => {
+    const stats = '/zookeeper/quota/a/zookeeper_stats';
+    const isReadable = (path: string, text: string | null): boolean =>
+      areReadableStats(path, text === null ? null : new TextEncoder().encode(text));
+    const good = [
+      '',
+      'count=1,bytes=-2',
+      'count=+1;;,bytes=05',
+      'count=1',
+      'other=7',
+      'count=1,bytes=2=;byteHardLimit=3',
+    ];
+    for (const text of good) expect(isReadable(stats, text), text).toBe(true);
+    // Each was seen to end Apache's 3.8.0.
+    const bad = [
+      null,
+      'garbage',
+      'count',
+      'count=x,bytes=y',
+      'count=99999999999999999999,bytes=1',
+      '=,=',
+      'count=,bytes=',
+    ];
+    for (const text of [...bad, 'count=1,bytes=1=;byteHardLimit=zz', 'count= 1', '=1']) {
+      expect(isReadable(stats, text), String(text)).toBe(false);
+      for (const path of ['/a', '/a/zookeeper_stats', '/zookeeper/quota/a/zookeeper_limits']) {
+        expect(isReadable(path, text)).toBe(true);
+      }
+    }
   });
 });

@@ -8,9 +8,14 @@
  *
  * A path is registered while it has a limits znode. Usage counts the znode itself and all below it, and bytes of data
  * only. What changes is booked at the deepest registered ancestor alone; the root has no quota.
+ *
+ * Usage is counted when its znode is made. With many znodes that takes several turns: until then it reads as it was made,
+ * and the quota refuses nothing.
  */
 import type { Trace } from '../ports.ts';
+import { AncestorIndex } from './ancestor-index.ts';
 import type { TreeState } from './tree-state.ts';
+import { UsageCount } from './usage-count.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
 
 /** A hard limit that a request would exceed. */
@@ -23,15 +28,24 @@ export interface QuotaFault {
 const QUOTA_PATH = '/zookeeper/quota';
 const LIMITS_NAME = '/zookeeper_limits';
 const STATS_NAME = '/zookeeper_stats';
+/** What is kept at a registered path. */
+const REGISTERED = {};
 /** −1 in the text and in these fields: not set. */
 const UNSET = -1;
 /** Milliseconds, of the tree's own time, in which the same warning is not repeated. */
 const WARNING_INTERVAL_MS = 60_000;
+/** Znodes that are counted in a turn: about half a millisecond. */
+const STEPS_PER_TURN = 4096;
 
 export class Quotas {
   readonly #state: TreeState;
   readonly #trace: Trace;
-  readonly #paths = new Set<string>();
+  #paths = new AncestorIndex<typeof REGISTERED>();
+  /** Paths whose usage is to be counted, the oldest first; `#counting` is about the first of them, or about none. */
+  readonly #uncounted = new Set<string>();
+  #counting: UsageCount | null = null;
+  /** Znodes that may be looked at in this turn. */
+  #stepsLeft = STEPS_PER_TURN;
   /** When a limit of a path was last warned about: `<limit> <path>`. */
   readonly #warnedAtMs = new Map<string, number>();
   /** Time of the last txn; the tree has no other clock. */
@@ -42,9 +56,24 @@ export class Quotas {
     this.#trace = trace;
   }
 
-  /** Number of registered paths. */
-  get size(): number {
-    return this.#paths.size;
+  /** True while creates and changes of data are to be told: a path is registered, or something is being counted. */
+  get isActive(): boolean {
+    return this.#paths.size > 0 || this.isCounting;
+  }
+
+  /** True while `goOn` has something to do. */
+  get isCounting(): boolean {
+    return this.#uncounted.size > 0;
+  }
+
+  /** In every turn: goes on counting. */
+  goOn(): void {
+    this.#stepsLeft = STEPS_PER_TURN;
+    if (!this.isCounting) return;
+    for (const path of this.#uncounted) {
+      if (this.#stepsLeft === 0) return;
+      this.#count(path);
+    }
   }
 
   /**
@@ -54,8 +83,8 @@ export class Quotas {
    */
   check(path: string, bytesDelta: number, countDelta: number): 'ok' | QuotaFault {
     if (this.#paths.size === 0) return 'ok';
-    const quotaPath = this.#registeredAncestor(path);
-    if (quotaPath === null) return 'ok';
+    const quotaPath = this.#paths.nearest(path);
+    if (quotaPath === null || this.#uncounted.has(quotaPath)) return 'ok';
     const limits = this.#track(QUOTA_PATH + quotaPath + LIMITS_NAME);
     const usage = this.#track(QUOTA_PATH + quotaPath + STATS_NAME);
     if (limits === null || usage === null) return 'ok';
@@ -73,73 +102,136 @@ export class Quotas {
   }
 
   onCreated(path: string, dataLength: number): void {
+    if (!this.isActive && !path.startsWith(QUOTA_PATH)) return;
+    this.#counting?.onCreated(this.#state.table.find(path));
     if (path.startsWith(QUOTA_PATH)) {
-      if (path.endsWith(LIMITS_NAME)) this.#register(path);
-      else if (path.endsWith(STATS_NAME)) this.#recount(path.slice(QUOTA_PATH.length, -STATS_NAME.length));
+      if (path.endsWith(LIMITS_NAME)) this.#register(pathOfLimits(path));
+      else if (path.endsWith(STATS_NAME)) this.#recount(pathOfStats(path));
     }
     if (this.#paths.size > 0) this.#book(path, dataLength, 1);
   }
 
+  /** Before the znode is removed. */
   onDeleted(path: string, dataLength: number): void {
-    if (path.startsWith(QUOTA_PATH) && path.endsWith(LIMITS_NAME)) {
-      this.#paths.delete(path.slice(QUOTA_PATH.length, -LIMITS_NAME.length));
+    if (path.startsWith(QUOTA_PATH)) {
+      if (path.endsWith(LIMITS_NAME)) this.#unregister(pathOfLimits(path));
+      else if (path.endsWith(STATS_NAME)) this.#countNoMore(pathOfStats(path));
     }
+    if (this.isCounting) this.#restart(path);
     if (this.#paths.size > 0) this.#book(path, -dataLength, -1);
   }
 
   onDataChanged(path: string, bytesDelta: number): void {
+    if (this.#uncounted.size > 0) {
+      this.#counting?.onDataChanged(this.#state.table.find(path), bytesDelta);
+      // Whatever a client writes there stands.
+      if (path.startsWith(QUOTA_PATH) && path.endsWith(STATS_NAME)) this.#countNoMore(pathOfStats(path));
+    }
     if (this.#paths.size > 0 && bytesDelta !== 0) this.#book(path, bytesDelta, 0);
   }
 
-  /** Finds the registered paths in a tree that was just loaded, and counts what they use. */
+  /**
+   * Finds the registered paths in a tree that was just loaded, and counts what they use: the deepest first, so that none
+   * looks at a znode that another has counted.
+   */
   rebuild(): void {
-    this.#paths.clear();
+    for (const path of [...this.#uncounted]) this.#countNoMore(path);
+    this.#paths = new AncestorIndex();
     const { table } = this.#state;
-    const top = table.find(QUOTA_PATH);
-    const limits: string[] = [];
-    for (let z = top; z !== NO_ZNODE; z = table.nextInSubtree(z, top)) {
-      if (table.pathOf(z).endsWith(LIMITS_NAME)) limits.push(table.pathOf(z));
+    const quotaTop = table.find(QUOTA_PATH);
+    const paths: string[] = [];
+    for (let z = quotaTop; z !== NO_ZNODE; z = table.nextInSubtree(z, quotaTop)) {
+      const path = table.pathOf(z);
+      if (path.endsWith(LIMITS_NAME)) paths.push(pathOfLimits(path));
     }
-    for (const path of limits) this.#register(path);
-    for (const path of this.#paths) this.#recount(path);
+    const counted = new Map<ZnodeNumber, Usage>();
+    for (const path of paths.sort((a, b) => b.length - a.length)) {
+      this.#register(path);
+      const top = path === '' ? NO_ZNODE : table.find(path);
+      const usage = this.#countAround(top, counted);
+      if (top !== NO_ZNODE) counted.set(top, usage);
+      if (path !== '') this.#setUsage(path, usage);
+    }
   }
 
-  #register(limitsPath: string): void {
-    const path = limitsPath.slice(QUOTA_PATH.length, -LIMITS_NAME.length);
+  #register(path: string): void {
     // A quota of the root stands at /zookeeper/quota/zookeeper_limits, and is never enforced or counted.
-    if (path.length > 1 && path.startsWith('/')) this.#paths.add(path);
+    if (path.length > 1 && path.startsWith('/')) this.#paths.add(path, REGISTERED);
   }
 
-  #registeredAncestor(path: string): string | null {
-    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-      const ancestor = path.slice(0, end);
-      if (this.#paths.has(ancestor)) return ancestor;
-    }
-    return null;
+  #unregister(path: string): void {
+    this.#paths.delete(path, REGISTERED);
+    for (const limit of ['count', 'bytes'] as const) this.#warnedAtMs.delete(`${limit} ${path}`);
   }
 
   #book(path: string, bytesDelta: number, countDelta: number): void {
-    const quotaPath = this.#registeredAncestor(path);
-    if (quotaPath === null) return;
+    const quotaPath = this.#paths.nearest(path);
+    if (quotaPath === null || this.#uncounted.has(quotaPath)) return;
     const stats = this.#state.table.find(QUOTA_PATH + quotaPath + STATS_NAME);
     if (stats === NO_ZNODE) return;
     const usage = parseTrack(this.#textOf(stats));
     usage.count += countDelta;
     usage.bytes += bytesDelta;
-    this.#state.replaceData(stats, ENCODER.encode(formatTrack(usage)));
+    this.#write(stats, usage);
   }
 
+  /** The root's usage is counted when its znode is made, and never again. */
   #recount(quotaPath: string): void {
+    this.#countNoMore(quotaPath);
+    this.#uncounted.add(quotaPath);
+    if (this.#uncounted.size === 1) this.#count(quotaPath);
+  }
+
+  /** As far as it gets in this turn. */
+  #count(quotaPath: string): void {
     const { table } = this.#state;
-    const stats = table.find(QUOTA_PATH + quotaPath + STATS_NAME);
+    this.#counting ??= new UsageCount(this.#state, table.find(quotaPath === '' ? '/' : quotaPath));
+    this.#stepsLeft = this.#counting.goOn(this.#stepsLeft);
+    if (!this.#counting.isDone) return;
+    this.#setUsage(quotaPath, this.#counting);
+    this.#countNoMore(quotaPath);
+  }
+
+  #countNoMore(quotaPath: string): void {
+    const [first] = this.#uncounted;
+    if (!this.#uncounted.delete(quotaPath) || first !== quotaPath) return;
+    this.#counting?.drop();
+    this.#counting = null;
+  }
+
+  /** The znode whose subtree is being counted goes: its number is taken by the next one, wherever that is. */
+  #restart(path: string): void {
+    const [first] = this.#uncounted;
+    if (path !== first) return;
+    this.#counting?.drop();
+    this.#counting = null;
+  }
+
+  #setUsage(quotaPath: string, { count, bytes }: Usage): void {
+    const stats = this.#state.table.find(QUOTA_PATH + quotaPath + STATS_NAME);
     if (stats === NO_ZNODE) return;
-    const usage: StatsTrack = { count: 0, bytes: 0, countHard: UNSET, bytesHard: UNSET };
-    const top = quotaPath === '' ? NO_ZNODE : table.find(quotaPath);
-    for (let z = top; z !== NO_ZNODE; z = table.nextInSubtree(z, top)) {
-      usage.count++;
-      usage.bytes += Math.max(0, table.dataLengthOf(z));
+    const track: StatsTrack = { count, bytes, countHard: UNSET, bytesHard: UNSET };
+    this.#write(stats, track);
+  }
+
+  /** No txn of its own says so: reads that go on over several turns are told here. */
+  #write(stats: ZnodeNumber, track: StatsTrack): void {
+    const state = this.#state;
+    if (state.observers.size > 0) state.announce(state.table.pathOf(stats));
+    state.replaceData(stats, ENCODER.encode(formatTrack(track)));
+  }
+
+  /** What a subtree uses, with the parts of it that have been counted before. */
+  #countAround(top: ZnodeNumber, counted: ReadonlyMap<ZnodeNumber, Usage>): Usage {
+    const { table } = this.#state;
+    const usage = { count: 0, bytes: 0 };
+    for (let z = top; z !== NO_ZNODE; ) {
+      const part = counted.get(z);
+      usage.count += part?.count ?? 1;
+      usage.bytes += part?.bytes ?? Math.max(0, table.dataLengthOf(z));
+      z = part === undefined ? table.nextInSubtree(z, top) : table.nextBehindSubtree(z, top);
     }
-    this.#state.replaceData(stats, ENCODER.encode(formatTrack(usage)));
+    return usage;
   }
 
   #isWithin(path: string, limit: QuotaFault['limit'], usage: number, soft: number, hard: number): boolean {
@@ -169,11 +261,24 @@ export class Quotas {
   }
 }
 
+interface Usage {
+  readonly count: number;
+  readonly bytes: number;
+}
+
 interface StatsTrack {
   count: number;
   bytes: number;
   countHard: number;
   bytesHard: number;
+}
+
+function pathOfLimits(path: string): string {
+  return path.slice(QUOTA_PATH.length, -LIMITS_NAME.length);
+}
+
+function pathOfStats(path: string): string {
+  return path.slice(QUOTA_PATH.length, -STATS_NAME.length);
 }
 
 const ENCODER = new TextEncoder();
@@ -191,6 +296,19 @@ export function parseTrack(text: string): StatsTrack {
     else if (key === 'byteHardLimit') track.bytesHard = number;
   }
   return track;
+}
+
+/**
+ * False for data of a `zookeeper_stats` that a server of Apache cannot read. It has to read it in order to book the next
+ * write below, and what it cannot read there ends it, each time that it is started again. Such a txn must not come to be.
+ */
+export function areReadableStats(path: string, data: Uint8Array | null): boolean {
+  if (!path.endsWith(STATS_NAME) || !path.startsWith(QUOTA_PATH)) return true;
+  if (data === null) return false;
+  if (data.length === 0) return true;
+  return DECODER.decode(data)
+    .split(/[,;]+/)
+    .every((pair) => /^[^=]+=[+-]?\d{1,18}=?$/.test(pair));
 }
 
 export function formatTrack(track: StatsTrack): string {

@@ -13,6 +13,7 @@ import {
   JuteReader,
   OPEN_ACL,
   PERSISTED_STAT_BYTES,
+  RECORD_BYTES_MAX,
   readAclList,
   StatOffset,
 } from '@meerkat/protocol';
@@ -24,8 +25,6 @@ import type { TreeState } from './tree-state.ts';
 import { kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
 
-/** A length beyond this, in bytes, is no length: data is limited by `jute.maxbuffer`, 1 MiB unless configured. */
-const FIELD_BYTES_MAX = 0x10000000;
 const SESSION_BYTES = 12;
 /** Largest high half of a zxid that is an exact number. */
 const ZXID_HIGH_MAX = 2 ** 21 - 1;
@@ -48,7 +47,7 @@ export class SnapshotReader {
   #last: ZnodeNumber = NO_ZNODE;
   /** The snapshot's numbers of ACLs, and ours. */
   readonly #aclIds = new Map<number, number>();
-  readonly #reader = new JuteReader(undefined, FIELD_BYTES_MAX);
+  readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
 
   /** `database` is fresh: it has the system znodes and nothing else. */
   constructor(database: Database) {
@@ -140,7 +139,7 @@ export class SnapshotReader {
     const list = readAclList(reader);
     if (reader.failed) {
       // Too short, or a length that is none: only the second goes on for this long.
-      return end - at > FIELD_BYTES_MAX ? this.#fail(at, 'an ACL has a length that cannot be') : at;
+      return end - at > RECORD_BYTES_MAX ? this.#fail(at, 'an ACL has a length that cannot be') : at;
     }
     this.#aclIds.set(index, this.#state.acls.intern(list));
     this.#left--;
@@ -157,12 +156,12 @@ export class SnapshotReader {
   #readZnode(bytes: Uint8Array, at: number, end: number): number {
     if (end - at < 4) return at;
     const pathLength = getInt(bytes, at);
-    if (pathLength < 0 || pathLength > FIELD_BYTES_MAX) return this.#fail(at, `a path has the length ${pathLength}`);
+    if (pathLength < 0 || pathLength > RECORD_BYTES_MAX) return this.#fail(at, `a path has the length ${pathLength}`);
     const lengthAt = at + 4 + pathLength;
     if (pathLength === 1 && lengthAt <= end && bytes[at + 4] === 0x2f) return this.#finish(at + 5);
     if (end < lengthAt + 4) return at;
     const dataLength = getInt(bytes, lengthAt);
-    if (dataLength < -1 || dataLength > FIELD_BYTES_MAX) return this.#fail(at, `data has the length ${dataLength}`);
+    if (dataLength < -1 || dataLength > RECORD_BYTES_MAX) return this.#fail(at, `data has the length ${dataLength}`);
     const dataEnd = lengthAt + 4 + Math.max(dataLength, 0);
     const next = dataEnd + 8 + PERSISTED_STAT_BYTES;
     if (end < next) return at;

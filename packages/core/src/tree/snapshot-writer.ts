@@ -7,14 +7,15 @@
  *             ustring "/"
  *
  * Let Z be the tree's last zxid when the writer is made. The body, followed by the log from Z on, must give the same
- * sessions, znodes, stats, ACLs and digests as the live tree (quorum-protocol §8: S6, W6, D8). It does, because:
+ * sessions, znodes, stats, ACLs and digests as the live tree. It does, because:
  *
  * 1. The sessions are copied at Z, and the log knows what came and went since.
  * 2. Exactly the znodes created up to Z are written, as far as they are still there when their turn comes. One created
  *    later is created by the replay, with its history from the first txn on. So no path is written twice: of the znodes
  *    that ever had it, at most one lived at Z. One that is gone when its turn comes is not missed: the replay deletes
- *    it, and what its txns do to others (the parent's count and pzxid) they do without it. (That is why a closeSession
- *    has to list the ephemerals that it deletes; only logs of servers before 3.6 do not.)
+ *    it, and what its txns do to others (the parent's count and pzxid) they do without it. That is why a closeSession
+ *    lists the ephemerals that it deletes; one that it does not list, because it is too long or of a server that lists
+ *    none, is written before it goes (`keep`), so that the replay finds and deletes it.
  * 3. A znode is written as it is at some zxid z ≥ Z. Replaying Z … z once more sets data, version, aversion, ACL and
  *    times to what they were in between and at last to what they are at z, for every txn says absolute state; what a
  *    txn says relative to the present, the parent's count of created children and pzxid, only moves up and is past it.
@@ -23,17 +24,17 @@
  * 5. The ACLs are written as of Z. A znode whose ACL is not among them has got it by a setACL after Z, which the replay
  *    repeats; until then its id leads to a list that lets nobody in.
  */
-import { type Acl, type JuteWriter, StatOffset, writeAclList, type Zxid } from '@meerkat/protocol';
+import { type Acl, JuteWriter, StatOffset, writeAclList, type Zxid } from '@meerkat/protocol';
 import { CLOSED_ACL, OPEN_ACL_ID } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
 import type { Database } from './database.ts';
-import type { TreeState } from './tree-state.ts';
+import type { OpenSnapshot, TreeState } from './tree-state.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
 
 /** Numbers looked at in one slice: 1 or 2 ms where none of them has to be written. */
 const SLICE_SCAN_MAX = 65_536;
 
-export class SnapshotWriter {
+export class SnapshotWriter implements OpenSnapshot {
   /** The snapshot's name: the log from the next zxid on belongs to it. */
   readonly zxid: Zxid;
   readonly #state: TreeState;
@@ -48,7 +49,10 @@ export class SnapshotWriter {
   readonly #end: ZnodeNumber;
   /** One bit a number: written. Numbers given anew belong to znodes created after Z, which are not asked about. */
   readonly #bits: Uint8Array;
+  /** Znodes that were written out of turn, between two slices. */
+  #kept: JuteWriter | null = null;
 
+  /** Whoever does not write the snapshot to its end must `release` it. */
   constructor(database: Database) {
     this.zxid = database.lastZxid;
     this.#state = database.tree.state;
@@ -58,6 +62,19 @@ export class SnapshotWriter {
     this.#acls.push([this.#closedAclId, CLOSED_ACL]);
     this.#end = this.#state.table.end;
     this.#bits = new Uint8Array((this.#end + 7) >> 3);
+    this.#state.openSnapshots.add(this);
+  }
+
+  keep(z: ZnodeNumber): void {
+    if (!this.#isToBeWritten(z)) return;
+    this.#kept ??= new JuteWriter();
+    this.#writeAncestors(this.#kept, z);
+    this.#writeZnode(this.#kept, z);
+  }
+
+  /** Nothing more is written. */
+  release(): void {
+    this.#state.openSnapshots.delete(this);
   }
 
   /**
@@ -71,7 +88,9 @@ export class SnapshotWriter {
     if (this.#phase === 'sessions') this.#writeSessions(writer, end);
     if (this.#phase === 'acls') this.#writeAcls(writer, end);
     if (this.#phase === 'znodes') this.#writeZnodes(writer, end);
-    return this.#phase === 'done';
+    if (this.#phase !== 'done') return false;
+    this.release();
+    return true;
   }
 
   #writeSessions(writer: JuteWriter, end: number): void {
@@ -104,11 +123,12 @@ export class SnapshotWriter {
   }
 
   #writeZnodes(writer: JuteWriter, end: number): void {
-    const table = this.#state.table;
+    if (this.#kept !== null) writer.raw(this.#kept.written());
+    this.#kept = null;
     const scanEnd = Math.min(this.#end, this.#next + SLICE_SCAN_MAX);
     let z = this.#next;
     for (; z < scanEnd && writer.position < end; z++) {
-      if (!table.isUsed(z) || this.#isWritten(z) || table.getStatLong(z, StatOffset.czxid) > this.zxid) continue;
+      if (!this.#isToBeWritten(z)) continue;
       this.#writeAncestors(writer, z);
       this.#writeZnode(writer, z);
     }
@@ -157,6 +177,14 @@ export class SnapshotWriter {
     this.#state.putPersistedOwner(z, bytes, at + 44);
     copyBytes(page, stat + StatOffset.pzxid, stat + StatOffset.pzxid + 8, bytes, at + 52);
     writer.position = at + 60;
+  }
+
+  /** There, of the snapshot's time, and not written yet. */
+  #isToBeWritten(z: ZnodeNumber): boolean {
+    const table = this.#state.table;
+    return (
+      z < this.#end && table.isUsed(z) && !this.#isWritten(z) && table.getStatLong(z, StatOffset.czxid) <= this.zxid
+    );
   }
 
   #isWritten(z: ZnodeNumber): boolean {

@@ -142,6 +142,28 @@ describe('the writer', () => {
     expect(database.sessions.size).toBe(0);
   });
 
+  it('holds an ephemeral that goes by a closeSession which does not name it: it raises the pzxid of its parent', () => {
+    const database = makeDatabase();
+    const ephemeral = (path: string, cversion: number): Txn =>
+      ({ ...create(path, cversion), isEphemeral: true }) as Txn;
+    for (const [i, path] of ['/p', '/q', '/r'].entries()) apply(database, i + 1, create(path, i + 1));
+    const ephemerals = ['/p/listed', '/p/2', '/q/1', '/q/2', '/r/1'];
+    for (const [i, path] of ephemerals.entries()) apply(database, i + 4, ephemeral(path, i + 1));
+    const snapshot = new SnapshotWriter(database);
+    const abandoned = new SnapshotWriter(database);
+    const writer = new JuteWriter();
+    while (!Buffer.from(writer.toBytes()).includes('/r')) snapshot.writeSlice(writer, 1);
+    const closeSession: Txn = { type: OpCode.closeSession, paths: ['/p/listed'] };
+    apply(database, 9, closeSession);
+    while (!snapshot.writeSlice(writer, 1000));
+    abandoned.release();
+    expect(database.tree.state.openSnapshots.size).toBe(0);
+    const loaded = load(writer.toBytes()).database;
+    expect(ephemerals.map((path) => loaded.tree.find(path) !== 0)).toEqual([false, false, true, false, true]);
+    apply(loaded, 9, closeSession);
+    expect(loaded.tree.treeDigest()).toBe(database.tree.treeDigest());
+  });
+
   it('stops a slice soon after its bytes are full', () => {
     const database = makeDatabase();
     for (let i = 1; i <= 1000; i++) apply(database, i, create(`/znode-${i}`, i));

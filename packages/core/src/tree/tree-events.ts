@@ -4,7 +4,7 @@ import type { Zxid } from '@meerkat/protocol';
  * What applying a txn did to the tree, told when it is done and before the next part of the same txn.
  *
  * The ids of the ACLs decide who may hear of it: of the znode itself (a deleted one: as it was) and of its parent.
- * `parentPath` of a child of the root is '/'. Each event stands for the watch events of server-semantics §7:
+ * `parentPath` of a child of the root is '/'. Each event stands for watch events (docs/protocol/client.md, "Watches"):
  * onCreated: NodeCreated, then NodeChildrenChanged of the parent; onDeleted: NodeDeleted, then NodeChildrenChanged of
  * the parent; onDataChanged: NodeDataChanged.
  */

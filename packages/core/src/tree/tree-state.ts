@@ -26,11 +26,18 @@ import {
   UNKNOWN_DIGEST,
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
+import type { TreeObserver } from './tree-observer.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber, ZnodeTable } from './znode-table.ts';
 
 const EMPTY = new Uint8Array(0);
 const SLASH = 0x2f;
+
+/** A snapshot that is being written. */
+export interface OpenSnapshot {
+  /** The znode is about to be deleted by a txn that does not name it. */
+  keep(z: ZnodeNumber): void;
+}
 
 export class TreeState {
   readonly table: ZnodeTable = new ZnodeTable();
@@ -39,7 +46,10 @@ export class TreeState {
   readonly containers: Set<ZnodeNumber> = new Set();
   /** Time to live in milliseconds of each TTL znode. */
   readonly ttls: Map<ZnodeNumber, number> = new Map();
+  /** Reads that go on over several turns. */
+  readonly observers: Set<TreeObserver> = new Set();
   readonly digestSum: DigestSum = new DigestSum();
+  readonly openSnapshots: Set<OpenSnapshot> = new Set();
   readonly digestEnabled: boolean;
   readonly extendedTypesEnabled: boolean;
   /** Characters of all paths and bytes of all data. */
@@ -60,7 +70,7 @@ export class TreeState {
     return this.#dataSize;
   }
 
-  /** Makes those that are missing of the four znodes that every tree has; their stats are zero (server-semantics §11). */
+  /** Makes those that are missing of the four znodes that every tree has (docs/protocol/client.md, "Znodes"). */
   addSystemZnodes(): void {
     for (const path of ['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']) {
       // The table takes the root for granted; only the first call makes it.
@@ -148,6 +158,11 @@ export class TreeState {
     if (table.kindOf(z) === ZnodeKind.container) this.containers.add(z);
     this.#dataSize += table.pathCharsOf(z) + Math.max(0, table.dataLengthOf(z));
     return z;
+  }
+
+  /** A txn is about to change what stands at a path, or to create it. */
+  announce(path: string): void {
+    if (this.observers.size > 0) for (const observer of this.observers) observer.onChanging(path);
   }
 
   /** The stat of a znode that was just created by a txn. */
@@ -298,6 +313,7 @@ export class TreeState {
 
   #removeLeaf(z: ZnodeNumber): void {
     const table = this.table;
+    if (this.observers.size > 0) for (const observer of this.observers) observer.onRemoving(z);
     if (this.digestEnabled) this.digestSum.subtract(table.digestOf(z));
     switch (table.kindOf(z)) {
       case ZnodeKind.persistent:

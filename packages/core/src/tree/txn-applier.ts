@@ -2,7 +2,7 @@
  * What each txn means for the tree.
  *
  * A txn says absolute state, so that applying it to a tree that has already seen it, or later ones, does no harm: that
- * is what replaying a log over a fuzzy snapshot does. Three rules make it so (server-semantics §6):
+ * is what replaying a log over a fuzzy snapshot does. Three rules make it so (docs/protocol/files.md, "Txns"):
  *
  * 1. A parent's count of created children and its pzxid only move up.
  * 2. A create that finds its znode there still raises them, and gives the znode the txn's ACL: a later txn of the log
@@ -23,6 +23,7 @@ import {
   type PlainCreate,
   type SetDataTxn,
   STAT_BYTES,
+  StatOffset,
   type Txn,
   type TxnHeader,
 } from '@meerkat/protocol';
@@ -36,7 +37,7 @@ import type { TreeState } from './tree-state.ts';
 import { ownerOfTtl, TTL_MS_MAX, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
 
-/** Sequence numbers end here; Apache's get stuck at 2**31 − 1 (DESIGN §6). */
+/** Sequence numbers end here; Apache's get stuck at 2**31 − 1. */
 const SEQUENCE_MAX = 0xffffffff;
 
 type AnyCreateTxn = CreateTxn | CreateContainerTxn | CreateTtlTxn;
@@ -88,7 +89,7 @@ export class TxnApplier {
   replayCreate(create: PlainCreate): boolean {
     const state = this.#state;
     const { bytes, pathStart, pathEnd } = create;
-    if (this.#quotas.size > 0 || !isDigestedBytes(bytes, pathStart, pathEnd)) return false;
+    if (this.#quotas.isActive || !isDigestedBytes(bytes, pathStart, pathEnd)) return false;
     const parent = state.findParentBytes(bytes, pathStart, pathEnd);
     const hash = hashOfBytes(bytes, pathStart, pathEnd);
     if (parent === NO_ZNODE || state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
@@ -101,6 +102,7 @@ export class TxnApplier {
     const state = this.#state;
     const table = state.table;
     const { path, data } = txn;
+    state.announce(path);
     const parent = state.findParent(path);
     if (parent === NO_ZNODE) return table.find(path) === ROOT ? NODE_EXISTS : NO_NODE;
     const aclId = state.acls.intern(txn.acl);
@@ -124,6 +126,7 @@ export class TxnApplier {
   #delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
     const state = this.#state;
     const table = state.table;
+    state.announce(path);
     const parent = state.findParent(path);
     if (parent === NO_ZNODE) return NO_NODE;
     state.raisePzxid(parent, header.zxid);
@@ -149,6 +152,7 @@ export class TxnApplier {
     const { path, data, version } = txn;
     const state = this.#state;
     const table = state.table;
+    state.announce(path);
     const z = table.find(path);
     if (z === NO_ZNODE) return NO_NODE;
     const bytesDelta = state.replaceData(z, data);
@@ -161,6 +165,7 @@ export class TxnApplier {
 
   #setAcl(path: string, acl: readonly Acl[], aversion: number): ApplyResult {
     const state = this.#state;
+    state.announce(path);
     const z = state.table.find(path);
     if (z === NO_ZNODE) return NO_NODE;
     state.replaceAcl(z, state.acls.intern(acl));
@@ -171,10 +176,26 @@ export class TxnApplier {
   #closeSession(header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents): ApplyResult {
     const { ephemerals, table } = this.#state;
     if (txn.paths !== null) for (const path of txn.paths) this.#delete(header, path, events);
-    // Whatever is still owned: all of it in logs that do not list the paths, otherwise nothing.
-    const rest = Array.from(ephemerals.of(header.sessionId), (z) => table.pathOf(z));
-    for (const path of rest) this.#delete(header, path, events);
+    // Whatever is still owned: all of it in logs that do not list the paths, and what was too much to be listed. The order
+    // in which watchers are told is the same everywhere.
+    const rest = Array.from(ephemerals.of(header.sessionId), (z) => table.pathOf(z)).sort();
+    for (const path of rest) {
+      this.#keepUnlisted(path, header.zxid);
+      this.#delete(header, path, events);
+    }
     return APPLIED;
+  }
+
+  /**
+   * The replay finds nothing in the txn that names this znode. If nothing else in the txn raises the pzxid of its parent
+   * either, the znode has to be in the snapshot, to be found there and deleted.
+   */
+  #keepUnlisted(path: string, zxid: number): void {
+    const { openSnapshots, table } = this.#state;
+    if (openSnapshots.size === 0) return;
+    const z = table.find(path);
+    if (table.getStatLong(table.parentOf(z), StatOffset.pzxid) >= zxid) return;
+    for (const snapshot of openSnapshots) snapshot.keep(z);
   }
 
   /** All parts or none: with an ErrorTxn among them, those before it get ok and those behind it runtimeInconsistency. */
@@ -220,7 +241,8 @@ export class TxnApplier {
   #keepStat(z: ZnodeNumber, part: number): number {
     const at = part * STAT_BYTES;
     if (at + STAT_BYTES > this.#stats.length) {
-      const larger = new Uint8Array(this.#stats.length * 2);
+      // Parts without a stat may have come before: it need not be the next one that there is no room for.
+      const larger = new Uint8Array(Math.max(this.#stats.length * 2, at + STAT_BYTES));
       larger.set(this.#stats);
       this.#stats = larger;
     }

@@ -17,7 +17,16 @@
  * `next` is 0. A new child comes last. Numbers start at 1 (0 = none); a freed one is used again, and until then its
  * `next` links the list of free numbers.
  */
-import { getInt, getLong, type PlainCreate, putInt, putLong, STAT_BYTES, StatOffset } from '@meerkat/protocol';
+import {
+  getInt,
+  getLong,
+  type JuteWriter,
+  type PlainCreate,
+  putInt,
+  putLong,
+  STAT_BYTES,
+  StatOffset,
+} from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
 import { crc32OfCopy } from './crc32.ts';
 import { isDigested, isDigestedBytes } from './digest.ts';
@@ -300,6 +309,27 @@ export class ZnodeTable implements PathSource {
     return true;
   }
 
+  hasPathPrefix(z: ZnodeNumber, prefix: Uint8Array): boolean {
+    if (prefix.length > this.pathBytesOf(z)) return false;
+    const page = this.pageOf(z);
+    const start = this.pathStartOf(z);
+    for (let i = 0; i < prefix.length; i++) if (page[start + i] !== prefix[i]) return false;
+    return true;
+  }
+
+  /** Writes the path without its first `skippedBytes`, as a ustring. */
+  writePath(z: ZnodeNumber, skippedBytes: number, writer: JuteWriter): void {
+    const reference = this.#block(z);
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const length = (getInt(page, at) >>> PATH_SHIFT) - skippedBytes;
+    const start = at + INFO_BYTES + skippedBytes;
+    writer.int(length);
+    writer.ensure(length);
+    copyBytes(page, start, start + length, writer.bytes, writer.position);
+    writer.position += length;
+  }
+
   kindOf(z: ZnodeNumber): ZnodeKind {
     return (this.#info(z) & KIND_MASK) as ZnodeKind;
   }
@@ -324,7 +354,11 @@ export class ZnodeTable implements PathSource {
    */
   nextInSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
     const child = this.firstChildOf(z);
-    if (child !== NO_ZNODE) return child;
+    return child === NO_ZNODE ? this.nextBehindSubtree(z, top) : child;
+  }
+
+  /** The same, without what lies below `z`. */
+  nextBehindSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
     for (let at = z; at !== top; at = this.parentOf(at)) {
       const next = this.nextSiblingOf(at);
       if (next !== NO_ZNODE) return next;

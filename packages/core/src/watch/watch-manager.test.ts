@@ -98,6 +98,22 @@ describe('WatchManager', () => {
     expect(watches.data.count).toBe(0);
   });
 
+  it.each([
+    ['persistent', 4, (watches: WatchManager, a: Watcher): void => watches.addPersistent('/a', a)],
+    ['recursive', 5, (watches: WatchManager, a: Watcher): void => watches.addRecursive('/a', a)],
+  ])('removes a %s watch and leaves the one-shot watches of the same watcher', (_name, watcherType, add) => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.data.add('/a', a, WatchMode.standard);
+    watches.child.add('/a', a, WatchMode.standard);
+    add(watches, a);
+    expect(watches.remove('/a', a, watcherType)).toBe(true);
+    watches.onDataChanged('/a', OPEN, zxid(1));
+    watches.onCreated('/a/b', OPEN, '/a', OPEN, zxid(2));
+    watches.onDataChanged('/a', OPEN, zxid(3));
+    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2']);
+  });
+
   it('forgets everything of a connection that is gone, and looks at no ancestors once no recursive watch is left', () => {
     const watches = new WatchManager();
     const a = new Recorder();
@@ -109,5 +125,55 @@ describe('WatchManager', () => {
     expect(a.told).toEqual([]);
     expect(watches.data.pathCount + watches.child.pathCount).toBe(0);
     expect(watches.data.watcherCount).toBe(0);
+  });
+
+  it('takes the watches of a connection with many away step by step; from the first on it is told nothing', () => {
+    const watches = new WatchManager();
+    const [gone, other] = [new Recorder(), new Recorder()];
+    const paths = Array.from({ length: 5000 }, (_, i) => `/z${i}`);
+    for (const path of paths) {
+      watches.data.add(path, gone, WatchMode.standard);
+      watches.addPersistent(path, gone);
+    }
+    watches.addRecursive('/deep', gone);
+    watches.data.add('/z7', other, WatchMode.standard);
+    watches.child.add('/z8', other, WatchMode.standard);
+    watches.removeWatcher(gone);
+    expect(watches.hasGone).toBe(true);
+    expect([watches.data.count, watches.child.count, watches.data.watcherCount]).toEqual([1, 1, 1]);
+    expect(watches.data.pathCount, 'nothing was done at once').toBeGreaterThan(4900);
+    expect([...watches.data.paths()]).toEqual([['/z7', [other]]]);
+    const turns: number[] = [];
+    for (const path of ['/z7', '/z8', '/z4000', '/deep/er']) {
+      watches.onDataChanged(path, OPEN, zxid(1));
+      watches.onDeleted(path, OPEN, '/', OPEN, zxid(2));
+      watches.sweep();
+      turns.push(watches.data.pathCount);
+    }
+    expect(turns).toEqual([...turns].sort((a, b) => b - a));
+    for (let i = 0; i < 10; i++) watches.sweep();
+    expect(gone.told).toEqual([]);
+    expect(other.told).toEqual(['nodeDataChanged /z7 1', 'nodeDeleted /z8 2']);
+    expect(watches).toMatchObject({
+      hasGone: false,
+      data: { count: 0, pathCount: 0 },
+      child: { count: 0, pathCount: 0 },
+    });
+  });
+
+  it('lets a new watcher have the paths of one that is gone', () => {
+    const watches = new WatchManager();
+    const [gone, next] = [new Recorder(), new Recorder()];
+    const paths = Array.from({ length: 3000 }, (_, i) => `/z${i}`);
+    for (const path of paths) watches.data.add(path, gone, WatchMode.standard);
+    watches.removeWatcher(gone);
+    for (const path of paths) watches.data.add(path, next, WatchMode.standard);
+    watches.sweep();
+    expect(watches.data.count).toBe(3000);
+    for (const path of paths) watches.onDataChanged(path, OPEN, zxid(1));
+    expect(next.told).toHaveLength(3000);
+    expect(gone.told).toEqual([]);
+    for (let i = 0; i < 5; i++) watches.sweep();
+    expect(watches.data).toMatchObject({ count: 0, pathCount: 0, watcherCount: 0 });
   });
 });

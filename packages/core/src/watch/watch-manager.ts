@@ -70,6 +70,11 @@ export class WatchManager implements TreeEvents {
     this.data.add(path, watcher, WatchMode.recursive);
   }
 
+  /** Units of work, at most, to look for recursive watches on the way to a path. */
+  costOf(path: string): number {
+    return UNITS_PER_ANCESTOR * Math.min(this.data.recursiveCount, path.length >> 1);
+  }
+
   /** @returns true when the watcher has a watch of this WatcherType at the path */
   has(path: string, watcher: Watcher, watcherType: number): boolean {
     const { data, child } = MODES_OF_TYPE[watcherType]!;
@@ -89,6 +94,18 @@ export class WatchManager implements TreeEvents {
     this.child.removeWatcher(watcher);
   }
 
+  /** True while watches of watchers that are gone are to be swept away. */
+  get hasGone(): boolean {
+    return this.data.hasGone || this.child.hasGone;
+  }
+
+  /** Sweeps away some of them: as many as may be in one turn. */
+  sweep(): void {
+    for (const table of [this.data, this.child]) {
+      if (table.hasGone) table.sweep(SWEPT_PER_TURN + (table.goneCount >> BACKLOG_SHIFT));
+    }
+  }
+
   get #isIdle(): boolean {
     return this.data.count === 0 && this.child.count === 0;
   }
@@ -105,6 +122,14 @@ export class WatchManager implements TreeEvents {
     for (const watcher of watchers.keys()) watcher.onWatchEvent(event);
   }
 }
+
+/** Watches of one table that are swept away in a turn: a third of a millisecond. */
+const SWEPT_PER_TURN = 1024;
+/** And more with many millions of them, so that they go faster than clients can set and leave them. */
+const BACKLOG_SHIFT = 12;
+
+/** A fifth of a microsecond, up to half of one. */
+const UNITS_PER_ANCESTOR = 4;
 
 const ALL_MODES = WatchMode.standard | WatchMode.persistent | WatchMode.recursive;
 

@@ -12,6 +12,7 @@ import {
   QUORUM_PROTOCOL_VERSION,
   type Zxid,
 } from '@meerkat/protocol';
+import { EPOCHS_FAR } from '../election/believable.ts';
 import { isUpToDate, type LearnerPhase } from './learner-phase.ts';
 
 export type ControlPacket = Extract<
@@ -35,21 +36,23 @@ export interface LearnerPosition {
   /** The leader's, once LEADERINFO has come. */
   readonly epoch: number;
   /** The earliest epoch whose leader this server may follow. */
-  readonly boundEpoch: number;
+  readonly epochMin: number;
+  /** The latest epoch that this server has heard of before: from itself, or from a quorum. */
+  readonly epochKnown: number;
   /** Last of the log when the role began. */
   readonly lastZxid: Zxid;
 }
 
 /** @returns why the packet makes no sense, for people; null when it does */
-export function faultOf(packet: ControlPacket, { phase, epoch, boundEpoch, lastZxid }: LearnerPosition): string | null {
+export function faultOf(packet: ControlPacket, position: LearnerPosition): string | null {
+  const { phase, epoch, lastZxid } = position;
   switch (packet.type) {
     case PacketType.leaderInfo: {
       const { zxid, protocolVersion } = packet;
       if (phase !== 'discovery') return outOfTurn('LEADERINFO', phase);
       if (protocolVersion < QUORUM_PROTOCOL_VERSION) return `the leader speaks the old protocol ${protocolVersion}`;
       if (zxid < 0 || counterOf(zxid) !== 0) return `the leader has sent LEADERINFO of ${hex(zxid)}, which is no epoch`;
-      if (epochOf(zxid) >= boundEpoch) return null;
-      return `the leader is of epoch ${epochOf(zxid)}, but this server has accepted epoch ${boundEpoch}`;
+      return faultOfEpoch(epochOf(zxid), position);
     }
     case PacketType.diff:
       return phase === 'choosing' ? null : outOfTurn('DIFF', phase);
@@ -75,6 +78,15 @@ export function faultOf(packet: ControlPacket, { phase, epoch, boundEpoch, lastZ
     case PacketType.handOver:
       return phase === 'broadcast' ? null : outOfTurn('HANDOVER', phase);
   }
+}
+
+function faultOfEpoch(epoch: number, { epochMin, epochKnown }: LearnerPosition): string | null {
+  if (epoch < epochMin) return `the leader is of epoch ${epoch}, but this server has accepted epoch ${epochMin}`;
+  if (epoch - epochKnown <= EPOCHS_FAR) return null;
+  return (
+    `the leader is of epoch ${epoch}, but the latest epoch that anybody else has told of is ${epochKnown}: no elections ` +
+    'can have led so far. Is the file acceptedEpoch of the leader damaged?'
+  );
 }
 
 function outOfTurn(name: string, phase: LearnerPhase): string {

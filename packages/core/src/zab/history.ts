@@ -1,4 +1,5 @@
 import type { Zxid } from '@meerkat/protocol';
+import type { Durable } from '../durable.ts';
 
 /** A txn of the log as bytes: header, record and digest, what PROPOSAL carries. Nobody writes to them. */
 export interface HistoryEntry {
@@ -13,11 +14,23 @@ export interface HistoryEntry {
  * 2. epochOf(lastZxid) ≤ currentEpoch ≤ acceptedEpoch.
  */
 export interface History {
-  readonly lastZxid: Zxid;
+  readonly lastZxid: Durable<Zxid>;
   /** The highest epoch whose history was adopted (f.a in the paper). */
-  readonly currentEpoch: number;
+  readonly currentEpoch: Durable<number>;
   /** The highest epoch that was promised (f.p). */
-  readonly acceptedEpoch: number;
+  readonly acceptedEpoch: Durable<number>;
   /** The newest txns, oldest first, without a gap, up to `lastZxid`; possibly none. */
   readonly tail: readonly HistoryEntry[];
+}
+
+/** Where a history ends, as its server says. */
+interface HistoryEnd {
+  readonly currentEpoch: number;
+  readonly lastZxid: Zxid;
+}
+
+/** True when a leader with the first of two histories has all that may have been committed in the second (ACKEPOCH). */
+export function hasAllOf(leader: HistoryEnd, other: HistoryEnd): boolean {
+  if (leader.currentEpoch !== other.currentEpoch) return leader.currentEpoch > other.currentEpoch;
+  return leader.lastZxid >= other.lastZxid;
 }

@@ -6,10 +6,17 @@ import type {
   UnknownPacket,
   Zxid,
 } from '@meerkat/protocol';
+import type { Durable } from '../durable.ts';
 import type { Committed } from './committed.ts';
 
 /** One connection of a learner; a number that is never used again while the leader leads. */
 export type LinkId = number;
+
+/** What servers have said of themselves in elections. */
+export interface HeardVotes {
+  /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
+  historyEpochOf(serverId: number): number | null;
+}
 
 /**
  * What a leader asks of its host. An effect returns at once; what comes of it is an event.
@@ -18,8 +25,9 @@ export type LinkId = number;
  * After each turn in which something was sent over it, `onLearnerRoom` follows, as soon as little of that waits to leave.
  *
  * While `established`, `committed`, `synced`, `requested`, `revalidated` and `touched` run, the host may call `propose`,
- * `nextZxid` and `sync`, and send over links; no effect calls anything else of the leader's. `propose` in its turn asks
- * for `append` and `sendProposal` only, and `sync` for nothing.
+ * `nextZxid` and `sync`, and send over links; no effect calls anything else of the leader's, but `requested`, which may
+ * call `sendSync`. `propose` in its turn asks for `append` and `sendProposal` only, `sync` for nothing, and `sendSync`
+ * for `send`.
  */
 export interface LeaderEffects {
   send(link: LinkId, packet: Exclude<LeaderPacket, UnknownPacket>): void;
@@ -39,21 +47,25 @@ export interface LeaderEffects {
   readHistory(link: LinkId, from: Zxid, upTo: Zxid): void;
   /** Ends a connection; `onLearnerClosed` does not follow. */
   closeLearner(link: LinkId, reason: string): void;
-  /** Durable under its name once `onEpochDurable` is told. */
-  writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void;
+  /** Durable as acceptedEpoch once `onEpochDurable` is told. */
+  acceptEpoch(epoch: number): void;
+  /** Durable as currentEpoch once `onEpochDurable` is told. @param history where the history ends that it comes with */
+  adoptEpoch(epoch: number, history: Durable<Zxid>): void;
   /** Into the log; durable once `onLogSynced` is told. */
   append(zxid: Zxid, payload: Uint8Array): void;
+  /** A server cannot be taken in, and somebody has to do something about it. For people. */
+  staysOut(reason: string): void;
   /** A learner begins to catch up: it was at `from`, and the history that it is sent begins behind `zxid`. For people. */
   synchronizing(serverId: number, mode: 'diff' | 'trunc' | 'snap', from: Zxid, zxid: Zxid): void;
   /** A learner has acknowledged NEWLEADER: it has the history up to `zxid`. For people. */
   synchronized(serverId: number, zxid: Zxid): void;
   /** The quorum has synchronized: the whole history is committed, clients may be served and txns proposed. */
-  established(epoch: number, history: Committed<Zxid>): void;
+  established(epoch: Durable<number>, history: Committed<Zxid>): void;
   /** Everything up to here is committed, and durable here: it may be applied and answered. Ascending. */
   committed(watermark: Committed<Zxid>): void;
   /** Every ticket up to this one is answered. `committed` has been told of everything that was proposed before it. */
   synced(ticket: number): void;
-  /** A learner's client asks for a write, a sync, a session or its end. The last effect of its event. */
+  /** A learner's client asks for a write, a sync (`sendSync` answers it), a session or its end. The last effect of its event. */
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void;
   /** A learner's client wants to go on with its session; answered by a packet over the same link. The last effect. */
   revalidated(link: LinkId, serverId: number, request: RevalidateRequestPacket): void;

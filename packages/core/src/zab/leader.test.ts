@@ -1,12 +1,4 @@
-import {
-  Announcement,
-  type LearnerInfoPacket,
-  MAX_COUNTER,
-  MAX_EPOCH,
-  makeZxid,
-  OpCode,
-  PacketType,
-} from '@meerkat/protocol';
+import { Announcement, type LearnerInfoPacket, MAX_COUNTER, makeZxid, OpCode, PacketType } from '@meerkat/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
@@ -18,8 +10,12 @@ const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
 const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
 
 /** Server 3 leads epoch 2 of three servers; its followers have joined. */
-function broadcasting(followers: readonly number[] = [1, 2], shape: Partial<LeaderShape> = {}): TestLeader {
-  return new TestLeader(shape).establish(followers);
+function broadcasting(
+  followers: readonly number[] = [1, 2],
+  shape: Partial<LeaderShape> = {},
+  info: Partial<LearnerInfoPacket> = {},
+): TestLeader {
+  return new TestLeader(shape).establish(followers, info);
 }
 
 /** What is said to one learner. */
@@ -28,13 +24,20 @@ function saidTo(test: TestLeader, learner: number): readonly string[] {
 }
 
 describe('discovery', () => {
-  test('the epoch is later than all that a quorum has accepted, this server included (ZOOKEEPER-1343)', () => {
-    const test = new TestLeader({ acceptedEpoch: 7 });
-    test.start();
-    test.connect(1);
-    test.info(1, 7);
-    expect(test.said()).toEqual(['writes acceptedEpoch 8']);
-  });
+  test.each([
+    { own: 7, other: 7, epoch: 8 },
+    { own: 7, other: 1, epoch: 8 },
+    { own: 1, other: 7, epoch: 8 },
+  ])(
+    'the epoch is later than all that a quorum has accepted, this server included (ZOOKEEPER-1343): $own here, $other there',
+    ({ own, other, epoch }) => {
+      const test = new TestLeader({ acceptedEpoch: own });
+      test.start();
+      test.connect(1);
+      test.info(1, other);
+      expect(test.said()).toEqual([`writes acceptedEpoch ${epoch}`]);
+    },
+  );
 
   test('nobody hears of an epoch before it is durable here (ZOOKEEPER-335, 1291)', () => {
     const test = new TestLeader();
@@ -85,8 +88,9 @@ describe('discovery', () => {
   test.each([
     ['a newer configuration', { configVersion: makeZxid(0, 6) }, /configuration 6, which is newer than 5/],
     ['a protocol from before 3.4', { protocolVersion: 0xffff }, /older than release 3.4/],
+    ['no id', { serverId: null }, /does not say which server it is/],
+    ['the id of nobody, which owns sessions of this leader', { serverId: -2 }, /does not say which server it is/],
     ['the id of the leader', { serverId: 3 }, /says that it is server 3/],
-    ['the last epoch there is', { zxid: makeZxid(MAX_EPOCH, 0) }, /behind which there is none/],
   ])('a learner with %s is refused', (_what, info, reason) => {
     const test = new TestLeader({ configText: 'version=5' });
     test.start();
@@ -125,20 +129,6 @@ describe('discovery', () => {
     const test = broadcasting();
     test.info(1);
     expect(test.said()).toEqual(['closes 1: learner 1 says twice who it is']);
-  });
-
-  test('a second connection of a server replaces the first', () => {
-    const test = new TestLeader(FIVE);
-    test.start();
-    test.connect(1);
-    test.info(1);
-    // The same server once more, by another name in this test.
-    test.connect(10);
-    test.info(10, 1, { serverId: 1 });
-    expect(test.said()).toEqual(['closes 1: learner 1 has connected again']);
-    test.connect(2);
-    test.info(2);
-    expect(test.said()).toEqual(['writes acceptedEpoch 2']);
   });
 });
 
@@ -412,6 +402,21 @@ describe('catching up', () => {
     expect(saidTo(test, 2)).toContain('TRUNC (1,5)');
   });
 
+  test('a server of Apache is never told to cut behind a placeholder: it would keep the txn behind that (row 41a)', () => {
+    const shape = { history: '(1,1)..(1,5) (1,6)*', currentEpoch: 2, acceptedEpoch: 2 };
+    const start = (announces: number): readonly string[] => {
+      const test = new TestLeader(shape);
+      test.start();
+      test.connect(2);
+      test.info(2, 2, { announces });
+      test.disk();
+      test.ackEpoch(2, '(1,9)', 1);
+      return saidTo(test, 2);
+    };
+    expect(start(APACHE.announces).slice(1, 4)).toEqual(['TRUNC (1,5)', 'PROPOSAL (1,6)', 'COMMIT (1,6)']);
+    expect(start(OURS.announces).slice(1, 3)).toEqual(['TRUNC (1,6)', 'NEWLEADER (3,0)']);
+  });
+
   test('a gap in the log means a snapshot (ZOOKEEPER-2846)', () => {
     const test = broadcasting([1], { memory: 1 });
     test.punch('(1,3)');
@@ -426,9 +431,45 @@ describe('catching up', () => {
     test.info(2);
     test.ackEpoch(2, '(1,1)');
     test.disk();
-    expect(test.said().at(-1)).toBe('closes 2: the log has a gap behind 100000003: learner 2 needs a snapshot');
+    expect(test.said().at(-1)).toMatch(/^closes 2: the log has a gap behind 100000003.* learner 2 needs a snapshot$/);
     test.join(2, '(1,1)');
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+  });
+
+  describe('upon a txn that is longer than learners take', () => {
+    // The payloads of this history are its zxids as texts: from (1,10) on they are longer than five bytes.
+    const history = { history: '(1,1)..(1,12)', options: { txnBytesMax: 5 } };
+
+    test.each([1, 100])('sends a snapshot when it is known from the beginning (%i txns in memory)', (memory) => {
+      const test = new TestLeader({ ...history, memory }).establish([1], {}, '(1,12)');
+      test.join(2, '(1,8)');
+      expect(saidTo(test, 2)).toEqual(['LEADERINFO (2,0)', 'SNAP', 'NEWLEADER (2,0)', 'UPTODATE']);
+      // Whoever has them already is sent what follows.
+      test.join(8, '(1,12)', OBSERVER);
+      expect(saidTo(test, 8)[1]).toBe('DIFF (1,12)');
+    });
+
+    test('that shows on the way ends the connection, and also the next leader begins with a snapshot', () => {
+      const needSnapshot = new Set<number>();
+      const first = new TestLeader({ ...history, memory: 1, needSnapshot });
+      first.readBatch = 2;
+      first.start();
+      first.connect(2);
+      first.info(2);
+      first.disk();
+      first.ackEpoch(2, '(1,5)');
+      first.disk();
+      expect(first.said().at(-1)).toMatch(/^closes 2: .* a txn too long to be sent: learner 2 needs a snapshot$/);
+      expect(first.sentPayloads.map((payload) => new TextDecoder().decode(payload))).not.toContain('(1,10)');
+
+      const second = new TestLeader({ ...history, memory: 1, acceptedEpoch: 2, needSnapshot });
+      second.start();
+      second.connect(2);
+      second.info(2, 2);
+      second.disk();
+      second.ackEpoch(2, '(1,5)');
+      expect(saidTo(second, 2)).toEqual(['LEADERINFO (3,0)', 'SNAP', 'NEWLEADER (3,0)']);
+    });
   });
 
   test('history is sent as the link has room, and memory that is dropped meanwhile is read from the disk', () => {
@@ -760,6 +801,164 @@ describe('sync', () => {
   });
 });
 
+describe('sync of a learner', () => {
+  test('is answered by SYNC behind the commits of all that was proposed before it', () => {
+    const test = broadcasting([1, 2], {}, OURS);
+    test.propose(1);
+    test.syncOf(1);
+    test.take();
+    test.pong(2);
+    test.ack(1, '(2,1)');
+    test.ack(2, '(2,1)');
+    expect(test.said()).toEqual(['→ 1 COMMIT (2,1)', '→ 2 COMMIT (2,1)']);
+    test.disk();
+    expect(test.said()).toEqual(['committed (2,1)', 'answers sync 1', '→ 1 SYNC']);
+  });
+
+  test('holds back the commits of later txns from a follower of Apache until SYNC has been sent', () => {
+    const test = broadcasting([1, 2], {}, APACHE);
+    test.propose(1);
+    test.syncOf(1);
+    test.propose(2);
+    test.take();
+    // The followers are a quorum, and go on: the answer to the sync waits for the disk of the leader.
+    test.ack(1, '(2,3)');
+    test.ack(2, '(2,3)');
+    expect(test.said()).toEqual(['→ 1 COMMIT (2,1)', '→ 2 COMMIT (2,1)', '→ 2 COMMIT (2,2)', '→ 2 COMMIT (2,3)']);
+    test.propose(1);
+    expect(test.said()).toEqual(['appends (2,4)', '→ 1 PROPOSAL (2,4)', '→ 2 PROPOSAL (2,4)']);
+    test.pong(2);
+    expect(test.said()).toEqual([]);
+    test.disk();
+    expect(test.said()).toEqual([
+      'committed (2,3)',
+      'answers sync 1',
+      '→ 1 SYNC',
+      '→ 1 COMMIT (2,2)',
+      '→ 1 COMMIT (2,3)',
+    ]);
+    test.ack(1, '(2,4)');
+    test.ack(2, '(2,4)');
+    expect(test.said()).toEqual(['→ 1 COMMIT (2,4)', '→ 2 COMMIT (2,4)', 'committed (2,4)']);
+  });
+
+  test('holds them back between two syncs of one follower of Apache', () => {
+    const test = broadcasting([1, 2], {}, APACHE);
+    test.syncOf(1);
+    test.propose(1);
+    test.syncOf(1);
+    test.propose(1);
+    test.syncOf(1);
+    test.disk();
+    test.ack(2, '(2,2)');
+    test.take();
+    for (let n = 0; n < 3; n++) test.pong(2);
+    expect(saidTo(test, 1)).toEqual(['SYNC', 'COMMIT (2,1)', 'SYNC', 'COMMIT (2,2)', 'SYNC']);
+  });
+
+  test('holds back INFORM from an observer of Apache, and nothing from one of ours', () => {
+    const test = broadcasting([1]);
+    test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
+    test.join(8, '(1,5)', { ...OBSERVER, ...OURS });
+    test.syncOf(7);
+    test.syncOf(8);
+    test.propose(1);
+    test.disk();
+    test.take();
+    test.ack(1, '(2,1)');
+    expect(test.said()).toEqual(['→ 1 COMMIT (2,1)', '→ 8 INFORM (2,1)', 'committed (2,1)']);
+    test.pong(1);
+    expect(test.said()).toEqual(['answers sync 1', '→ 7 SYNC', '→ 7 INFORM (2,1)']);
+    test.pong(1);
+    expect(test.said()).toEqual(['answers sync 2', '→ 8 SYNC']);
+    expect(test.sentPayloads.at(-1)).toEqual(test.appended.at(-1)?.payload);
+  });
+
+  test('keeps what a learner of Apache waits for although the memory for others has dropped it', () => {
+    const test = broadcasting([1], { options: { commitLogCount: 1 } });
+    test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
+    test.syncOf(7);
+    test.propose(5);
+    test.disk();
+    test.ack(1, '(2,5)');
+    test.take();
+    test.pong(1);
+    expect(saidTo(test, 7)).toEqual(['SYNC', ...[1, 2, 3, 4, 5].map((n) => `INFORM (2,${n})`)]);
+  });
+
+  test('says whether a learner has been told of a txn', () => {
+    const test = broadcasting([1]);
+    test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
+    const link = [...test.leader.learners].find(({ serverId }) => serverId === 7)!.link;
+    expect(test.leader.hasTold(link, test.leader.lastTxn)).toBe(true);
+    test.syncOf(7);
+    test.propose(1);
+    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(false);
+    test.disk();
+    test.ack(1, '(2,1)');
+    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(false);
+    test.pong(1);
+    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(true);
+  });
+
+  test('of a connection that is gone is answered to nobody, not to the next one of that server either', () => {
+    const test = broadcasting([1, 2], {}, APACHE);
+    test.propose(1);
+    test.syncOf(1);
+    test.propose(1);
+    test.ack(2, '(2,2)');
+    test.disconnect(1);
+    test.join(1, '(1,5)', APACHE);
+    test.take();
+    test.pong(2);
+    test.propose(1);
+    test.disk();
+    test.ack(2, '(2,3)');
+    const said = saidTo(test, 1);
+    expect(said).not.toContain('SYNC');
+    expect(said).toContain('COMMIT (2,3)');
+  });
+
+  test('that waits holds nothing up when the leader steps down', () => {
+    const test = broadcasting([1], {}, APACHE);
+    test.syncOf(1);
+    test.propose(1);
+    test.take();
+    test.handOver();
+    test.ack(1, '(2,1)');
+    test.advance(1000, [1]);
+    expect(test.said().at(-1)).toMatch(/^steps down/);
+  });
+
+  test('where this server is a quorum by itself is answered at once', () => {
+    const test = new TestLeader({ serverId: 1, quorum: { voters: [1] } });
+    test.start();
+    test.disk();
+    test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
+    test.take();
+    test.syncOf(7);
+    expect(test.said()).toEqual(['→ 7 SYNC']);
+    test.propose(1);
+    test.disk();
+    expect(saidTo(test, 7)).toEqual(['INFORM (2,1)']);
+  });
+
+  test('a learner of Apache that more waits for than memory is good for is closed', () => {
+    const test = broadcasting([1]);
+    test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
+    test.syncOf(7);
+    // Nobody answers a ping.
+    for (let n = 0; n < 200; n++) {
+      test.proposeNow(new Uint8Array(400_000));
+      test.disk();
+      test.ack(1, `(2,${n + 1})`);
+    }
+    test.take();
+    test.advance(500);
+    expect(test.said()).toContainEqual(expect.stringMatching(/^closes 7: \d+ bytes of commits wait for the answer/));
+  });
+});
+
 describe('liveness', () => {
   test.each([
     ['discovery', (): void => {}],
@@ -947,29 +1146,6 @@ describe('handing over', () => {
       'steps down: epoch 2 has had its 2 txns: learner 1 takes the place',
     ]);
     expect(MAX_COUNTER).toBe(0xffffffff);
-  });
-
-  test('takes in a voter that has promised a later epoch, but not at once', () => {
-    const test = broadcasting([1]);
-    const knock = (): readonly string[] => {
-      test.connect(2);
-      test.info(2, 6);
-      test.disconnect(2);
-      return test.said();
-    };
-    test.take();
-    expect(knock()).toEqual(['→ 2 LEADERINFO (2,0)']);
-    test.advance(5000, [1]);
-    test.take();
-    test.connect(8);
-    test.info(8, 6);
-    expect(test.said()).toEqual(['→ 8 LEADERINFO (2,0)']);
-    test.connect(2);
-    test.info(2, 6);
-    expect(test.said().at(-1)).toBe('writes acceptedEpoch 6');
-    test.disk();
-    // It has promised no less than that voter: the next leader hears of epoch 6, whichever quorum it finds.
-    expect(test.said().at(-1)).toMatch(/^steps down: learner 2 has accepted epoch 6 and cannot follow in epoch 2/);
   });
 
   test('before the epoch is established is just the end', () => {

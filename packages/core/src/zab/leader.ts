@@ -17,8 +17,10 @@
  *    after its history was sent follows in order; no commit lies between its NEWLEADER and its UPTODATE, and none is of a
  *    txn that it was not sent before (ZOOKEEPER-3023, 4394).
  * 4. Nothing is committed before the epoch is established, and then in the order of the zxids.
- * 5. Within an event the packets that tell learners of a commit are asked for before `committed`, and `committed` before
- *    `synced`. `stepDown` is the last effect.
+ * 5. A learner's sync is answered by SYNC, behind the commits of everything that had been proposed when it came. To a
+ *    server of Apache's nothing later is said to be committed before that, see `HeldCommits`.
+ * 6. Within an event the packets that tell learners of a commit are asked for before `committed`, `committed` before
+ *    `synced`, and that before SYNC. `stepDown` is the last effect.
  *
  * What the host does:
  *
@@ -31,12 +33,15 @@ import {
   counterOf,
   DIGEST_VERSION,
   epochOf,
+  Fifo,
   formatZxid,
   JuteWriter,
   type LearnerInfoPacket,
   type LearnerPacket,
   MAX_COUNTER,
   makeZxid,
+  maxZxid,
+  nextZxid,
   PacketType,
   parseMembership,
   QUORUM_PROTOCOL_VERSION,
@@ -48,23 +53,27 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
-import type { Electorate } from '../election/electorate.ts';
+import { type Durable, maxDurable, onDiskOfLearner } from '../durable.ts';
+import type { Electorate, QuorumProof } from '../election/electorate.ts';
 import type { Clock } from '../ports.ts';
-import type { Durable } from '../storage/durable.ts';
 import type { Broadcast } from './broadcast.ts';
-import { CatchUp, type CatchUpStep, describeGap } from './catch-up.ts';
+import { CatchUp, type CatchUpStep, describeDeadEnd } from './catch-up.ts';
 import { chooseSuccessor, isCandidate } from './hand-over.ts';
-import type { History, HistoryEntry } from './history.ts';
-import type { LeaderEffects, LinkId } from './leader-host.ts';
+import { type History, type HistoryEntry, hasAllOf } from './history.ts';
+import type { HeardVotes, LeaderEffects, LinkId } from './leader-host.ts';
 import { findRefusal } from './learner-admission.ts';
 import { LearnerPeer, PeerState } from './learner-peer.ts';
+import { findExcess, isLeadBelieved, Promises } from './promises.ts';
 import { Proposals } from './proposals.ts';
+import { Rivals } from './rivals.ts';
 import { SyncRounds } from './sync-rounds.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 export type LeaderPhase = 'idle' | 'discovery' | 'epoch' | 'synchronization' | 'broadcast' | 'over';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 export class Leader implements Broadcast {
   readonly #options: ZabOptions;
@@ -79,22 +88,28 @@ export class Leader implements Broadcast {
   /** The phases before broadcast end in time, or the leadership does. */
   #phaseEndsMs = NEVER;
   #epoch = -1;
-  /** The highest epoch that anybody has promised. */
-  #acceptedMax: number;
+  readonly #promises: Promises;
+  readonly #heardVotes: HeardVotes;
+  #startedMs = 0;
+  #unfitness: string | null = null;
   /** Voters whose ACKEPOCH was counted. Their promise holds when they connect again, and say −1 then. */
   readonly #epochAckers = new Set<number>();
-  #isCurrentEpochDurable = false;
+  /** This leader's epoch, once it is durable as acceptedEpoch and as currentEpoch. */
+  #accepted: Durable<number> | null = null;
+  #adopted: Durable<number> | null = null;
   #establishedMs = 0;
 
   readonly #peers = new Map<LinkId, LearnerPeer>();
+  readonly #rivals: Rivals;
   /** Those that are sent what is proposed, and those that are sent what is committed, as it happens. */
   #followers: readonly LearnerPeer[] = [];
   #observers: readonly LearnerPeer[] = [];
-  #anonymousId = 0;
 
   readonly #proposals: Proposals;
   readonly #catchUp: CatchUp;
   readonly #rounds: SyncRounds;
+  /** Syncs of learners that wait, in the order of their tickets. */
+  readonly #learnerSyncs: Fifo<{ readonly ticket: number; readonly peer: LearnerPeer }> = new Fifo();
   readonly #writer = new JuteWriter();
 
   #heartbeatMs = NEVER;
@@ -109,7 +124,9 @@ export class Leader implements Broadcast {
     electorate: Electorate,
     configText: string,
     history: History,
+    heardVotes: HeardVotes,
     effects: LeaderEffects,
+    needSnapshot: Set<number> = new Set(),
   ) {
     const membership = parseMembership(configText);
     this.#options = options;
@@ -119,10 +136,12 @@ export class Leader implements Broadcast {
     this.#configVersion = 'fault' in membership ? makeZxid(0, 0) : membership.version;
     this.#history = history;
     this.#effects = effects;
-    this.#acceptedMax = history.acceptedEpoch;
+    this.#promises = new Promises(options.serverId, electorate, history);
+    this.#heardVotes = heardVotes;
     this.#proposals = new Proposals(options.serverId, electorate, history, options.commitLogCount);
-    this.#catchUp = new CatchUp(this.#proposals, effects);
+    this.#catchUp = new CatchUp(this.#proposals, effects, options.txnBytesMax, needSnapshot);
     this.#rounds = new SyncRounds(options.serverId, electorate);
+    this.#rivals = new Rivals(options.tickTimeMs);
   }
 
   get phase(): LeaderPhase {
@@ -134,9 +153,24 @@ export class Leader implements Broadcast {
     return this.#epoch;
   }
 
+  /** Why this server should not stand for election again, for people; null when nothing speaks against it. */
+  get unfitness(): string | null {
+    return this.#unfitness;
+  }
+
   /** (epoch, 0) from the choice of the epoch to the first proposal. */
   get lastProposed(): Zxid {
     return this.#proposals.lastProposed;
+  }
+
+  /** The last txn there is, of this epoch or of the history that it began with. */
+  get lastTxn(): Zxid {
+    return this.#proposals.lastTxn;
+  }
+
+  /** What a quorum holds, and learners are told; before the epoch is established, the end of its history. */
+  get lastCommitted(): Zxid {
+    return this.#committed;
   }
 
   get lastSynced(): number {
@@ -168,7 +202,8 @@ export class Leader implements Broadcast {
   start(): void {
     assert(this.#phase === 'idle', 'a leader starts once');
     this.#enter('discovery');
-    this.#heartbeatMs = this.#clock.monotonicMs() + this.#options.tickTimeMs / 2;
+    this.#startedMs = this.#clock.monotonicMs();
+    this.#heartbeatMs = this.#startedMs + this.#options.tickTimeMs / 2;
     this.#maybeChooseEpoch();
   }
 
@@ -181,7 +216,9 @@ export class Leader implements Broadcast {
   /** @param _reason for people; what it means is the same whatever it is */
   onLearnerClosed(link: LinkId, _reason: string): void {
     const peer = this.#peers.get(link);
-    if (this.#phase !== 'over' && peer !== undefined) this.#forget(peer);
+    if (this.#phase === 'over' || peer === undefined) return;
+    this.#forget(peer);
+    this.#admitWinners();
   }
 
   onLearnerPacket(link: LinkId, packet: LearnerPacket): void {
@@ -222,49 +259,122 @@ export class Leader implements Broadcast {
 
   #onInfo(peer: LearnerPeer, info: LearnerInfoPacket): void {
     const leader = { serverId: this.#options.serverId, configVersion: this.#configVersion };
-    const refusal =
-      peer.state === PeerState.connected ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
+    const isFirst = peer.state === PeerState.connected && !this.#rivals.isWaiting(peer);
+    const refusal = isFirst ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
     if (refusal !== null) {
       this.#close(peer, refusal);
       return;
     }
-    const serverId = info.serverId ?? --this.#anonymousId;
-    for (const other of this.#peers.values()) {
-      if (other.serverId === serverId && other.state !== PeerState.connected) {
-        this.#close(other, `learner ${serverId} has connected again`);
-      }
+    const standing = this.#standingConnectionOf(info.serverId);
+    if (standing !== null) {
+      if (!this.#rivals.challenge(peer, info, standing, this.#clock.monotonicMs())) return;
+      this.#replace(standing);
     }
+    this.#admit(peer, info);
+  }
+
+  #standingConnectionOf(serverId: number | null): LearnerPeer | null {
+    for (const peer of this.#peers.values()) {
+      if (peer.serverId === serverId && peer.state !== PeerState.connected) return peer;
+    }
+    return null;
+  }
+
+  #refuseRivals(): void {
+    for (const { peer, standing } of this.#rivals.takeRefused()) {
+      const reason = `${standing.name} is connected already, and that connection is alive: has another server its id?`;
+      this.#close(peer, reason);
+    }
+  }
+
+  #admitWinners(): void {
+    const isConnected = ({ link }: LearnerPeer): boolean => this.#peers.has(link);
+    const winners = this.#rivals.takeWinners(this.#clock.monotonicMs(), isConnected);
+    for (const { peer, info, standing } of winners) {
+      if (isConnected(standing)) this.#replace(standing);
+      if (this.#phase !== 'over') this.#onInfo(peer, info);
+    }
+  }
+
+  #replace(standing: LearnerPeer): void {
+    this.#close(standing, `${standing.name} has connected again, and this connection of its is silent`);
+  }
+
+  #admit(peer: LearnerPeer, info: LearnerInfoPacket): void {
+    const { serverId } = info;
+    assert(serverId !== null, 'a learner that is not refused has said which server it is');
     peer.identify(info, serverId, this.#electorate.voters.has(serverId));
     peer.expectNothing();
-    this.#acceptedMax = Math.max(this.#acceptedMax, epochOf(info.zxid));
-    if (this.#phase === 'discovery') {
+    if (this.#accepted === null) {
+      this.#promises.record(serverId, peer.isVoter, epochOf(info.zxid));
       this.#maybeChooseEpoch();
       return;
     }
-    this.#inform(peer);
-    if (peer.isVoter && epochOf(info.zxid) > this.#epoch) this.#maybeMakeWay(peer, epochOf(info.zxid));
+    this.#inform(peer, this.#accepted);
+    if (peer.isVoter && epochOf(info.zxid) > this.#epoch) this.#onLaterPromise(peer, epochOf(info.zxid));
   }
 
   /**
    * A voter that has promised a later epoch, to a leader that came to nothing, can follow no leader of this one: it would
-   * knock in vain as long as this one leads. A new epoch takes it in. Not within syncLimit ticks of the last one, so that
-   * such voters never keep the ensemble from its work.
+   * knock in vain as long as this one leads. A new epoch takes it in. Not before `syncLimit` ticks have passed for each
+   * epoch by which it is ahead, so that such voters never keep the ensemble from its work, nor use up its epochs.
    *
    * The next leader may find its quorum before that voter is heard. So this server promises the same first: the epoch that
    * follows is later than any that one of them has accepted, and not just the next of many that leave the voter out.
+   *
+   * One whose history is of a later epoch is another matter: to make way for its promise would be to replace its history.
    */
-  #maybeMakeWay(peer: LearnerPeer, accepted: number): void {
-    if (this.#phase !== 'broadcast' || this.#clock.monotonicMs() - this.#establishedMs < this.#syncMs) return;
+  #onLaterPromise(peer: LearnerPeer, accepted: number): void {
+    const excess = findExcess(peer.name, accepted, this.#epoch);
+    if (excess !== null) {
+      this.#effects.staysOut(excess);
+      this.#close(peer, excess);
+      return;
+    }
+    const historyEpoch = peer.outlastsOlderEpochs ? this.#epoch : this.#heardVotes.historyEpochOf(peer.serverId);
+    const isMerePromise = historyEpoch !== null && historyEpoch <= this.#epoch;
+    const ledMs = this.#clock.monotonicMs() - this.#establishedMs;
+    if (!isMerePromise || this.#phase !== 'broadcast') return;
+    if (isLeadBelieved(accepted - this.#epoch, ledMs, this.#syncMs)) this.#makeWay(peer, accepted);
+  }
+
+  #makeWay(peer: LearnerPeer, accepted: number): void {
     if (this.#way !== null && this.#way.accepted >= accepted) return;
     const reason = `${peer.name} has accepted epoch ${accepted} and cannot follow in epoch ${this.#epoch}`;
     this.#way = { accepted, reason };
-    this.#effects.writeEpoch('acceptedEpoch', accepted);
+    this.#effects.acceptEpoch(accepted);
+  }
+
+  /**
+   * A voter stands for election with a history of this epoch. While a quorum follows this leader there is no later one than
+   * its own, unless servers of that quorum have lost their disks: then the longer history should win. This server steps
+   * down, and promises nothing for the other one's sake: without it the epoch goes on by one only.
+   */
+  onOutranked(serverId: number, historyEpoch: number): void {
+    if (this.#phase !== 'broadcast' || historyEpoch <= this.#epoch) return;
+    if (this.#clock.monotonicMs() - this.#establishedMs < this.#syncMs) return;
+    const reason =
+      `server ${serverId} has a history of epoch ${historyEpoch}, later than epoch ${this.#epoch} of this leader: have ` +
+      'servers of its quorum lost their data?';
+    this.#effects.staysOut(`${reason} This leader makes way for the longer history`);
+    this.handOver(reason);
   }
 
   #maybeChooseEpoch(): void {
-    if (this.#epoch >= 0 || !this.#isQuorumWith((peer) => peer.state === PeerState.identified)) return;
-    this.#epoch = this.#acceptedMax + 1;
-    this.#effects.writeEpoch('acceptedEpoch', this.#epoch);
+    if (this.#epoch >= 0) return;
+    const present: number[] = [];
+    for (const peer of this.#peers.values()) {
+      if (peer.isVoter && peer.state === PeerState.identified) present.push(peer.serverId);
+    }
+    const isLate = this.#clock.monotonicMs() - this.#startedMs >= this.#options.tickTimeMs;
+    const choice = this.#promises.choose(present, isLate);
+    if (choice.kind === 'unfit') {
+      this.#unfitness = choice.reason;
+      this.#stepDown(choice.reason);
+    } else if (choice.kind === 'epoch') {
+      this.#epoch = choice.epoch;
+      this.#effects.acceptEpoch(this.#epoch);
+    }
   }
 
   onEpochDurable(name: 'acceptedEpoch' | 'currentEpoch', epoch: Durable<number>): void {
@@ -275,21 +385,22 @@ export class Leader implements Broadcast {
     }
     assert(epoch === this.#epoch, 'the epoch that became durable is the one that was chosen');
     if (name === 'currentEpoch') {
-      this.#isCurrentEpochDurable = true;
+      this.#adopted = epoch;
       this.#maybeEstablish();
       return;
     }
+    this.#accepted = epoch;
     this.#enter('epoch');
-    for (const peer of this.#peers.values()) if (peer.state === PeerState.identified) this.#inform(peer);
+    for (const peer of this.#peers.values()) if (peer.state === PeerState.identified) this.#inform(peer, epoch);
     this.#maybeFinishEpoch();
   }
 
-  #inform(peer: LearnerPeer): void {
+  #inform(peer: LearnerPeer, accepted: Durable<number>): void {
     peer.state = PeerState.informed;
     peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#effects.send(peer.link, {
       type: PacketType.leaderInfo,
-      zxid: makeZxid(this.#epoch, 0),
+      zxid: makeZxid(accepted, 0),
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       announces: Announcement.takesHandOver,
     });
@@ -300,9 +411,7 @@ export class Leader implements Broadcast {
       this.#close(peer, `${peer.name} sends ACKEPOCH, which nobody asked for`);
       return;
     }
-    const isLater =
-      currentEpoch > this.#history.currentEpoch ||
-      (currentEpoch === this.#history.currentEpoch && lastZxid > this.#history.lastZxid);
+    const isLater = !hasAllOf(this.#history, { currentEpoch, lastZxid });
     // A quorum has made this server's history the one of the epoch: what anybody has beyond it was never committed.
     if (isLater && currentEpoch !== NOT_COUNTED && this.#phase !== 'broadcast') {
       this.#close(
@@ -323,8 +432,8 @@ export class Leader implements Broadcast {
     if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) this.#epochAckers.add(peer.serverId);
     if (isOfThisEpoch && peer.keepsLog) {
       // It lost its connection in the middle of this epoch. Its log holds what it says, acknowledged or not.
-      peer.acked = lastZxid;
-      if (peer.isVoter) this.#proposals.acknowledge(peer.serverId, lastZxid);
+      peer.acked = onDiskOfLearner(lastZxid);
+      if (peer.isVoter) this.#proposals.acknowledge(peer.serverId, peer.acked);
     }
     if (this.#phase === 'epoch') {
       this.#maybeFinishEpoch();
@@ -338,7 +447,7 @@ export class Leader implements Broadcast {
     if (!this.#electorate.isQuorum([this.#options.serverId, ...this.#epochAckers])) return;
     this.#enter('synchronization');
     this.#proposals.beginEpoch(this.#epoch);
-    this.#effects.writeEpoch('currentEpoch', this.#epoch);
+    this.#effects.adoptEpoch(this.#epoch, this.#history.lastZxid);
     for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
   }
 
@@ -376,7 +485,7 @@ export class Leader implements Broadcast {
 
   #onCaughtUp(peer: LearnerPeer, step: CatchUpStep): void {
     if (step === 'complete') this.#announce(peer);
-    else if (step === 'gap') this.#close(peer, describeGap(peer));
+    else if (step === 'dead end') this.#close(peer, describeDeadEnd(peer));
   }
 
   /** The whole history is on its way: what is outstanding follows, NEWLEADER, and from now on what happens. */
@@ -409,7 +518,7 @@ export class Leader implements Broadcast {
     }
     peer.state = PeerState.synchronized;
     peer.expectNothing();
-    peer.acked = Math.max(peer.acked, peer.committed) as Zxid;
+    peer.acked = maxDurable(peer.acked, onDiskOfLearner(peer.committed));
     this.#effects.synchronized(peer.serverId, peer.committed);
     if (this.#phase !== 'broadcast') {
       this.#maybeEstablish();
@@ -421,12 +530,13 @@ export class Leader implements Broadcast {
   }
 
   #maybeEstablish(): void {
-    if (this.#phase !== 'synchronization' || !this.#isCurrentEpochDurable) return;
-    if (!this.#isQuorumWith((peer) => peer.state === PeerState.synchronized)) return;
+    if (this.#phase !== 'synchronization' || this.#adopted === null) return;
+    const adopters = this.#findQuorum((peer) => peer.state === PeerState.synchronized);
+    if (adopters === null) return;
     this.#phase = 'broadcast';
     this.#phaseEndsMs = NEVER;
     this.#establishedMs = this.#clock.monotonicMs();
-    this.#effects.established(this.#epoch, this.#proposals.commitHistory());
+    this.#effects.established(this.#adopted, this.#proposals.commitHistory(adopters));
     for (const peer of this.#peers.values()) if (peer.state === PeerState.synchronized) this.#welcome(peer);
   }
 
@@ -439,16 +549,16 @@ export class Leader implements Broadcast {
     peer.expect(nowMs, this.#syncMs);
     this.#effects.send(peer.link, { type: PacketType.upToDate });
     if (peer.isObserver) return;
-    const first = Math.max(peer.committed + 1, makeZxid(this.#epoch, 1));
-    for (let zxid = first; zxid <= this.#committed; zxid++) {
-      this.#effects.send(peer.link, { type: PacketType.commit, zxid: zxid as Zxid });
+    const first = maxZxid(nextZxid(peer.committed), makeZxid(this.#epoch, 1));
+    for (let zxid = first; zxid <= this.#committed; zxid = nextZxid(zxid)) {
+      this.#effects.send(peer.link, { type: PacketType.commit, zxid });
     }
   }
 
   /* ------------------------------------------------------------------------------------------ broadcast ---- */
 
   nextZxid(): Zxid {
-    return (this.lastProposed + 1) as Zxid;
+    return nextZxid(this.lastProposed);
   }
 
   propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
@@ -461,6 +571,7 @@ export class Leader implements Broadcast {
     writeTxn(writer, header, txn);
     if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
     const payload = writer.toBytes();
+    assert(payload.length <= this.#options.txnBytesMax, 'a txn is proposed that every learner takes');
 
     this.#proposals.propose(zxid, payload);
     this.#effects.append(zxid, payload);
@@ -485,10 +596,10 @@ export class Leader implements Broadcast {
     // too. What comes before the ACK of NEWLEADER counts with it (ZOOKEEPER-4685).
     const isNews = zxid > peer.acked && this.#proposals.isOutstandingOrCommitted(zxid);
     if (peer.state < PeerState.announced || !isNews) return;
-    peer.acked = zxid;
+    peer.acked = onDiskOfLearner(zxid);
     if (peer.state !== PeerState.serving) return;
     if (peer.isVoter && zxid > this.#committed) {
-      this.#proposals.acknowledge(peer.serverId, zxid);
+      this.#proposals.acknowledge(peer.serverId, peer.acked);
       this.#advance();
     } else if (this.#handOver !== null) {
       this.#maybeFinishHandOver(false);
@@ -511,12 +622,21 @@ export class Leader implements Broadcast {
   #tellCommits(before: Zxid): void {
     const { log } = this.#proposals;
     for (let i = log.indexAfter(before); i < log.length; i++) {
-      const { zxid, payload } = log.at(i);
-      if (zxid > this.#committed) return;
-      const commit = { type: PacketType.commit, zxid };
-      for (const peer of this.#followers) if (peer.state === PeerState.serving) this.#effects.send(peer.link, commit);
-      for (const peer of this.#observers) this.#effects.sendInform(peer.link, zxid, payload);
+      const entry = log.at(i);
+      if (entry.zxid > this.#committed) return;
+      for (const peer of this.#followers) if (peer.state === PeerState.serving) this.#maybeTellCommit(peer, entry);
+      for (const peer of this.#observers) this.#maybeTellCommit(peer, entry);
     }
+  }
+
+  #maybeTellCommit(peer: LearnerPeer, entry: HistoryEntry): void {
+    if (peer.held?.mustWait(entry.zxid)) peer.held.hold(entry);
+    else this.#tellCommit(peer, entry);
+  }
+
+  #tellCommit({ link, isObserver }: LearnerPeer, { zxid, payload }: HistoryEntry): void {
+    if (isObserver) this.#effects.sendInform(link, zxid, payload);
+    else this.#effects.send(link, { type: PacketType.commit, zxid });
   }
 
   get #committed(): Zxid {
@@ -530,6 +650,20 @@ export class Leader implements Broadcast {
   sync(): number {
     assert(this.#phase === 'broadcast', 'a leader confirms that it leads once its epoch is established');
     return this.#rounds.add(this.#proposals.lastTxn, this.#proposals.applied);
+  }
+
+  /** Sends SYNC over a link as soon as a ticket is answered, which it may be already. */
+  sendSync(link: LinkId, ticket: number): void {
+    const peer = this.#peers.get(link);
+    if (peer === undefined) return;
+    peer.held?.onSync(this.#proposals.lastTxn);
+    if (ticket <= this.lastSynced) this.#sendSync(peer);
+    else this.#learnerSyncs.push({ ticket, peer });
+  }
+
+  /** True when this learner has been told that everything up to `zxid` is committed. */
+  hasTold(link: LinkId, zxid: Zxid): boolean {
+    return this.#committed >= zxid && this.#peers.get(link)?.held?.mustWait(zxid) !== true;
   }
 
   /** The turn ends: one ping to every voter for all syncs that came in it. */
@@ -557,7 +691,21 @@ export class Leader implements Broadcast {
 
   #answerSyncs(): void {
     const ticket = this.#rounds.takeAnswered(this.#proposals.applied);
-    if (ticket !== null) this.#effects.synced(ticket);
+    if (ticket === null) return;
+    this.#effects.synced(ticket);
+    const waiting = this.#learnerSyncs;
+    for (let oldest = waiting.peek(); oldest !== undefined && oldest.ticket <= ticket; oldest = waiting.peek()) {
+      waiting.shift();
+      if (this.#peers.get(oldest.peer.link) === oldest.peer) this.#sendSync(oldest.peer);
+    }
+  }
+
+  #sendSync(peer: LearnerPeer): void {
+    this.#effects.send(peer.link, { type: PacketType.sync });
+    const { held } = peer;
+    if (held === null) return;
+    held.onSynced();
+    for (let entry = held.take(); entry !== null; entry = held.take()) this.#tellCommit(peer, entry);
   }
 
   /** Requests are for learners that were told to serve. */
@@ -584,15 +732,20 @@ export class Leader implements Broadcast {
 
   /** Every half tick. */
   #beat(nowMs: number): void {
+    this.#refuseRivals();
+    this.#admitWinners();
     for (const peer of this.#peers.values()) {
       if (peer.isSilent(nowMs)) this.#close(peer, `${peer.name} is silent`);
       else if (this.#owesTooLong(peer, nowMs)) {
         this.#close(peer, `${peer.name} has not acknowledged ${formatZxid(peer.owed)} within syncLimit`);
+      } else if (peer.held !== null && peer.held.bytes > HELD_BYTES_MAX) {
+        this.#close(peer, `${peer.held.bytes} bytes of commits wait for the answer to a sync of ${peer.name}`);
       }
     }
+    if (this.#phase === 'discovery') this.#maybeChooseEpoch();
     if (this.#phase !== 'broadcast') return;
     this.#isWholeTick = !this.#isWholeTick;
-    if (!this.#isWholeTick && !this.#isQuorumWith((peer) => peer.state !== PeerState.connected)) {
+    if (!this.#isWholeTick && this.#findQuorum((peer) => peer.state !== PeerState.connected) === null) {
       this.#stepDown('fewer than a quorum of the voters are connected');
       return;
     }
@@ -611,11 +764,11 @@ export class Leader implements Broadcast {
     return false;
   }
 
-  /** True when this server and those of the voters' learners of which it holds are a quorum. */
-  #isQuorumWith(holds: (peer: LearnerPeer) => boolean): boolean {
+  /** This server and those of the voters' learners of which it holds, when they are a quorum. */
+  #findQuorum(holds: (peer: LearnerPeer) => boolean): QuorumProof | null {
     const ids = [this.#options.serverId];
     for (const peer of this.#peers.values()) if (peer.isVoter && holds(peer)) ids.push(peer.serverId);
-    return this.#electorate.isQuorum(ids);
+    return this.#electorate.proveQuorum(ids);
   }
 
   #close(peer: LearnerPeer, reason: string): void {
@@ -625,6 +778,7 @@ export class Leader implements Broadcast {
 
   #forget(peer: LearnerPeer): void {
     this.#peers.delete(peer.link);
+    this.#rivals.forget(peer);
     this.#followers = this.#followers.filter((other) => other !== peer);
     this.#observers = this.#observers.filter((other) => other !== peer);
     if (!peer.isVoter) return;
@@ -651,7 +805,7 @@ export class Leader implements Broadcast {
    * Leaves the place to a follower that has everything, if there is one that knows how to take it, within a tick. The
    * host proposes nothing more, see `isHandingOver`; `stepDown` ends it in any case, perhaps before this returns.
    */
-  handOver(reason = 'this server hands over'): void {
+  handOver(reason: string): void {
     if (this.#phase === 'over' || this.#handOver !== null) return;
     if (this.#phase !== 'broadcast') {
       this.#stepDown(reason);

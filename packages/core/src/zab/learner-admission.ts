@@ -1,12 +1,5 @@
 /** Whether a leader talks to a learner at all, by the learner's first packet. */
-import {
-  epochOf,
-  formatZxid,
-  type LearnerInfoPacket,
-  MAX_EPOCH,
-  QUORUM_PROTOCOL_VERSION,
-  type Zxid,
-} from '@meerkat/protocol';
+import { formatZxid, type LearnerInfoPacket, QUORUM_PROTOCOL_VERSION, type Zxid } from '@meerkat/protocol';
 
 /**
  * @param leader who is asked: its id, and the version of the configuration that it follows
@@ -17,7 +10,8 @@ export function findRefusal(
   leader: { readonly serverId: number; readonly configVersion: Zxid },
 ): string | null {
   const { serverId, protocolVersion, configVersion } = info;
-  const accepted = epochOf(info.zxid);
+  // Below 0 the owners of sessions begin that are no learners.
+  if (serverId === null || serverId < 0) return 'a learner does not say which server it is';
   if (serverId === leader.serverId) return `a learner says that it is server ${serverId}, which leads`;
   if (protocolVersion < QUORUM_PROTOCOL_VERSION) {
     return `learner ${serverId} speaks protocol 0x${protocolVersion.toString(16)}: it is older than release 3.4`;
@@ -26,7 +20,5 @@ export function findRefusal(
     const version = formatZxid(configVersion);
     return `learner ${serverId} follows configuration ${version}, which is newer than ${formatZxid(leader.configVersion)} of this leader`;
   }
-  // The next epoch must be one whose zxids are exact numbers.
-  if (accepted >= MAX_EPOCH) return `learner ${serverId} has accepted epoch ${accepted}, behind which there is none`;
   return null;
 }

@@ -1,4 +1,6 @@
-import type { LearnerPacket, TxnEntry, UnknownPacket, Zxid } from '@meerkat/protocol';
+import type { AckEpochPacket, AckPacket, LearnerPacket, TxnEntry, UnknownPacket, Zxid } from '@meerkat/protocol';
+import type { Durable } from '../durable.ts';
+import type { Acknowledgement } from './acknowledgement.ts';
 import type { Committed } from './committed.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -7,13 +9,20 @@ export interface LearnerOptions extends ZabOptions {
   readonly kind: 'follower' | 'observer';
   /** Version of the membership that this server follows. A leader with an older one refuses it. */
   readonly configVersion: Zxid;
+  /**
+   * Epoch of the leader's history, as the election has it: what it stood with, or its present epoch once that is
+   * established.
+   */
+  readonly leaderHistoryEpoch: number;
+  /** False: the leader believes whatever a learner says it has promised, as Apache's do. */
+  readonly leaderJudgesPromises: boolean;
   /** False: an observer that writes no txns into its log (`syncEnabled=false`). Means nothing to a follower. */
   readonly logsInforms: boolean;
   /**
-   * True when the history on the disk cannot be brought to the leader's and a new one begins with nothing. The leader
-   * may be missing what is in the old one, so this server is not counted before it has the leader's.
+   * False when a history that begins with nothing takes the place of one that cannot be brought to the leader's, and the
+   * leader may be missing what is in that one: this server is not counted before it has the leader's.
    */
-  readonly isAnew: boolean;
+  readonly isCounted: boolean;
 }
 
 /**
@@ -22,15 +31,17 @@ export interface LearnerOptions extends ZabOptions {
  */
 export interface LearnerEffects {
   /** Packets leave in this order. */
-  send(packet: Exclude<LearnerPacket, UnknownPacket>): void;
+  send(packet: Exclude<LearnerPacket, UnknownPacket | AckPacket | AckEpochPacket> | Acknowledgement): void;
   /**
    * No packets until `resumeLink`, not even those of a chunk that has arrived already: the link keeps them in order, and
    * the rest waits in the network. What was kept is delivered by later events, never from within `resumeLink`.
    */
   pauseLink(): void;
   resumeLink(): void;
-  /** Durable under its name once `onEpochDurable` is told. */
-  writeEpoch(name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void;
+  /** Durable as acceptedEpoch once `onEpochDurable` is told. */
+  acceptEpoch(epoch: number): void;
+  /** Durable as currentEpoch once `onEpochDurable` is told. @param history where the history ends that it comes with */
+  adoptEpoch(epoch: number, history: Durable<Zxid>): void;
   /** Into the log; durable once `onLogSynced` is told. `payload` is a view into the chunk that arrived; nobody writes to it. */
   append(zxid: Zxid, payload: Uint8Array): void;
   /** Forgets what follows `zxid`, durably (log and snapshots) and in memory; `onReady` follows. */
@@ -41,6 +52,8 @@ export interface LearnerEffects {
   keepHistory(): void;
   /** A txn that will be applied once it is committed; in the order of the zxids. */
   proposed(entry: TxnEntry): void;
+  /** An Apache leader has proposed nothing for these zxids; placeholders were appended and proposed. For people. */
+  filled(first: Zxid, last: Zxid): void;
   /**
    * Everything up to here is committed, and durable here: it may be applied and answered. Ascending; told during
    * synchronization too, when nobody is served yet.

@@ -1,4 +1,6 @@
 import { Announcement, type LearnerInfoPacket, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { type Durable, NOTHING_DURABLE } from '../durable.ts';
+import { HeldCommits } from './held-commits.ts';
 import type { LinkId } from './leader-host.ts';
 
 /**
@@ -33,7 +35,7 @@ export class LearnerPeer {
   readonly link: LinkId;
   state: PeerState = PeerState.connected;
 
-  /** Negative, and different for each, when the learner did not say who it is. */
+  /** −1 until it has said who it is. */
   serverId = -1;
   /** It sent OBSERVERINFO: it acknowledges nothing and is sent INFORM. */
   isObserver = false;
@@ -42,6 +44,11 @@ export class LearnerPeer {
   takesHandOver = false;
   /** It announced that its log is what it says, see `Announcement.keepsLog`. */
   keepsLog = false;
+  /** What a server of Apache's, which announces nothing, is not told yet; null of one of ours. */
+  held: HeldCommits | null = null;
+
+  /** It announced that it follows no leader of an older epoch than its own history. */
+  outlastsOlderEpochs = false;
 
   /** Last zxid in its log, from ACKEPOCH. */
   lastZxid: Zxid = ZXID_NONE;
@@ -52,9 +59,12 @@ export class LearnerPeer {
   /** How far it has been sent commits; those behind wait for UPTODATE. */
   committed: Zxid = ZXID_NONE;
   /** What it holds durably, as far as it has said. */
-  acked: Zxid = ZXID_NONE;
+  acked: Durable<Zxid> = NOTHING_DURABLE;
   /** The ping that it has answered last, as the number of its round. */
   round = 0;
+
+  /** Counts what it has sent or taken. */
+  signsOfLife = 0;
 
   /** A proposal that it owes an acknowledgement, and since when that is watched. */
   owed: Zxid = ZXID_NONE;
@@ -75,7 +85,9 @@ export class LearnerPeer {
     this.isObserver = info.type === PacketType.observerInfo;
     this.isVoter = isInElectorate && !this.isObserver;
     this.takesHandOver = (info.announces & Announcement.takesHandOver) !== 0;
+    this.outlastsOlderEpochs = (info.announces & Announcement.outlastsOlderEpochs) !== 0;
     this.keepsLog = (info.announces & Announcement.keepsLog) !== 0;
+    this.held = info.announces === 0 ? new HeldCommits() : null;
   }
 
   /** Something is expected of it, and something else every so many milliseconds. */
@@ -92,10 +104,16 @@ export class LearnerPeer {
   /** It has sent something, or taken a part of what it was sent. */
   onSignOfLife(nowMs: number): void {
     this.#heardMs = nowMs;
+    this.signsOfLife++;
+  }
+
+  /** Milliseconds since its last sign of life, or since something was expected of it. */
+  silenceMs(nowMs: number): number {
+    return nowMs - this.#heardMs;
   }
 
   isSilent(nowMs: number): boolean {
-    return nowMs - this.#heardMs > this.#silenceMaxMs;
+    return this.silenceMs(nowMs) > this.#silenceMaxMs;
   }
 
   /** For people: which learner this is. */

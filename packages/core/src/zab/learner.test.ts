@@ -1,6 +1,6 @@
-import { makeZxid, PacketType, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { Announcement, makeZxid, PacketType, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import type { Durable } from '../storage/durable.ts';
+import { onDisk } from '../durable.ts';
 import {
   commit,
   INIT_LIMIT,
@@ -57,10 +57,10 @@ describe('discovery', () => {
     const follower = make({ acceptedEpoch: 4 });
     follower.learner.onConnected();
     const info = { zxid: z(4, 0), serverId: 2, protocolVersion: 0x10000, configVersion: ZXID_ZERO };
-    expect(follower.takeSent()).toEqual([{ type: PacketType.followerInfo, ...info, announces: 6 }]);
+    expect(follower.takeSent()).toEqual([{ type: PacketType.followerInfo, ...info, announces: 14 }]);
     const observer = make({ acceptedEpoch: 4, kind: 'observer' });
     observer.learner.onConnected();
-    expect(observer.takeSent()).toEqual([{ type: PacketType.observerInfo, ...info, announces: 4 }]);
+    expect(observer.takeSent()).toEqual([{ type: PacketType.observerInfo, ...info, announces: 12 }]);
   });
 
   test('ACKEPOCH of a later epoch leaves when acceptedEpoch is durable', () => {
@@ -235,7 +235,7 @@ describe('broadcast', () => {
     expect(one.takeAcks()).toEqual([z(2, 1)]);
     one.hear(commit(z(2, 2)));
     one.disk.sync(one.learner);
-    one.learner.onLogSynced(z(2, 2) as Zxid as Durable<Zxid>);
+    one.learner.onLogSynced(onDisk(z(2, 2)));
     expect(one.takeAcks()).toEqual([z(2, 2)]);
   });
 
@@ -387,8 +387,8 @@ describe('the end', () => {
     one.learner.onConnected();
     one.learner.onSnapshotReceived();
     one.learner.onSnapshotProgress();
-    one.learner.onReady(z(1, 3));
-    one.learner.onEpochDurable('currentEpoch', 2 as number as Durable<number>);
+    one.learner.onReady(onDisk(z(1, 3)));
+    one.learner.onEpochDurable('currentEpoch', onDisk(2));
     expect(one.takeAsked()).toEqual([]);
     expect(one.learner.phase).toBe('stopped');
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
@@ -579,9 +579,79 @@ describe('history does not repeat itself', () => {
   });
 });
 
+describe('a zxid that an Apache leader has skipped', () => {
+  function appendedBy(one: TestLearner): readonly Zxid[] {
+    return one.takeAsked().flatMap((asked) => (asked.kind === 'append' ? [asked.zxid] : []));
+  }
+
+  test('is logged as a placeholder in front of the next txn, and never acknowledged', () => {
+    const one = synchronized();
+    one.hear(proposal(z(2, 1)), proposal(z(2, 4)));
+    const asked = one.takeAsked();
+    expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
+      [1, 2, 3, 4].map((n) => ({ kind: 'append', zxid: z(2, n) })),
+    );
+    expect(asked).toContainEqual({ kind: 'filled', first: z(2, 2), last: z(2, 3) });
+    one.diskDoesAll();
+    expect(one.takeAcks()).toEqual([z(2, 1), z(2, 4)]);
+    one.hear(commit(z(2, 1)), commit(z(2, 4)));
+    expect(committedBy(one)).toEqual([z(2, 1), z(2, 4)]);
+  });
+
+  test('may be the first of its epoch', () => {
+    const one = synchronized();
+    one.hear(proposal(z(2, 2)));
+    expect(appendedBy(one)).toEqual([z(2, 1), z(2, 2)]);
+  });
+
+  test('may come while this server is synchronized, and is not acknowledged then either', () => {
+    const one = catchingUp();
+    one.hear(proposal(z(2, 2)), commit(z(2, 2)), proposal(z(2, 4)), newLeader(2), proposal(z(2, 6)));
+    one.diskDoesAll();
+    one.hear(UPTODATE);
+    const asked = one.takeAsked();
+    expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
+      [1, 2, 3, 4, 5, 6].map((n) => ({ kind: 'append', zxid: z(2, n) })),
+    );
+    const acks = asked.flatMap((a) => (a.kind === 'send' && a.packet.type === PacketType.ack ? [a.packet.zxid] : []));
+    expect(acks).toEqual([z(2, 0), z(2, 4), z(2, 6), z(2, 0)]);
+  });
+
+  test('is a placeholder of an observer, too', () => {
+    const one = synchronized({ kind: 'observer' });
+    one.hear(inform(z(2, 3)));
+    one.diskDoesAll();
+    expect(one.disk.log.slice(3)).toEqual([z(2, 1), z(2, 2), z(2, 3)]);
+    expect(committedBy(one)).toEqual([z(2, 3)]);
+  });
+
+  test.each([
+    ['by a leader of ours', leaderInfo(2, 0x10000, Announcement.takesHandOver), [proposal(z(2, 2))]],
+    ['in an older epoch, whose history may have a hole (2846)', leaderInfo(2), [proposal(z(1, 5))]],
+    ['and too many more', leaderInfo(2), [proposal(z(2, 20_000))]],
+  ])('ends the role when it is skipped %s', (_what, info, packets) => {
+    const one = make();
+    one.learner.onConnected();
+    one.hear(info);
+    one.diskDoesAll();
+    one.hear({ type: PacketType.diff, zxid: z(1, 3) });
+    one.diskDoesAll();
+    one.takeAsked();
+    one.hear(...packets);
+    expect(stopReason(one)).toMatch(/its history has a gap/);
+    expect(one.disk.unsynced).toEqual([]);
+  });
+});
+
 describe("a history that cannot be brought to the leader's", () => {
   test('is told apart from other faults: there is a gap between the two, also where an epoch begins (2846)', () => {
-    const gap = catchingUp();
+    const gap = make();
+    gap.learner.onConnected();
+    gap.hear(leaderInfo(2, 0x10000, Announcement.takesHandOver));
+    gap.diskDoesAll();
+    gap.hear({ type: PacketType.diff, zxid: z(1, 3) });
+    gap.diskDoesAll();
+    gap.takeAsked();
     gap.hear(proposal(z(2, 2)));
     expect(stopReason(gap)).toMatch(/gap/);
     expect(gap.learner.hasFoundGap).toBe(true);
@@ -591,8 +661,8 @@ describe("a history that cannot be brought to the leader's", () => {
     expect(repeated.learner.hasFoundGap).toBe(false);
   });
 
-  test('is not counted by the next leader before that one has sent its own', () => {
-    const one = make({ isAnew: true });
+  test('is not counted by the next leader before that one has sent its own, if it may have what that one lacks', () => {
+    const one = make({ isCounted: false });
     one.learner.onConnected();
     one.hear(leaderInfo(2));
     one.diskDoesAll();

@@ -23,25 +23,31 @@ import {
   formatZxid,
   type LeaderPacket,
   makeZxid,
+  nextZxid,
   PacketType,
+  previousZxid,
   QUORUM_PROTOCOL_VERSION,
   type SyncStartPacket,
   type TxnEntry,
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
+import { type Durable, durableWithin, withoutLog } from '../durable.ts';
+import { EPOCHS_FAR } from '../election/believable.ts';
 import type { Clock } from '../ports.ts';
-import type { Durable } from '../storage/durable.ts';
-import type { Committed } from './committed.ts';
+import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
+import { commitHere } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
+import { findLaterPromise, findOlderHistory } from './exclusion.ts';
 import type { History } from './history.ts';
 import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
 import { hasNewLeader, isUpToDate, type LearnerPhase, takesTxns, waitsForDisk } from './learner-phase.ts';
+import { firstMissing, makePlaceholder } from './placeholder.ts';
 import { ReceivedProposals } from './received-proposals.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** In the place of the epoch in ACKEPOCH. */
-const NOT_COUNTED = -1;
+/** What every learner says of itself. */
+const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
 
 export class Learner {
   readonly #options: LearnerOptions;
@@ -53,6 +59,8 @@ export class Learner {
   #phase: LearnerPhase = 'connecting';
   /** The leader's, from LEADERINFO on. */
   #epoch = 0;
+  /** The leader announces nothing. */
+  #isApaches = false;
   #syncStart: SyncStartPacket | null = null;
   /** Before `onReady` it only knows where the history ends. */
   #received: ReceivedProposals;
@@ -66,6 +74,7 @@ export class Learner {
   #servesFrom: Zxid;
   #lastCommitted: Zxid;
   #hasFoundGap = false;
+  #exclusion: string | null = null;
   /** Syncs that the leader has answered, each as what was committed by then and has to be told first. */
   readonly #syncs: Fifo<Zxid> = new Fifo();
   #syncsTold = 0;
@@ -108,6 +117,11 @@ export class Learner {
     return this.#hasFoundGap;
   }
 
+  /** Why this server stays out for longer than until the next try, for people; null when it need not. */
+  get exclusion(): string | null {
+    return this.#exclusion;
+  }
+
   /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
   get nextDeadlineMs(): number {
     return Math.min(this.#silentAtMs, this.#upToDateAtMs);
@@ -120,6 +134,11 @@ export class Learner {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'connecting', 'a learner has one connection');
     const { kind, serverId, configVersion } = this.#options;
+    this.#exclusion = this.#findOwnRefusal();
+    if (this.#exclusion !== null) {
+      this.#stop('this server stays out');
+      return;
+    }
     this.#enter('discovery');
     this.#effects.send({
       type: kind === 'follower' ? PacketType.followerInfo : PacketType.observerInfo,
@@ -127,7 +146,7 @@ export class Learner {
       serverId,
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       configVersion,
-      announces: Announcement.keepsLog + (kind === 'follower' ? Announcement.takesHandOver : 0),
+      announces: ANNOUNCES + (kind === 'follower' ? Announcement.takesHandOver : 0),
     });
   }
 
@@ -184,7 +203,7 @@ export class Learner {
    * A truncation may end before the zxid that was asked for, when the files allow no other. The role ends then; the
    * next one tells its leader where this server is.
    */
-  onReady(lastZxid: Zxid): void {
+  onReady(lastZxid: Durable<Zxid>): void {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'preparing' && this.#syncStart !== null, 'the host answers what it was asked');
     const { type, zxid } = this.#syncStart;
@@ -237,16 +256,20 @@ export class Learner {
 
   #onControl(packet: ControlPacket): void {
     const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
+    const { leaderHistoryEpoch } = this.#options;
     // The promise of an observer is counted by nobody. It may have made it to a leader that came to nothing; Apache's
     // observer then follows no other before there is a later epoch.
-    const boundEpoch = this.#options.kind === 'observer' ? currentEpoch : acceptedEpoch;
-    const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, boundEpoch, lastZxid });
+    const epochMin = this.#options.kind === 'observer' ? currentEpoch : acceptedEpoch;
+    const epochKnown = Math.max(acceptedEpoch, leaderHistoryEpoch);
+    const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, epochMin, epochKnown, lastZxid });
     if (fault !== null) {
+      if (packet.type === PacketType.leaderInfo) this.#epoch = epochOf(packet.zxid);
       this.#stop(fault);
       return;
     }
     switch (packet.type) {
       case PacketType.leaderInfo:
+        this.#isApaches = packet.announces === 0;
         this.#onLeaderInfo(epochOf(packet.zxid));
         return;
       case PacketType.diff:
@@ -281,20 +304,20 @@ export class Learner {
     this.#epoch = epoch;
     if (epoch > this.#history.acceptedEpoch) {
       this.#enter('accepting');
-      this.#effects.writeEpoch('acceptedEpoch', epoch);
+      this.#effects.acceptEpoch(epoch);
       return;
     }
     // It may have been counted for this epoch already, and must not be again with what may be another history now.
     this.#enter('choosing');
-    this.#effects.send({ type: PacketType.ackEpoch, zxid: this.#history.lastZxid, currentEpoch: NOT_COUNTED });
+    this.#effects.send(ackEpochUncounted(this.#history.lastZxid));
   }
 
-  #acknowledgeAccepted(_epoch: Durable<number>): void {
+  #acknowledgeAccepted(accepted: Durable<number>): void {
     assert(this.#phase === 'accepting', 'an epoch is accepted once');
     const { lastZxid, currentEpoch } = this.#history;
     this.#enter('choosing');
-    const counted = this.#options.isAnew ? NOT_COUNTED : currentEpoch;
-    this.#effects.send({ type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch: counted });
+    if (this.#options.isCounted) this.#effects.send(ackEpoch(accepted, currentEpoch, lastZxid));
+    else this.#effects.send(ackEpochUncounted(lastZxid));
   }
 
   /** The zxid of DIFF, where the history will end, says nothing about this server: what has not come is not there. */
@@ -312,9 +335,11 @@ export class Learner {
 
   /** With currentEpoch = e this server outranks all of older epochs, so it must have the history of e by then. */
   #maybeWriteCurrentEpoch(): void {
-    if (this.#phase !== 'securing' || this.#isEpochBeingWritten || this.#durableUpTo < this.#historyEnd) return;
+    if (this.#phase !== 'securing' || this.#isEpochBeingWritten) return;
+    const history = durableWithin(this.#historyEnd, this.#durableUpTo);
+    if (history === null) return;
     this.#isEpochBeingWritten = true;
-    this.#effects.writeEpoch('currentEpoch', this.#epoch);
+    this.#effects.adoptEpoch(this.#epoch, history);
   }
 
   #adopt(currentEpoch: Durable<number>): void {
@@ -339,7 +364,7 @@ export class Learner {
   }
 
   #acknowledgeAdopted(currentEpoch: Durable<number>): void {
-    this.#effects.send({ type: PacketType.ack, zxid: makeZxid(currentEpoch, 0) });
+    this.#effects.send(ackNewLeader(currentEpoch));
   }
 
   /* ------------------------------------------------------------------------------- proposals and commits ---- */
@@ -348,15 +373,37 @@ export class Learner {
   #receive(entry: TxnEntry, payload: Uint8Array): boolean {
     const { zxid } = entry.header;
     if (this.#isInSnapshot(zxid)) return true;
+    this.#maybeFillGap(zxid);
     const fault = this.#faultOfTxn(zxid);
     if (fault !== null) {
       this.#stop(`the leader has sent txn ${hex(zxid)}${fault}`);
       return false;
     }
     this.#received.propose(zxid);
-    if (this.#logs) this.#effects.append(zxid, payload);
-    this.#effects.proposed(entry);
+    this.#take(entry, payload);
     return true;
+  }
+
+  #take(entry: TxnEntry, payload: Uint8Array): void {
+    if (this.#logs) this.#effects.append(entry.header.zxid, payload);
+    this.#effects.proposed(entry);
+  }
+
+  /**
+   * A leader of Apache's skips the zxid of a request that it cannot decode. So a gap among the txns of its own epoch,
+   * all of which it has proposed itself, hides nothing that its snapshot would show. One in an older epoch may: the log
+   * of a server that followed then can have a hole (ZOOKEEPER-2846).
+   */
+  #maybeFillGap(zxid: Zxid): void {
+    if (!this.#isApaches || !takesTxns(this.#phase) || epochOf(zxid) !== this.#epoch) return;
+    const first = firstMissing(this.#received.last, zxid);
+    if (first === null) return;
+    for (let missing = first; missing < zxid; missing = nextZxid(missing)) {
+      const { entry, payload } = makePlaceholder(missing);
+      this.#received.fill(missing);
+      this.#take(entry, payload);
+    }
+    this.#effects.filled(first, previousZxid(zxid));
   }
 
   /** A leader may say again what its snapshot holds: it goes on committing while it makes one. */
@@ -386,23 +433,25 @@ export class Learner {
   #acknowledge(durable: Durable<Zxid>): void {
     let zxid = this.#received.takeUnacknowledged(durable);
     for (; zxid !== null; zxid = this.#received.takeUnacknowledged(durable)) {
-      this.#effects.send({ type: PacketType.ack, zxid });
+      this.#effects.send(ackTxn(zxid));
     }
   }
 
   /** Applying what is not durable would let the memory run ahead of a log that may fail (ZOOKEEPER-4882). */
   #maybeCommit(): void {
-    const watermark = Math.min(this.#received.committedUpTo, this.#durableUpTo) as Zxid;
+    const { agreed } = this.#received;
+    if (agreed === null) return;
+    const watermark = commitHere(agreed, this.#durableUpTo);
     if (watermark <= this.#lastCommitted) return;
     this.#lastCommitted = watermark;
-    this.#effects.committed(watermark as Committed<Zxid>);
+    this.#effects.committed(watermark);
     this.#maybeSynced();
     this.#maybeServe();
   }
 
   /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */
-  get #durableUpTo(): Zxid {
-    if (!this.#logs) return this.#received.last;
+  get #durableUpTo(): Durable<Zxid> {
+    if (!this.#logs) return withoutLog(this.#received.last);
     return this.#logged ?? this.#received.base;
   }
 
@@ -436,8 +485,27 @@ export class Learner {
     return (isUpToDate(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
   }
 
+  /** Why nothing is to be said to this leader. */
+  #findOwnRefusal(): string | null {
+    const { leaderHistoryEpoch, leaderJudgesPromises } = this.#options;
+    const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
+    const older = findOlderHistory('its leader', leaderHistoryEpoch, currentEpoch);
+    if (older !== null || leaderJudgesPromises) return older;
+    const isBorneOut = acceptedEpoch - Math.max(epochOf(lastZxid), leaderHistoryEpoch) <= EPOCHS_FAR;
+    return isBorneOut ? null : findLaterPromise(acceptedEpoch, leaderHistoryEpoch);
+  }
+
+  /** The handshake has come to nothing. A leader that does not believe a promise need not say of which epoch it is. */
+  #findExclusion(reason: string): string | null {
+    const { kind, leaderHistoryEpoch } = this.#options;
+    const { acceptedEpoch } = this.#history;
+    if (this.#epoch > acceptedEpoch) return `this server stays out: ${reason}`;
+    return kind === 'observer' ? null : findLaterPromise(acceptedEpoch, Math.max(this.#epoch, leaderHistoryEpoch));
+  }
+
   #stop(reason: string): void {
     if (this.#phase === 'stopped') return;
+    if (this.#phase === 'discovery') this.#exclusion = this.#findExclusion(reason);
     this.#phase = 'stopped';
     this.#silentAtMs = NEVER;
     this.#upToDateAtMs = NEVER;

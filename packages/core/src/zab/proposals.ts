@@ -12,9 +12,9 @@
  */
 import { counterOf, epochOf, makeZxid, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
-import type { Electorate } from '../election/electorate.ts';
-import type { Durable } from '../storage/durable.ts';
-import type { Committed } from './committed.ts';
+import type { Durable } from '../durable.ts';
+import type { Electorate, QuorumProof } from '../election/electorate.ts';
+import { type Agreed, agreedBy, type Committed, commitHere, commitHistory } from './committed.ts';
 import type { History } from './history.ts';
 import { QuorumWatermark } from './quorum-watermark.ts';
 import { RecentLog } from './recent-log.ts';
@@ -23,11 +23,13 @@ export class Proposals {
   /** Committed txns and, behind them, the outstanding ones. */
   readonly log: RecentLog;
   readonly #serverId: number;
-  readonly #acks: QuorumWatermark;
+  readonly #acks: QuorumWatermark<Durable<Zxid>>;
+  readonly #history: Durable<Zxid>;
   #epoch = -1;
   #lastProposed: Zxid;
-  #committed: Zxid;
-  #durable: Zxid;
+  /** Of what this leader has proposed; null before anything. */
+  #agreed: Agreed<Zxid> | null = null;
+  #durable: Durable<Zxid>;
   #applied: Zxid;
   #isEstablished = false;
 
@@ -37,7 +39,7 @@ export class Proposals {
     this.log = new RecentLog(history, commitLogCount);
     this.#acks = new QuorumWatermark(electorate);
     this.#lastProposed = history.lastZxid;
-    this.#committed = history.lastZxid;
+    this.#history = history.lastZxid;
     this.#durable = history.lastZxid;
     this.#applied = history.lastZxid;
   }
@@ -54,7 +56,7 @@ export class Proposals {
 
   /** Before the epoch is established, the end of the initial history. */
   get committed(): Zxid {
-    return this.#committed;
+    return this.#agreed ?? this.#history;
   }
 
   get applied(): Zxid {
@@ -77,9 +79,9 @@ export class Proposals {
   }
 
   /** The initial history, which is committed when a quorum has acknowledged NEWLEADER. */
-  commitHistory(): Committed<Zxid> {
+  commitHistory(adopters: QuorumProof): Committed<Zxid> {
     this.#isEstablished = true;
-    return this.#applied as Committed<Zxid>;
+    return commitHistory(this.#history, adopters);
   }
 
   propose(zxid: Zxid, payload: Uint8Array): void {
@@ -89,7 +91,7 @@ export class Proposals {
   }
 
   /** A server holds everything up to `zxid` durably. What is not of this epoch, or not proposed, counts for nothing. */
-  acknowledge(serverId: number, zxid: Zxid): void {
+  acknowledge(serverId: number, zxid: Durable<Zxid>): void {
     if (!this.isOutstandingOrCommitted(zxid)) return;
     this.#acks.raise(serverId, zxid);
   }
@@ -113,18 +115,19 @@ export class Proposals {
 
   /** Counts. @returns true when more is committed than before */
   commit(): boolean {
-    const reached = this.#acks.reached;
-    if (reached <= this.#committed) return false;
-    this.#committed = reached as Zxid;
+    const reached = agreedBy(this.#acks);
+    if (reached === null || reached <= this.committed) return false;
+    this.#agreed = reached;
     return true;
   }
 
   /** @returns the new watermark when more may be applied than before, otherwise null */
   apply(): Committed<Zxid> | null {
-    const applied = Math.min(this.#committed, this.#durable) as Zxid;
+    if (this.#agreed === null) return null;
+    const applied = commitHere(this.#agreed, this.#durable);
     if (applied <= this.#applied) return null;
     this.#applied = applied;
     this.log.trim(applied);
-    return applied as Committed<Zxid>;
+    return applied;
   }
 }

@@ -17,10 +17,10 @@ const NOTHING = -1;
 /** So many bits can be added up in an exact number. */
 const VOTERS_MAX = 53;
 
-export class QuorumWatermark {
+export class QuorumWatermark<T extends number> {
   readonly #electorate: Electorate;
   readonly #ids: readonly number[];
-  readonly #values: number[];
+  readonly #values: (T | typeof NOTHING)[];
   /** Indices of the voters, highest value first; kept between calls, so that there is little to sort. */
   readonly #order: number[];
   /** Sets of voters, as sums of 2**index, that were asked about before. */
@@ -35,7 +35,7 @@ export class QuorumWatermark {
   }
 
   /** A voter has come so far; lower values and servers that do not vote change nothing. */
-  raise(id: number, value: number): void {
+  raise(id: number, value: T): void {
     const index = this.#ids.indexOf(id);
     if (index >= 0 && value > this.#values[index]!) this.#values[index] = value;
   }

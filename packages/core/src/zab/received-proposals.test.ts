@@ -1,8 +1,9 @@
 import { makeZxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { onDisk } from '../durable.ts';
 import { ReceivedProposals } from './received-proposals.ts';
 
-const z = makeZxid;
+const z = (epoch: number, counter: number) => onDisk(makeZxid(epoch, counter));
 
 describe('what may follow', () => {
   test('is the next zxid of the epoch, or the first of a later one', () => {

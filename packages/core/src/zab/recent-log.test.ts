@@ -75,4 +75,12 @@ describe('the newest txns in memory', () => {
     expect(formatPair(log.pointAt(parsePair('(2,1)')))).toBe('(2,1)');
     expect(formatPair(log.pointAt(parsePair('(2,7)')))).toBe('(2,1)');
   });
+
+  test('a placeholder is a point of the history, but was proposed by nobody', () => {
+    const log = logOf('(1,3)..(1,5) (1,6)* (1,7)* (1,8)');
+    expect(formatPair(log.pointAt(parsePair('(1,7)')))).toBe('(1,7)');
+    expect(
+      ['(1,8)', '(1,7)', '(1,6)', '(1,5)', '(1,3)'].map((pair) => formatPair(log.recordAt(parsePair(pair)))),
+    ).toEqual(['(1,8)', '(1,5)', '(1,5)', '(1,5)', '(1,3)']);
+  });
 });

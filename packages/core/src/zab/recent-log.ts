@@ -12,9 +12,10 @@
  *    (ZOOKEEPER-2418, 4925).
  * 3. Only what is committed and applied is ever dropped, oldest first.
  */
-import { counterOf, epochOf, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../assert.ts';
 import type { History, HistoryEntry } from './history.ts';
+import { isPlaceholder } from './placeholder.ts';
 
 /** Bytes of payloads beyond which the oldest txns are dropped, however few they are. */
 const BYTES_MAX = 16 * 1024 * 1024;
@@ -35,7 +36,7 @@ export class RecentLog {
   #bytes = 0;
 
   /** @param countMax applied txns that are kept */
-  constructor(history: Pick<History, 'lastZxid' | 'tail'>, countMax: number) {
+  constructor(history: { readonly lastZxid: Zxid } & Pick<History, 'tail'>, countMax: number) {
     this.#countMax = countMax;
     const { lastZxid, tail } = history;
     let first = tail.length - 1;
@@ -91,6 +92,14 @@ export class RecentLog {
     return index === 0 ? this.#floor : this.at(index - 1).zxid;
   }
 
+  /** The last txn that is not later than `zxid` and was proposed by a leader: no placeholder. `floor` counts as one. */
+  recordAt(zxid: Zxid): Zxid {
+    assert(zxid >= this.#floor, 'the point lies within what is remembered');
+    let index = this.indexAfter(zxid) - 1;
+    while (index >= 0 && isPlaceholder(this.at(index).payload)) index--;
+    return index < 0 ? this.#floor : this.at(index).zxid;
+  }
+
   /** Drops the oldest of the txns that are applied, while there are too many. */
   trim(applied: Zxid): void {
     while (this.length > 0 && (this.#bytes > BYTES_MAX || this.length > this.#countMax)) {
@@ -109,4 +118,4 @@ export class RecentLog {
 }
 
 /** In place of what has been dropped, so that its payload is not held on to. */
-const DROPPED: HistoryEntry = { zxid: 0 as Zxid, payload: new Uint8Array(0) };
+const DROPPED: HistoryEntry = { zxid: ZXID_ZERO, payload: new Uint8Array(0) };

@@ -1,9 +1,17 @@
-import type { Txn, TxnHeader, Zxid } from '@meerkat/protocol';
-import { counterOf, epochOf, MAX_COUNTER, makeZxid } from '@meerkat/protocol';
+import {
+  counterOf,
+  epochOf,
+  MAX_COUNTER,
+  makeZxid,
+  nextZxid,
+  type Txn,
+  type TxnHeader,
+  type Zxid,
+} from '@meerkat/protocol';
 import { assert } from '../assert.ts';
-import type { Durable } from '../storage/durable.ts';
+import type { Durable } from '../durable.ts';
 import type { Broadcast } from './broadcast.ts';
-import type { Committed } from './committed.ts';
+import { type Committed, commitAlone } from './committed.ts';
 
 /** Where proposals are made durable; its completion is `onLogSynced`. */
 export interface TxnAppender {
@@ -39,7 +47,7 @@ export class SoloBroadcast implements Broadcast {
   nextZxid(): Zxid {
     const last = this.#lastProposed;
     if (counterOf(last) === MAX_COUNTER) return makeZxid(epochOf(last) + 1, 1);
-    return (last + 1) as Zxid;
+    return nextZxid(last);
   }
 
   propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
@@ -58,6 +66,6 @@ export class SoloBroadcast implements Broadcast {
     assert(durable >= this.#lastCommitted, 'the log does not forget');
     assert(durable <= this.#lastProposed, 'the log holds nothing that was not proposed');
     this.#lastCommitted = durable;
-    return durable as Zxid as Committed<Zxid>;
+    return commitAlone(durable);
   }
 }

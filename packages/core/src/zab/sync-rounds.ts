@@ -24,7 +24,7 @@ interface WaitingSyncs {
 
 export class SyncRounds {
   readonly #serverId: number;
-  readonly #answers: QuorumWatermark;
+  readonly #answers: QuorumWatermark<number>;
   /** No ping is needed where this server is a quorum by itself. */
   readonly #isAlone: boolean;
   readonly #waiting = new Fifo<WaitingSyncs>();

@@ -10,4 +10,6 @@ export interface ZabOptions {
   readonly epochTxnsMax: number;
   /** Committed txns kept in memory for learners. */
   readonly commitLogCount: number;
+  /** Largest txn with header and digest that every learner takes. */
+  readonly txnBytesMax: number;
 }

@@ -73,11 +73,15 @@ function view(more: Partial<ServerView> = {}): ServerView {
       byPath: () => new Map(),
       count: 0,
     },
+    connectionCount: 0,
     connections: () => [],
     sessions: () => [],
+    sessionIds: () => [],
+    timeoutMsOf: () => null,
     sessionBuckets: () => [],
     connectionBuckets: () => [],
-    ephemerals: () => new Map(),
+    sessionsWithEphemerals: () => [],
+    ephemeralsOf: () => [],
     digests: () => [],
     database: () => null,
     resetConnectionStats() {},
@@ -86,13 +90,24 @@ function view(more: Partial<ServerView> = {}): ServerView {
   };
 }
 
-function words(serverView: ServerView, allowed: readonly string[] = ['*']): FourLetterWords {
+/** Its answers in one piece. */
+type Words = Omit<FourLetterWords, 'answer'> & { answer(word: string, argument: bigint | null): string };
+
+function words(serverView: ServerView, allowed: readonly string[] = ['*']): Words {
   const configuration = makeConfiguration('/data', {
     core: { tickTimeMs: 2000, sessionTimeoutMinMs: 4000, sessionTimeoutMaxMs: 40_000 },
     server: { fourLetterWordsAllowed: allowed },
   });
   const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
-  return makeFourLetterWords({ configuration, metrics, clientPort: () => 39567 })(serverView);
+  return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 39567 })(serverView));
+}
+
+function inOnePiece(made: FourLetterWords): Words {
+  return {
+    isWord: (word) => made.isWord(word),
+    hasArgument: (word) => made.hasArgument(word),
+    answer: (word, argument) => [...made.answer(word, argument)].join(''),
+  };
 }
 
 /** The server of the recording on its fresh directory: only the connection that asks. */
@@ -100,6 +115,7 @@ function freshView(port: number, stats: Partial<ServerStats>): ServerView {
   const asking = connection(port, { isReading: false, packetsReceived: 1 });
   return view({
     stats: Object.assign(new ServerStats(), stats),
+    connectionCount: 1,
     connections: () => [asking],
     connectionBuckets: () => [{ expiresAtWallMs: Date.UTC(2026, 10, 21, 9, 34, 6), members: [asking] }],
   });
@@ -111,6 +127,7 @@ function busyView(stats: Partial<ServerStats>, ...connections: readonly Connecti
     stats: Object.assign(new ServerStats(), stats),
     lastZxid: 6,
     znodeCount: 9,
+    connectionCount: connections.length,
     connections: () => connections,
     watches: {
       summary: () => ({ connections: 2, paths: 2, watches: 3 }),
@@ -240,11 +257,8 @@ describe("the text is that of Apache's server", () => {
       connectionBuckets: () => [
         { expiresAtWallMs: Date.UTC(2026, 10, 21, 9, 34, 6), members: [ann, asking(60546), ben, silent] },
       ],
-      ephemerals: () =>
-        new Map([
-          [BEN, ['/b']],
-          [ANN, ['/a/e2', '/a/e1']],
-        ]),
+      sessionsWithEphemerals: () => [BEN, ANN],
+      ephemeralsOf: (id) => (id === BEN ? ['/b'] : ['/a/e2', '/a/e1']),
     });
     expect(words(serverView).answer('dump', null)).toBe(localised(recorded('busy dump')));
   });
@@ -285,7 +299,7 @@ version=0`,
   type Mode = keyof typeof roleOf;
 
   /** A server of the recorded ensemble, whose leader is server 2. */
-  function member(mode: Mode, more: Partial<ServerView> = {}): FourLetterWords {
+  function member(mode: Mode, more: Partial<ServerView> = {}): Words {
     const serverId = { follower: 1, leader: 2, observer: 3 }[mode];
     const configuration = makeConfiguration('/data', {
       core: {
@@ -308,12 +322,12 @@ version=0`,
       proposalSizes: isLeader ? sizes : null,
     };
     const serverView = view({ serverId, lastZxid: 0x100000002, znodeCount: 6, ensemble, ...more });
-    return makeFourLetterWords({ configuration, metrics, clientPort: () => 38731 })(serverView);
+    return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 38731 })(serverView));
   }
 
   test.each(['leader', 'observer'] as const)('srvr of the %s', (mode) => {
     const stats = Object.assign(new ServerStats(), { packetsReceived: 2, packetsSent: 1 });
-    const answer = member(mode, { stats, connections: () => [asking(1)] }).answer('srvr', null);
+    const answer = member(mode, { stats, connectionCount: 1 }).answer('srvr', null);
     expect(answer).toBe(recorded(`${mode} srvr`));
   });
 
@@ -325,8 +339,10 @@ version=0`,
   test('dump of the follower, which does not know when sessions expire', () => {
     const id = 0x100018567070000n;
     const answer = member('follower', {
-      sessions: () => [{ id, timeoutMs: 10_000, remote: null }],
-      ephemerals: () => new Map([[id, ['/eph']]]),
+      sessionIds: () => [id],
+      timeoutMsOf: () => 10_000,
+      sessionsWithEphemerals: () => [id],
+      ephemeralsOf: () => ['/eph'],
     }).answer('dump', null);
     expect(answer).toBe(recorded('follower dump'));
   });
@@ -346,6 +362,12 @@ describe('the allow-list', () => {
     expect(server.answer('srvr', null)).toContain('Mode: standalone');
     expect(server.answer('ruok', null)).toBe('ruok is not executed because it is not in the whitelist.\n');
     expect(words(view(), ['ruok']).answer('ruok', null)).toBe('imok');
+  });
+
+  test('comes before the bytes behind stmk', () => {
+    expect(words(view(), ['stmk']).hasArgument('stmk')).toBe(true);
+    expect(words(view(), ['stmk']).hasArgument('mntr')).toBe(false);
+    expect(words(view(), []).hasArgument('stmk')).toBe(false);
   });
 
   test('the words of ZooKeeper are words whether allowed or not, others are not', () => {

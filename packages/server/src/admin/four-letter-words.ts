@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
-import type { ConnectionView, FourLetterWords, ServerView } from '@meerkat/core';
+import type { ConnectionView, ExpiryBucketView, FourLetterWords, ServerView } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
 import type { Metrics } from '../metrics.ts';
 import { FULL_VERSION } from '../version.ts';
@@ -74,10 +74,20 @@ class Words implements FourLetterWords {
     return WORDS.has(word) || (word === TELNET_CLOSE && !this.#allowed.has(word));
   }
 
-  answer(word: string, argument: bigint | null): string {
+  hasArgument(word: string): boolean {
+    return word === 'stmk' && this.#allowed.has(word);
+  }
+
+  answer(word: string, argument: bigint | null): Iterable<string> {
     if (!this.#allowed.has(word)) {
-      return `${word === TELNET_CLOSE ? 'telnet close' : word} is not executed because it is not in the whitelist.\n`;
+      return [`${word === TELNET_CLOSE ? 'telnet close' : word} is not executed because it is not in the whitelist.\n`];
     }
+    const text = this.#answer(word, argument);
+    return typeof text === 'string' ? [text] : text;
+  }
+
+  /** Long texts in pieces. */
+  #answer(word: string, argument: bigint | null): string | Iterable<string> {
     switch (word) {
       case 'ruok':
         return 'imok';
@@ -99,17 +109,17 @@ class Words implements FourLetterWords {
     }
   }
 
-  #answerServing(word: string): string {
+  #answerServing(word: string): string | Iterable<string> {
     const view = this.#view;
     switch (word) {
       case 'srvr':
-        return this.#formatServer(false);
+        return this.#formatServer();
       case 'stat':
-        return this.#formatServer(true);
+        return this.#formatServerAndClients();
       case 'conf':
         return this.#formatConfiguration();
       case 'cons':
-        return `${view.connections().map(formatConnection).join('')}\n`;
+        return formatConnections(view, formatConnection);
       case 'crst':
         view.resetConnectionStats();
         return 'Connection stats reset.\n';
@@ -131,27 +141,34 @@ class Words implements FourLetterWords {
         return `${connections} connections watching ${paths} paths\nTotal watches:${watches}\n`;
       }
       case 'wchc':
-        return `${formatGroups(view.watches.bySession(), formatSession, (path) => path)}\n`;
+        return formatWatches(view.watches.bySession(), formatSession, (path) => path);
       case 'wchp':
-        return `${formatGroups(view.watches.byPath(), (path) => path, formatSession)}\n`;
+        return formatWatches(view.watches.byPath(), (path) => path, formatSession);
       default:
         return '';
     }
   }
 
-  #formatServer(withClients: boolean): string {
+  #formatServer(): string {
+    return `${FIRST_LINE}${this.#formatCounts()}`;
+  }
+
+  *#formatServerAndClients(): Iterable<string> {
+    yield `${FIRST_LINE}Clients:\n`;
+    yield* formatConnections(this.#view, formatConnectionBriefly);
+    yield this.#formatCounts();
+  }
+
+  #formatCounts(): string {
     const view = this.#view;
     const { stats } = view;
-    const connections = view.connections();
-    const clients = withClients ? `Clients:\n${connections.map(formatConnectionBriefly).join('')}\n` : '';
     const latency = `${Math.trunc(stats.latencyMin)}/${formatDouble(stats.latencyAverage)}/${Math.trunc(stats.latencyMax)}`;
     const sizes = view.ensemble?.proposalSizes ?? null;
     const proposals = sizes === null ? '' : `Proposal sizes last/min/max: ${sizes.last}/${sizes.min}/${sizes.max}\n`;
-    return `Zookeeper version: ${FULL_VERSION}
-${clients}Latency min/avg/max: ${latency}
+    return `Latency min/avg/max: ${latency}
 Received: ${stats.packetsReceived}
 Sent: ${stats.packetsSent}
-Connections: ${connections.length}
+Connections: ${view.connectionCount}
 Outstanding: ${view.outstandingRequests}
 Zxid: 0x${formatHex(view.lastZxid)}
 Mode: ${modeOf(view)}
@@ -181,42 +198,41 @@ serverId=${ensemble === null ? STANDALONE_SERVER_ID : core.serverId}
 ${quorum}`;
   }
 
-  #formatDump(): string {
+  *#formatDump(): Iterable<string> {
     const view = this.#view;
-    const connections = view.connectionBuckets();
-    const ephemerals = view.ephemerals();
-    const connectionBuckets = connections.map(({ expiresAtWallMs, members }) =>
-      formatBucket(
-        expiresAtWallMs,
-        members.map(({ remote, sessionId }) => `ip: ${formatRemote(remote)} sessionId: ${formatSession(sessionId)}`),
-      ),
+    yield 'SessionTracker dump:\n';
+    yield* this.#formatSessions();
+    const owners = view.sessionsWithEphemerals();
+    yield `ephemeral nodes dump:\nSessions with Ephemerals (${owners.length}):\n`;
+    yield* formatGroups(
+      owners.map((id) => [id, view.ephemeralsOf(id)] as const),
+      (id) => `${formatSession(id)}:`,
+      (path) => path,
     );
-    return `SessionTracker dump:
-${this.#formatSessions()}ephemeral nodes dump:
-Sessions with Ephemerals (${ephemerals.size}):
-${formatGroups(
-  ephemerals,
-  (id) => `${formatSession(id)}:`,
-  (path) => path,
-)}Connections dump:
-Connections Sets (${connections.length})/(${countMembers(connections)}):
-${connectionBuckets.join('')}`;
+    const connections = view.connectionBuckets();
+    yield `Connections dump:\nConnections Sets (${connections.length})/(${countMembers(connections)}):\n`;
+    yield* formatBuckets(
+      connections,
+      ({ remote, sessionId }) => `ip: ${formatRemote(remote)} sessionId: ${formatSession(sessionId)}`,
+    );
   }
 
   /** By the time at which they expire; only the leader of an ensemble knows that, the others list all. */
-  #formatSessions(): string {
+  *#formatSessions(): Iterable<string> {
     const view = this.#view;
     const role = view.ensemble?.role ?? 'leading';
     if (role !== 'leading') {
-      const sessions = view.sessions().toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const lines = sessions.map(({ id, timeoutMs }) => `${formatSession(id)}\t${timeoutMs}ms\n`);
-      return `Global Sessions(${sessions.length}):\n${lines.join('')}`;
+      const ids = [...view.sessionIds()].filter((id) => view.timeoutMsOf(id) !== null);
+      yield `Global Sessions(${ids.length}):\n`;
+      for (const id of ids) {
+        const timeoutMs = view.timeoutMsOf(id);
+        if (timeoutMs !== null) yield `${formatSession(id)}\t${timeoutMs}ms\n`;
+      }
+      return;
     }
     const buckets = view.sessionBuckets();
-    const lines = buckets.map(({ expiresAtWallMs, members }) =>
-      formatBucket(expiresAtWallMs, members.map(formatSession)),
-    );
-    return `Session Sets (${buckets.length})/(${countMembers(buckets)}):\n${lines.join('')}`;
+    yield `Session Sets (${buckets.length})/(${countMembers(buckets)}):\n`;
+    yield* formatBuckets(buckets, formatSession);
   }
 
   #formatDigests(): string {
@@ -226,6 +242,8 @@ ${connectionBuckets.join('')}`;
       .join('');
   }
 }
+
+const FIRST_LINE = `Zookeeper version: ${FULL_VERSION}\n`;
 
 /** What Apache's standalone server shows, although its session ids carry a 1. */
 const STANDALONE_SERVER_ID = 0;
@@ -263,22 +281,36 @@ function formatConnection(connection: ConnectionView): string {
   return line.replace(/\)\n$/, `,${fields.join(',')})\n`);
 }
 
-/** A line for each group, and one with a tab before it for each of its members. */
-function formatGroups<Key, Member>(
-  groups: ReadonlyMap<Key, readonly Member[]>,
-  formatKey: (key: Key) => string,
-  formatMember: (member: Member) => string,
-): string {
-  let text = '';
-  for (const [key, members] of groups) {
-    text += `${formatKey(key)}\n`;
-    for (const member of members) text += `\t${formatMember(member)}\n`;
-  }
-  return text;
+function* formatConnections(view: ServerView, format: (connection: ConnectionView) => string): Iterable<string> {
+  for (const connection of view.connections()) yield format(connection);
+  yield '\n';
 }
 
-function formatBucket(expiresAtWallMs: number, lines: readonly string[]): string {
-  return `${lines.length} expire at ${formatDate(expiresAtWallMs)}:\n${lines.map((line) => `\t${line}\n`).join('')}`;
+function* formatWatches<Key, Member>(...groups: Parameters<typeof formatGroups<Key, Member>>): Iterable<string> {
+  yield* formatGroups(...groups);
+  yield '\n';
+}
+
+/** A line for each group, and one with a tab before it for each of its members. */
+function* formatGroups<Key, Member>(
+  groups: Iterable<readonly [Key, Iterable<Member>]>,
+  formatKey: (key: Key) => string,
+  formatMember: (member: Member) => string,
+): Iterable<string> {
+  for (const [key, members] of groups) {
+    yield `${formatKey(key)}\n`;
+    for (const member of members) yield `\t${formatMember(member)}\n`;
+  }
+}
+
+function* formatBuckets<Member>(
+  buckets: readonly ExpiryBucketView<Member>[],
+  formatMember: (member: Member) => string,
+): Iterable<string> {
+  for (const { expiresAtWallMs, members } of buckets) {
+    yield `${members.length} expire at ${formatDate(expiresAtWallMs)}:\n`;
+    for (const member of members) yield `\t${formatMember(member)}\n`;
+  }
 }
 
 function countMembers(buckets: readonly { readonly members: readonly unknown[] }[]): number {

@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { EnsembleView, ServerView } from '@meerkat/core';
 import type { Metrics } from '../metrics.ts';
+import { countOpenFiles, readOpenFilesMax } from '../node/descriptors.ts';
 import { FULL_VERSION } from '../version.ts';
 import { formatDouble } from './java-text.ts';
 import { countLearners, countVoters, modeOf, peerStateOf } from './roles.ts';
@@ -45,7 +45,7 @@ function* gauges(view: ServerView, metrics: Metrics): Generator<readonly [string
   yield ['min_latency', Math.trunc(stats.latencyMin)];
   yield ['packets_received', stats.packetsReceived];
   yield ['packets_sent', stats.packetsSent];
-  yield ['num_alive_connections', view.connections().length];
+  yield ['num_alive_connections', view.connectionCount];
   yield ['outstanding_requests', view.outstandingRequests];
   yield ['uptime', metrics.uptimeMs];
   yield ['znode_count', view.znodeCount];
@@ -82,23 +82,4 @@ function* quorumGauges(ensemble: EnsembleView, metrics: Metrics): Generator<read
   yield ['last_proposal_size', proposalSizes.last];
   yield ['max_proposal_size', proposalSizes.max];
   yield ['min_proposal_size', proposalSizes.min];
-}
-
-/** Null where the system does not tell (it does on Linux). */
-function countOpenFiles(): number | null {
-  try {
-    // One of them is the descriptor that this very reading needs.
-    return readdirSync('/proc/self/fd').length - 1;
-  } catch {
-    return null;
-  }
-}
-
-function readOpenFilesMax(): number | null {
-  try {
-    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-    return soft === undefined ? null : Number(soft);
-  } catch {
-    return null;
-  }
 }

@@ -8,6 +8,21 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 // From ZooKeeper's administrator's guide: the digest of super:test.
 const SUPER = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 
+describe('a provider that is not known', () => {
+  const unknown = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, unknownProviders: ['com.example.Badge'] });
+
+  test('keeps a server from starting whose ACLs may rely on it, and no other', () => {
+    expect(unknown.refusalOf(new Set(['world', 'digest', 'ip']))).toBeNull();
+    expect(unknown.refusalOf(new Set(['world', 'badge']))).toMatch(
+      /^ACLs of this directory name the scheme "badge", and authProvider names com\.example\.Badge, which this server does not have/,
+    );
+  });
+
+  test('is none of a server that is told of none: its ACLs are kept as they are, and grant nobody anything', () => {
+    expect(makeAuthenticator(DEFAULT_AUTH_OPTIONS).refusalOf(new Set(['badge']))).toBeNull();
+  });
+});
+
 describe('digest', () => {
   const authenticator = makeAuthenticator(DEFAULT_AUTH_OPTIONS);
 
@@ -21,6 +36,14 @@ describe('digest', () => {
     // printf 'ann:a:b' | openssl sha1 -binary | base64
     expect(makeDigestId('ann:a:b', 'sha1')).toBe('ann:EYXFEV9aApPD3KKCbSfRkMYZNy4=');
     expect(authenticator.authenticate('digest', bytes('ann'), remote)?.[0]?.id).toMatch(/^ann:.{28}$/);
+  });
+
+  test('an empty offer is one, no offer is refused', () => {
+    expect(authenticator.authenticate('digest', bytes(''), remote)).toEqual([
+      { scheme: 'digest', id: ':2jmj7l5rSw0yVb/vlWAYkK/YBwk=' },
+    ]);
+    expect(authenticator.authenticate('digest', null, remote)).toBeNull();
+    expect(authenticator.authenticate('ip', null, remote)).toEqual([{ scheme: 'ip', id: '10.1.2.3' }]);
   });
 
   test('the super digest grants super besides the digest identity', () => {
@@ -45,7 +68,7 @@ describe('digest', () => {
   });
 
   test('switched off, the scheme does not exist and nobody becomes super', () => {
-    const off = makeAuthenticator({ digestEnabled: false, digestAlgorithm: 'sha1', superDigest: SUPER });
+    const off = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, digestEnabled: false, superDigest: SUPER });
     expect(off.authenticate('digest', bytes('super:test'), remote)).toBeNull();
     expect(off.isValidAclId('digest', SUPER)).toBe(false);
   });
@@ -71,6 +94,10 @@ describe('ip', () => {
       ['10.1.2.3', '10.1.0.0/16'],
       ['10.1.2.3', '0.0.0.0/0'],
       ['10.1.2.3', '10.1.2.2/31'],
+      ['10.1.2.3', '+10.1.002.3'],
+      ['10.1.2.3', '10.1.2.4/+08'],
+      ['10.0.0.1', '10.-0.-0.1'],
+      ['10.1.2.3', '99.1.2.3/-0'],
       ['2001:db8:0:0:0:0:0:1', '2001:db8::/32'],
       ['0:0:0:0:0:0:0:1', '::1'],
     ] as const;
@@ -86,7 +113,12 @@ describe('ip', () => {
   });
 
   test('an ACL id is an address with at most as many bits as it has', () => {
+    // Numbers are read as Java reads them; seen with Apache's 3.8.0.
+    for (const id of ['+1.2.3.4', '1.2.3.0000000000004', '1.2.3.-0', '1.2.3.4/+8', '1.2.3.4/0008', '1.2.3.4/-0'])
+      expect(authenticator.isValidAclId('ip', id), id).toBe(true);
     for (const id of ['1.2.3.4', '1.2.3.4/0', '1.2.3.4/32', '::', 'fe80::1/128', '1:2:3:4:5:6:7:8'])
+      expect(authenticator.isValidAclId('ip', id), id).toBe(true);
+    for (const id of ['::1.2.3.4', '1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6::', 'fe80::1%eth0', '::ffff:1.2.3.4/32'])
       expect(authenticator.isValidAclId('ip', id), id).toBe(true);
     for (const id of [
       '',
@@ -96,10 +128,23 @@ describe('ip', () => {
       '1.2.3.4/',
       '1.2.3.4/a',
       '1.2.3.4/8/8',
+      '1.2.3.-1',
+      '1.2.3.4/-8',
+      '1.2.3.+',
+      '1.2.3.+-4',
+      '1.2.3. 4',
+      '1.2.3.4/ 8',
+      // Arabic digits, which Java reads.
+      '1.2.3.\u0664',
       ':::',
       'g::',
       '::/129',
       '1::2::3',
+      '1:2:3:4:5:6:7::8',
+      '1:2:3:4:5:6:7:1.2.3.4',
+      '1.2.3.4:1::',
+      '1:',
+      ':1',
     ])
       expect(authenticator.isValidAclId('ip', id), id).toBe(false);
   });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Authenticator, Identity, PeerAddress } from '@meerkat/core';
-import { formatIp, isSameNetwork, parseIp } from './ip-address.ts';
+import { formatIp, IpNetwork, parseIp } from './ip-address.ts';
 
 /** What configuration says about the schemes of authentication. */
 export interface AuthOptions {
@@ -10,9 +10,19 @@ export interface AuthOptions {
   readonly digestAlgorithm: string;
   /** `user:hash` of the super user, null for none (`DigestAuthenticationProvider.superDigest`). */
   readonly superDigest: string | null;
+  /** Classes of `authProvider.*` that are not known here: their schemes are not offered. */
+  readonly unknownProviders: readonly string[];
 }
 
-export const DEFAULT_AUTH_OPTIONS: AuthOptions = { digestEnabled: true, digestAlgorithm: 'sha1', superDigest: null };
+export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
+  digestEnabled: true,
+  digestAlgorithm: 'sha1',
+  superDigest: null,
+  unknownProviders: [],
+};
+
+/** Those that need no provider, or one that is always here. */
+const SCHEMES_WITHOUT_PROVIDER: ReadonlySet<string> = new Set(['', 'world', 'digest', 'ip', 'super']);
 
 /**
  * One scheme (ZooKeeper's AuthenticationProvider).
@@ -22,7 +32,9 @@ export const DEFAULT_AUTH_OPTIONS: AuthOptions = { digestEnabled: true, digestAl
  */
 interface Scheme {
   readonly isAuthenticated: boolean;
-  authenticate(auth: Uint8Array, remote: PeerAddress): readonly Identity[] | null;
+  /** True when `matches` is equality. */
+  readonly isExact: boolean;
+  authenticate(auth: Uint8Array | null, remote: PeerAddress): readonly Identity[] | null;
   isValidAclId(id: string): boolean;
   matches(identityId: string, aclId: string): boolean;
   userName(id: string): string;
@@ -37,9 +49,22 @@ export function makeAuthenticator(options: AuthOptions): Authenticator {
     authenticate: (scheme, auth, remote) => schemes.get(scheme)?.authenticate(auth, remote) ?? null,
     isValidAclId: (scheme, id) => schemes.get(scheme)?.isValidAclId(id) ?? false,
     isAuthenticatedScheme: (scheme) => schemes.get(scheme)?.isAuthenticated ?? false,
+    isExact: (scheme) => schemes.get(scheme)?.isExact ?? false,
+    refusalOf: (used) => describeMissing(options.unknownProviders, used),
     matches: (scheme, identityId, aclId) => schemes.get(scheme)?.matches(identityId, aclId) ?? false,
     userName: (identity) => schemes.get(identity.scheme)?.userName(identity.id) ?? '',
   };
+}
+
+/** A provider that is not known here may be the one that ACLs rely on. Which scheme it has, only the class itself says. */
+function describeMissing(unknown: readonly string[], used: ReadonlySet<string>): string | null {
+  const missing = [...used].filter((scheme) => !SCHEMES_WITHOUT_PROVIDER.has(scheme));
+  if (unknown.length === 0 || missing.length === 0) return null;
+  const schemes = missing.map((scheme) => JSON.stringify(scheme)).join(', ');
+  return (
+    `ACLs of this directory name the scheme ${schemes}, and authProvider names ${unknown.join(', ')}, which this server does not have: ` +
+    'nobody would get what these ACLs grant. Change them under the program that has the provider, or take the authProvider line out of the configuration to start without it'
+  );
 }
 
 /** The id of a digest identity: `user:base64(hash("user:password"))`, the user being what stands before the first ":". */
@@ -49,12 +74,17 @@ export function makeDigestId(credentials: string, algorithm: string): string {
   return `${user}:${createHash(algorithm).update(credentials, 'utf8').digest('base64')}`;
 }
 
-/** `digest` (DigestAuthenticationProvider). Every offer is accepted: what it is worth shows when an ACL names it. */
+/**
+ * `digest` (DigestAuthenticationProvider). Every offer is accepted, an empty one too: what it is worth shows when an ACL
+ * names it. No offer at all is refused.
+ */
 function makeDigestScheme(options: AuthOptions): Scheme {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   return {
     isAuthenticated: true,
+    isExact: true,
     authenticate(auth) {
+      if (auth === null) return null;
       const id = makeDigestId(decoder.decode(auth), options.digestAlgorithm);
       const identity = { scheme: 'digest', id };
       return id === options.superDigest ? [{ scheme: 'super', id: '' }, identity] : [identity];
@@ -68,26 +98,23 @@ function makeDigestScheme(options: AuthOptions): Scheme {
 /** `ip` (IPAuthenticationProvider): an address, or a network written as `address/bits`. */
 const IP_SCHEME: Scheme = {
   isAuthenticated: false,
+  isExact: false,
   authenticate: (_auth, remote) => [{ scheme: 'ip', id: formatIp(remote.ip) }],
-  isValidAclId: (id) => parseNetwork(id) !== null,
+  isValidAclId: (id) => NETWORK.read(id),
   matches(identityId, aclId) {
-    const network = parseNetwork(aclId);
-    const address = parseIp(identityId);
-    return network !== null && address !== null && isSameNetwork(address, network.ip, network.bits);
+    if (identityId !== comparedId) {
+      comparedId = identityId;
+      comparedIp = parseIp(identityId);
+    }
+    return comparedIp !== null && NETWORK.read(aclId) && NETWORK.contains(comparedIp);
   },
   userName: (id) => id,
 };
 
-function parseNetwork(text: string): { readonly ip: Uint8Array; readonly bits: number } | null {
-  const slash = text.indexOf('/');
-  const ip = parseIp(slash < 0 ? text : text.slice(0, slash));
-  if (ip === null) return null;
-  const bitsMax = ip.length * 8;
-  if (slash < 0) return { ip, bits: bitsMax };
-  const bitsText = text.slice(slash + 1);
-  if (!/^\d{1,3}$/.test(bitsText) || Number(bitsText) > bitsMax) return null;
-  return { ip, bits: Number(bitsText) };
-}
+const NETWORK = new IpNetwork();
+/** The identity that was compared last: it is compared with one entry of a list after the other. */
+let comparedId = '';
+let comparedIp: Uint8Array | null = null;
 
 /** Java's `String.split`, which drops empty parts at the end: "a:" has one part and ":b" has two. */
 function javaSplit(text: string, separator: string): string[] {

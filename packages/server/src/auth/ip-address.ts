@@ -7,10 +7,8 @@
 
 /** The 4 or 16 bytes of an address written as text; null when it is none. A zone (`%eth0`) is ignored. */
 export function parseIp(text: string): Uint8Array | null {
-  if (!text.includes(':')) return parseIpv4(text);
-  const zone = text.indexOf('%');
-  const bytes = parseIpv6(zone < 0 ? text : text.slice(0, zone));
-  return bytes !== null && isMappedIpv4(bytes) ? bytes.slice(12) : bytes;
+  const length = readIp(text, text.length, SCRATCH);
+  return length === 0 ? null : SCRATCH.slice(0, length);
 }
 
 /** The text of an address as Java prints it: `127.0.0.1`, `0:0:0:0:0:0:0:1`. */
@@ -21,58 +19,144 @@ export function formatIp(ip: Uint8Array): string {
   return groups.join(':');
 }
 
-/** True when the first `bits` bits of both addresses are the same and they are of one family. */
-export function isSameNetwork(left: Uint8Array, right: Uint8Array, bits: number): boolean {
-  if (left.length !== right.length) return false;
-  for (let i = 0; i < left.length; i++) {
-    const bitsHere = Math.min(8, Math.max(0, bits - i * 8));
-    const mask = (0xff << (8 - bitsHere)) & 0xff;
-    if ((((left[i] ?? 0) ^ (right[i] ?? 0)) & mask) !== 0) return false;
+/** An address or a network, `address/bits`, as an ACL names it. One object for one after the other: lists may be long. */
+export class IpNetwork {
+  readonly #bytes = new Uint8Array(16);
+  /** 4 or 16. */
+  #length = 0;
+  #bits = 0;
+
+  /** @returns false when the text is neither */
+  read(text: string): boolean {
+    const slash = text.indexOf('/');
+    this.#length = readIp(text, slash < 0 ? text.length : slash, this.#bytes);
+    if (this.#length === 0) return false;
+    const bitsMax = this.#length * 8;
+    this.#bits = slash < 0 ? bitsMax : readJavaInt(text, slash + 1, text.length, bitsMax);
+    return this.#bits >= 0;
+  }
+
+  /** True when the address is of the same family and has the same first bits as what was read. */
+  contains(ip: Uint8Array): boolean {
+    if (ip.length !== this.#length) return false;
+    for (let i = 0, bits = this.#bits; bits > 0; i++, bits -= 8) {
+      const mask = bits >= 8 ? 0xff : (0xff << (8 - bits)) & 0xff;
+      if (((ip[i]! ^ this.#bytes[i]!) & mask) !== 0) return false;
+    }
+    return true;
+  }
+}
+
+const SCRATCH = new Uint8Array(16);
+
+/** Reads the address that stands before `end`. @returns how many bytes it has; 0 when it is none */
+function readIp(text: string, end: number, bytes: Uint8Array): number {
+  const colon = text.indexOf(':');
+  if (colon < 0 || colon >= end) return readIpv4(text, 0, end, bytes, 0) ? 4 : 0;
+  const zone = text.indexOf('%');
+  if (!readIpv6(text, zone < 0 || zone > end ? end : zone, bytes)) return 0;
+  if (!isMappedIpv4(bytes)) return 16;
+  bytes.copyWithin(0, 12, 16);
+  return 4;
+}
+
+/** Four numbers between dots, as bytes from `at` on. */
+function readIpv4(text: string, start: number, end: number, bytes: Uint8Array, at: number): boolean {
+  let from = start;
+  for (let i = 0; i < 4; i++) {
+    const dot = i < 3 ? text.indexOf('.', from) : end;
+    if (dot < 0 || dot > end) return false;
+    const byte = readJavaInt(text, from, dot, 255);
+    if (byte < 0) return false;
+    bytes[at + i] = byte;
+    from = dot + 1;
   }
   return true;
 }
 
-function parseIpv4(text: string): Uint8Array | null {
-  const parts = text.split('.');
-  if (parts.length !== 4) return null;
-  const bytes = new Uint8Array(4);
-  for (const [i, part] of parts.entries()) {
-    if (!/^\d{1,9}$/.test(part) || Number(part) > 255) return null;
-    bytes[i] = Number(part);
+/** Groups between colons, of which `::` stands for one or more; the last one on either side of it may be a v4 address. */
+function readIpv6(text: string, end: number, bytes: Uint8Array): boolean {
+  let length = 0;
+  /** Where the bytes are that `::` stands for; −1 without one. */
+  let gap = -1;
+  let from = 0;
+  if (text.startsWith('::') && end >= 2) {
+    gap = 0;
+    from = 2;
   }
-  return bytes;
-}
-
-function parseIpv6(text: string): Uint8Array | null {
-  const halves = text.split('::');
-  if (halves.length > 2) return null;
-  const head = parseGroups(halves[0] ?? '');
-  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '') : [];
-  if (head === null || tail === null) return null;
-  const missing = 16 - head.length - tail.length;
-  // "::" stands for at least one group; without it all eight must be there.
-  if (halves.length === 2 ? missing < 2 : missing !== 0) return null;
-  return Uint8Array.from([...head, ...new Array<number>(missing).fill(0), ...tail]);
-}
-
-/** The bytes of groups between colons; the last one may be a dotted v4 address. */
-function parseGroups(text: string): number[] | null {
-  if (text === '') return [];
-  const bytes: number[] = [];
-  const groups = text.split(':');
-  for (const [i, group] of groups.entries()) {
-    if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
-      const value = Number.parseInt(group, 16);
-      bytes.push(value >> 8, value & 0xff);
-      continue;
+  while (gap < 0 || from < end) {
+    const colon = text.indexOf(':', from);
+    const groupEnd = colon < 0 || colon > end ? end : colon;
+    const isDouble = groupEnd + 1 < end && text.charCodeAt(groupEnd + 1) === COLON;
+    const group = readGroup(text, from, groupEnd);
+    if (group >= 0 && length + 2 <= 16) {
+      bytes[length++] = group >> 8;
+      bytes[length++] = group & 0xff;
+    } else if (length + 4 <= 16 && (groupEnd === end || isDouble) && readIpv4(text, from, groupEnd, bytes, length)) {
+      length += 4;
+    } else {
+      return false;
     }
-    const dotted = i === groups.length - 1 ? parseIpv4(group) : null;
-    if (dotted === null) return null;
-    bytes.push(...dotted);
+    if (groupEnd === end) break;
+    if (isDouble) {
+      if (gap >= 0) return false;
+      gap = length;
+    } else if (groupEnd + 1 === end) {
+      return false;
+    }
+    from = groupEnd + (isDouble ? 2 : 1);
   }
-  return bytes;
+  if (gap < 0) return length === 16;
+  if (length > 14) return false;
+  bytes.copyWithin(16 - (length - gap), gap, length);
+  bytes.fill(0, gap, 16 - (length - gap));
+  return true;
+}
+
+/** One to four hexadecimal digits. @returns −1 for anything else */
+function readGroup(text: string, start: number, end: number): number {
+  if (end <= start || end - start > 4) return -1;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const code = text.charCodeAt(i);
+    const lower = code | 0x20;
+    if (code >= ZERO && code <= NINE) value = value * 16 + code - ZERO;
+    else if (lower >= SMALL_A && lower <= SMALL_F) value = value * 16 + lower - SMALL_A + 10;
+    else return -1;
+  }
+  return value;
 }
 
 function isMappedIpv4(ip: Uint8Array): boolean {
-  return ip.length === 16 && ip[10] === 0xff && ip[11] === 0xff && ip.subarray(0, 10).every((byte) => byte === 0);
+  if (ip[10] !== 0xff || ip[11] !== 0xff) return false;
+  for (let i = 0; i < 10; i++) if (ip[i] !== 0) return false;
+  return true;
 }
+
+/**
+ * A number as Java's Integer.parseInt reads it, as far as it is written in ASCII: a sign and any number of leading zeros
+ * are fine, and "-0" is zero. ACLs that Apache's server has accepted say `+8` and `008`, and mean 8 here too.
+ *
+ * @returns −1 when the text is no number from 0 to `max`
+ */
+function readJavaInt(text: string, start: number, end: number, max: number): number {
+  const sign = text.charCodeAt(start);
+  const first = sign === PLUS || sign === MINUS ? start + 1 : start;
+  if (first >= end) return -1;
+  let value = 0;
+  for (let i = first; i < end; i++) {
+    const digit = text.charCodeAt(i) - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    value = value * 10 + digit;
+    if (value > max) return -1;
+  }
+  return value > 0 && sign === MINUS ? -1 : value;
+}
+
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const SMALL_A = 0x61;
+const SMALL_F = 0x66;

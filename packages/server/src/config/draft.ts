@@ -21,6 +21,8 @@ export interface Draft {
   initLimit: number | null;
   syncLimit: number | null;
   standaloneEnabled: boolean;
+  multiAddressEnabled: boolean;
+  reachabilityCheckEnabled: boolean;
   peerType: ServerRole | null;
   /** As written: where the members are listed instead of here. */
   dynamicConfigFile: string | null;
@@ -44,6 +46,8 @@ export function makeDraft(): Draft {
     initLimit: null,
     syncLimit: null,
     standaloneEnabled: true,
+    multiAddressEnabled: false,
+    reachabilityCheckEnabled: true,
     peerType: null,
     dynamicConfigFile: null,
     notes: [],

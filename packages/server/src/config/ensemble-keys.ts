@@ -75,6 +75,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'Listen for other servers on every address of the machine, not only on the one in the list',
     (draft, value) => {
       draft.server.quorumListensOnAllIps = value;
+      draft.ensemble.listensOnAllIps = value;
     },
   ),
   supported(
@@ -117,6 +118,33 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
   supported('observer.syncEnabled', kinds.boolean, 'true', 'The same', (draft, value) => {
     draft.ensemble.syncEnabled = value;
   }),
+  supported(
+    'multiAddress.enabled',
+    kinds.boolean,
+    'false',
+    'A server may have several addresses, `host:2888:3888|host2:2889:3889`; the same at all servers',
+    (draft, value) => {
+      draft.multiAddressEnabled = value;
+    },
+  ),
+  supported(
+    'multiAddress.reachabilityCheckEnabled',
+    kinds.boolean,
+    'true',
+    'One of several addresses that answers nothing is given up after `reachabilityCheckTimeoutMs`; with false, after `cnxTimeout`',
+    (draft, value) => {
+      draft.reachabilityCheckEnabled = value;
+    },
+  ),
+  supported(
+    'multiAddress.reachabilityCheckTimeoutMs',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '1000',
+    'Time that one of several addresses may take to answer',
+    (draft, value) => {
+      draft.ensemble.addressTimeoutMs = value;
+    },
+  ),
   accepted('electionAlg', kinds.oneOf('3'), '3', 'Algorithm of elections; there is one'),
   accepted('connectToLearnerMasterLimit', nonNegative, '0', 'Ticks to connect to the leader; initLimit counts'),
   accepted('quorumCnxnTimeoutMs', kinds.integer({ min: -1 }), '-1', 'Whoever dials says who it is within cnxTimeout'),
@@ -136,8 +164,6 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
   later('localSessionsUpgradingEnabled', ['false'], 'Sessions that only one server knows'),
   later('observerMasterPort', ['0'], 'Observers that are fed by followers'),
   later('observerMaster.*', [], 'Observers that are fed by followers'),
-  later('multiAddress.enabled', ['false'], 'Servers with several addresses'),
-  later('multiAddress.*', [], 'Servers with several addresses'),
   later('oraclePath', [], 'Ensembles of two'),
 ];
 

@@ -54,7 +54,24 @@ describe('a server of an ensemble', () => {
       syncEnabled: false,
     });
     expect(core.ensemble?.membership.members[3]?.role).toBe('observer');
-    expect(server.quorumListensOnAllIps).toBe(true);
+    expect([server.quorumListensOnAllIps, core.ensemble?.listensOnAllIps]).toEqual([true, true]);
+  });
+
+  test('has several addresses where that is allowed', () => {
+    const several = `${BASE}${THREE}server.4=d:2888:3888|e:2889:3889\nserver.5=f:2888:3888\nmultiAddress.enabled=true\n`;
+    const { core, warnings } = read(several);
+    expect(warnings).toEqual([]);
+    expect(core.ensemble?.membership.members[3]?.addresses).toEqual([
+      { host: 'd', quorumPort: 2888, electionPort: 3888 },
+      { host: 'e', quorumPort: 2889, electionPort: 3889 },
+    ]);
+    expect(core.ensemble?.addressTimeoutMs).toBe(1000);
+    const timeoutOf = (lines: string): number | undefined => read(several + lines).core.ensemble?.addressTimeoutMs;
+    expect(timeoutOf('multiAddress.reachabilityCheckTimeoutMs=300')).toBe(300);
+    expect(timeoutOf('multiAddress.reachabilityCheckEnabled=false\ncnxTimeout=700')).toBe(700);
+    expect(faultsOf(several.replace('enabled=true', 'enabled=false'))).toEqual([
+      'zoo.cfg, line 5: server.1: found "server.4 has several addresses while multiAddress.enabled is false", expected members that can form an ensemble',
+    ]);
   });
 
   test('groups and weights make a hierarchy', () => {

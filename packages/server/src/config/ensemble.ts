@@ -97,7 +97,8 @@ class EnsembleReader {
       this.#refuseTls(only, lines);
       return this.#hasFault ? null : { ensemble: null, client: only.client };
     }
-    const rules = { isStandaloneEnabled: this.#source.draft.standaloneEnabled, isMultiAddressEnabled: false };
+    const { standaloneEnabled, multiAddressEnabled } = this.#source.draft;
+    const rules = { isStandaloneEnabled: standaloneEnabled, isMultiAddressEnabled: multiAddressEnabled };
     const fault = findMembershipFault(membership, rules);
     if (fault !== null) {
       this.#findings.fault(placeOf(lines[0]!), fault, 'members that can form an ensemble');
@@ -113,7 +114,9 @@ class EnsembleReader {
       this.#comparePeerType(self);
     }
     if (self === null || limits === null || this.#hasFault) return null;
-    const options = { ...this.#source.draft.ensemble, ...limits, membership };
+    const { ensemble, reachabilityCheckEnabled } = this.#source.draft;
+    const addressTimeoutMs = reachabilityCheckEnabled ? ensemble.addressTimeoutMs : ensemble.electionConnectTimeoutMs;
+    const options = { ...ensemble, ...limits, addressTimeoutMs, membership };
     return { ensemble: { serverId: self.serverId, options }, client: self.client };
   }
 
@@ -340,7 +343,8 @@ class EnsembleReader {
   }
 }
 
-const MEMBER_FORM = 'host:quorumPort:electionPort[:participant|:observer][;[address:]clientPort]';
+const MEMBER_FORM =
+  'host:quorumPort:electionPort[|host:quorumPort:electionPort…][:participant|:observer][;[address:]clientPort]';
 
 function placeOf({ file, line, key }: MemberLine): Place {
   return { file, line, key };

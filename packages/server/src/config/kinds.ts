@@ -127,6 +127,18 @@ export const hash: Kind<string> = {
   },
 };
 
+const APACHE_PROVIDERS = 'org.apache.zookeeper.server.auth.';
+/** Those whose schemes are always there. */
+export const OWN_PROVIDERS: readonly string[] = ['DigestAuthenticationProvider', 'IPAuthenticationProvider'].map(
+  (name) => APACHE_PROVIDERS + name,
+);
+
+export const authProvider: Kind<string> = {
+  expected:
+    "the name of a class, but for those of Apache's own that this version does not support: without them the server would be less safe than this file says",
+  parse: (value) => (value.startsWith(APACHE_PROVIDERS) && !OWN_PROVIDERS.includes(value) ? null : value),
+};
+
 export const anything: Kind<string> = text('a text', () => true);
 
 function oneOfIgnoringCase<T>(text: string, names: readonly string[], values: readonly T[]): T | null {

@@ -1,8 +1,6 @@
 import { accepted, type Key, later, security } from './key.ts';
 import * as kinds from './kinds.ts';
 
-const DIGEST_PROVIDER = 'org.apache.zookeeper.server.auth.DigestAuthenticationProvider';
-const IP_PROVIDER = 'org.apache.zookeeper.server.auth.IPAuthenticationProvider';
 const nonNegative = kinds.integer({ min: 0 });
 const positive = kinds.integer({ min: 1 });
 
@@ -11,12 +9,6 @@ export const OTHER_KEYS: readonly Key[] = [
   // ---- what has nothing to decide here
   accepted('serverCnxnFactory', kinds.anything, '', "Apache's choice of a network layer; there is one here"),
   accepted('fips-mode', kinds.boolean, 'true', 'Concerns TLS and SASL'),
-  accepted(
-    'jute.maxbuffer.extrasize',
-    kinds.decodedInteger({ min: 0 }),
-    '0xfffff',
-    "Room for the server's own records; not needed here",
-  ),
   accepted('flushDelay', nonNegative, '0', 'All writes of a turn are synced together anyway'),
   accepted('maxWriteQueuePollTime', nonNegative, '0', 'All writes of a turn are synced together anyway'),
   accepted('maxBatchSize', nonNegative, '1000', 'All writes of a turn are synced together anyway'),
@@ -73,11 +65,6 @@ export const OTHER_KEYS: readonly Key[] = [
   later('connection_throttle_*', ['0'], 'Throttling of new connections'),
   later('IPAuthenticationProvider.usexforwardedfor', ['false'], 'Addresses behind an HTTP proxy'),
   // ---- security
-  security(
-    'authProvider.*',
-    [DIGEST_PROVIDER, IP_PROVIDER],
-    'Further schemes of authentication; digest and ip are always there',
-  ),
   security('secureClientPort', [], 'TLS for clients'),
   security('secureClientPortAddress', [], 'TLS for clients'),
   security('ssl.*', [], 'TLS'),

@@ -6,7 +6,7 @@ const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly te
   {
     tier: 'accepted',
     title: 'Keys that are accepted',
-    text: 'Their values are checked, and they have nothing to decide here.',
+    text: 'Their values are checked, and have no effect here.',
   },
   {
     tier: 'later',
@@ -16,7 +16,7 @@ const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly te
   {
     tier: 'security',
     title: 'Keys about security that are not supported yet',
-    text: 'Each stops the start, unless its value asks for nothing: nobody runs less safe than the file says.',
+    text: 'Each stops the start, unless its value asks for nothing: a server is never less safe than its file says.',
   },
 ];
 
@@ -33,28 +33,48 @@ export function formatReference(): string {
 
 const INTRODUCTION = `# Configuration
 
-<!-- Made from the tables in packages/server/src/config; "npx vitest run packages/server/src/config -u" writes it anew. -->
+<!-- Generated from packages/server/src/config (text: reference.ts). Edit there, then run "npx vitest run packages/server/src/config -u". -->
 
-A server reads a ZooKeeper configuration file: \`meerkat server path/to/zoo.cfg\`. The smallest one is
+Every key of \`zoo.cfg\`, the configuration file of a server: \`meerkat server path/to/zoo.cfg\`. The smallest one is
 
 \`\`\`properties
 dataDir=/var/lib/meerkat
 clientPort=2181
 \`\`\`
 
-The file is a Java properties file in UTF-8. What Apache ZooKeeper takes as a Java system property stands in this file too, with
-or without \`zookeeper.\` before its name. Of several lines with one key the last one counts.
+The file is a Java properties file in UTF-8. Java system properties of Apache ZooKeeper go into this file too, with or without \`zookeeper.\` before their names.
+The last line of a key counts.
 
-- An unknown key, and a known one that this version does not have yet, is warned about with its line.
-- A value that cannot be used stops the start with file, line, key, what was found and what is expected, and exit code 2.
-- A key about security that this version does not have yet stops the start too.
+- An unknown or not yet supported key is warned about with its line; one about security stops the start.
+- An invalid value stops the start with file, line, key, what was found and what is expected, and exit code 2.
 - One \`server.N\` line is a server on its own, as in ZooKeeper; several are an ensemble.
-- Numbers below the least that makes sense (\`snapCount\`, \`autopurge.snapRetainCount\`) are raised with a warning, as in ZooKeeper.
+- Numbers are whole. Where a table says "0 or more", 2147483647 is the largest, of KiB 1099511627776.
+- Too small numbers (\`snapCount\`, \`autopurge.snapRetainCount\`) are raised with a warning, as in ZooKeeper.
+
+## Limits of connections
+
+| what is limited | by |
+| --- | --- |
+| connections of one address | \`maxClientCnxns\`; those beyond are refused |
+| connections of all clients | \`maxCnxns\`; those beyond are refused |
+| a client that does not ask for a session | \`nio.sessionlessCnxnTimeout\`, 10 s |
+| a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader, half a second at that of a server that looks for one, at once at any other |
+| such servers at a time | 256 at the election port, 64 at the quorum port; of more, the oldest of the address that has the most are closed |
+| learners that are no members, such as an observer that the list does not name | 64 at a leader, fewer where descriptors run short; of more, the oldest of the address that has the most are closed |
+| a peer that does not close its end, or does not read, after this server has ended the connection | 10 s, less where descriptors run short |
+
+The process also has a limit of open files and sockets (\`ulimit -n\`; \`mntr\` shows it). An eighth of it, 12 to 64, is kept for files, since without a next log file
+there is no next txn; in an ensemble an eighth each for the quorum port and the election port. The rest is for clients. When it is used up, a new client replaces
+the oldest connection that only waits for its peer to close, else one without a session: the oldest of the address that has the most of them (of IPv6, a /64 is one
+address), so strangers from one address displace each other. If all have sessions the new one is refused. A connection with a session is never closed for another
+one. Servers that have not said who they are give
+way in the same manner. A warning a minute reports this: raise the limit, or set \`maxCnxns\` and keep strangers from the ports between servers. Where the system
+does not report its limit, as outside Linux, only the table counts, and the opening of a file without a free descriptor is retried for five seconds before the
+server gives up.
 
 ## An ensemble
 
-The file is the same on every server. Which of the members a server is says the file \`myid\` in its data directory: the number
-alone.
+The file is the same on every server. The file \`myid\` in the data directory holds the server's number, and nothing else.
 
 \`\`\`properties
 dataDir=/var/lib/meerkat
@@ -67,50 +87,66 @@ server.2=zk2.example.org:2888:3888
 server.3=zk3.example.org:2888:3888
 \`\`\`
 
-The first port is for the followers of a leader, the second one for elections. Behind them may stand \`:observer\`, and behind a
-semicolon where clients connect. Names are resolved anew for each connection. Servers of Apache ZooKeeper can be members too.
+The first port is for the followers of a leader, the second for elections. \`:observer\` may follow, and after a semicolon the address for clients. Names are
+resolved for each connection. Servers of Apache ZooKeeper can be members too.
 
-What contradicts itself stops the start with file, line and reason: a \`myid\` that is missing, no number or not in the list, an
-address that two members claim, limits that are missing, observers of a single participant. An even number of voters is warned about.
+Contradictions stop the start with file, line and reason: a \`myid\` that is missing, no number or not in the list, an address of two members, missing limits,
+observers of a single participant. An even number of voters is warned about.
 
 ### When it does not come together
 
-What only shows between servers is in their logs. One that looks for a leader says every ten seconds whom it reaches.
+A server that looks for a leader logs every ten seconds whom it reaches.
 
 | the log says | what to do |
 | --- | --- |
 | \`without a connection: 3 (nobody listens at …)\` | start server 3; if it runs, compare the lines \`server.3\` of both |
 | \`(the name … is not known)\`, \`(nothing answers at …)\` | look at the name service, the network, the firewall |
 | \`cannot listen for the election at …: EADDRINUSE\` | stop what listens there; two servers with one \`myid\` on one machine are in each other's way too |
+| \`cannot listen for followers at …: EADDRINUSE\` | the same. Until the port is free this server votes and follows, but [does not lead](zab.md#when-a-server-decides) |
 | \`…: EADDRNOTAVAIL\` | the list has another machine's address for this \`myid\`: correct one of them. Behind a translated address set \`quorumListenOnAllIPs=true\` |
 | \`refused: on the election port: it says that it is server 1, which is this one\` | two servers have one \`myid\`: the address tells the other one |
 | \`server 3 follows a membership that differs from this one's\` | make the lists alike, and restart the servers whose list was wrong |
-| \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory has seen leaders that the others have not: it is another ensemble's, or the others' were restored from older copies. If it is this one that is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
+| \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory is of another ensemble, or the others' were restored from older copies. If this one is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
 | \`is sent a snapshot of … in place of txns that this leader does not know\` | the same, and what only that server had is gone from it |
 
-No file says which ensemble a directory belongs to. A directory of another ensemble whose zxid is ahead *wins* the next election
-in which it takes part, and then the others get its znodes in place of their own: a new member begins with an empty directory.
+No file says which ensemble a directory belongs to. A directory of another ensemble whose zxid is ahead *wins* the next election it takes part in, and its znodes
+replace those of the others: start a new member with an empty directory.
 `;
 
 function formatSupported(keys: readonly Key[]): string {
   return formatTable(
     ['key', 'default', 'value', 'meaning'],
-    keys.map((key) => [`\`${key.name}\``, formatCode(key.default), key.expected, key.meaning]),
+    keys.map((key) => [`\`${key.name}\``, formatCode(key.default), formatExpected(key.expected), key.meaning]),
   );
 }
 
 function formatAccepted(keys: readonly Key[]): string {
-  return formatTable(
-    ['key', 'value', 'meaning'],
-    keys.map((key) => [`\`${key.name}\``, key.expected, key.meaning]),
-  );
+  return formatTable(['keys', 'meaning'], mergeRows(keys.map((key) => [`\`${key.name}\``, key.meaning])));
 }
 
 function formatMissing(keys: readonly Key[]): string {
   return formatTable(
-    ['key', 'silent', 'meaning'],
-    keys.map((key) => [`\`${key.name}\``, key.harmless.map(formatCode).join(' '), key.meaning]),
+    ['keys', 'silent', 'meaning'],
+    mergeRows(keys.map((key) => [`\`${key.name}\``, key.harmless.map(formatCode).join(' '), key.meaning])),
   );
+}
+
+/** Makes one row of those that differ in their first cell alone. */
+function mergeRows(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const firsts = new Map<string, string[]>();
+  for (const [first = '', ...rest] of rows) {
+    const key = JSON.stringify(rest);
+    firsts.set(key, [...(firsts.get(key) ?? []), first]);
+  }
+  return [...firsts].map(([rest, names]) => [names.join(' '), ...(JSON.parse(rest) as string[])]);
+}
+
+/** A range, shorter than an error message says it. */
+function formatExpected(text: string): string {
+  return text
+    .replace(/^a whole number from (\S+) to (?:2147483647|1099511627776)\b/, '$1 or more')
+    .replace(/^a whole number from (\S+) to (\S+)/, '$1 to $2')
+    .replace(/^-2147483648 or more/, 'a whole number');
 }
 
 function formatCode(text: string): string {

@@ -1,3 +1,4 @@
+import { FRAME_BYTES_LIMIT } from '@meerkat/protocol';
 import type { Draft } from './draft.ts';
 import { type Key, supported } from './key.ts';
 import * as kinds from './kinds.ts';
@@ -107,18 +108,36 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'globalOutstandingLimit',
     positive,
     '1000',
-    'Requests in progress above which clients that wait for replies are not read',
+    'Requests not answered yet, reads behind their own writes included, above which clients that wait for replies are not read',
     (draft, value) => {
       draft.core.globalOutstandingLimit = value;
     },
   ),
   supported(
     'jute.maxbuffer',
-    kinds.decodedInteger({ min: 1, unit: 'bytes' }),
+    kinds.decodedInteger({ min: 1, max: FRAME_BYTES_LIMIT, unit: 'bytes' }),
     '0xfffff',
-    'Largest request and largest field of one',
+    'Largest request and largest field of one. The same on all servers',
     (draft, value) => {
       draft.core.frameBytesMax = value;
+    },
+  ),
+  supported(
+    'jute.maxbuffer.extrasize',
+    kinds.decodedInteger({ min: 0, max: FRAME_BYTES_LIMIT, unit: 'bytes' }),
+    '',
+    'What a txn may take beyond `jute.maxbuffer`: as much again if it is not given, at least 1024. The same on all servers',
+    (draft, value) => {
+      draft.core.extraBytesMax = value;
+    },
+  ),
+  supported(
+    'multiRead.maxReplyBytes',
+    kinds.integer({ min: 1, max: 2 ** 30, unit: 'bytes' }),
+    '16777216',
+    'Longest reply to a multiRead; one that would be longer is MARSHALLINGERROR. Meerkat only, see [limits](limits.md)',
+    (draft, value) => {
+      draft.core.multiReadBytesMax = value;
     },
   ),
   supported(
@@ -211,6 +230,17 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'Digest of the super user, for whom no ACL counts',
     (draft, value) => {
       draft.auth.superDigest = value;
+    },
+  ),
+  supported(
+    'authProvider.*',
+    kinds.authProvider,
+    '',
+    'Further schemes of authentication; digest and ip are always there. A class that is not known is ignored, unless ACLs of the directory need it',
+    (draft, value) => {
+      if (kinds.OWN_PROVIDERS.includes(value)) return;
+      draft.auth.unknownProviders = [...draft.auth.unknownProviders, value];
+      draft.notes.push(`names the class ${value}, which this server does not have: it is ignored`);
     },
   ),
   // ---- log and snapshots

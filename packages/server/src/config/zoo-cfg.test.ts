@@ -87,7 +87,9 @@ describe('zoo.cfg', () => {
       maxCnxns=7
       nio.sessionlessCnxnTimeout=500
       globalOutstandingLimit=10
+       multiRead.maxReplyBytes=1048576
       jute.maxbuffer=0x200000
+      zookeeper.jute.maxbuffer.extrasize=0x1000
       4lw.commands.whitelist=stat, ruok
       readonlymode.enabled=true
       skipACL=yes
@@ -119,7 +121,9 @@ describe('zoo.cfg', () => {
       sessionTimeoutMinMs: 1000,
       sessionTimeoutMaxMs: 2000,
       frameBytesMax: 2_097_152,
+      extraBytesMax: 4096,
       globalOutstandingLimit: 10,
+      multiReadBytesMax: 1048576,
       connectionsPerHostMax: 0,
       connectionsMax: 7,
       sessionlessTimeoutMs: 500,
@@ -150,7 +154,12 @@ describe('zoo.cfg', () => {
       listenBacklog: 100,
       tcpKeepAlive: true,
       quorumListensOnAllIps: false,
-      auth: { digestEnabled: true, digestAlgorithm: 'sha256', superDigest: 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=' },
+      auth: {
+        digestEnabled: true,
+        digestAlgorithm: 'sha256',
+        superDigest: 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
+        unknownProviders: [],
+      },
       fourLetterWordsAllowed: ['stat', 'ruok'],
       readOnlyModeEnabled: true,
     });
@@ -199,6 +208,15 @@ describe('zoo.cfg', () => {
       authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\nquorum.auth.enableSasl=false`,
     );
     expect(warnings).toEqual([]);
+  });
+
+  test('a provider of authentication that is not known is warned about and ignored, one of Apache that is missing is not', () => {
+    const { warnings, server } = read(`${REQUIRED}authProvider.1=com.example.Badge\nauthProvider.2=com.example.Other`);
+    expect(warnings).toEqual([
+      'zoo.cfg, line 3: authProvider.1 names the class com.example.Badge, which this server does not have: it is ignored',
+      'zoo.cfg, line 4: authProvider.2 names the class com.example.Other, which this server does not have: it is ignored',
+    ]);
+    expect(server.auth.unknownProviders).toEqual(['com.example.Badge', 'com.example.Other']);
   });
 
   test.each([

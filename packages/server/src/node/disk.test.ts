@@ -71,6 +71,34 @@ describe('a file', () => {
     file.close();
   });
 
+  test('a note is with the kernel at once, but not before writes that were asked for; only a failure is told', async () => {
+    const file = await create('mark');
+    const content = (): string => readFileSync(join(directory, 'mark'), 'utf8');
+    const told: string[] = [];
+    const note = (text: string): void => {
+      const copied = bytes(text);
+      file.note(0, copied, ({ code }) => told.push(code));
+      copied.fill(0);
+    };
+    note('one');
+    expect(content()).toBe('one');
+    expect(file.size).toBe(3);
+    const synced = completion<void>((done) => file.sync(done));
+    note('two');
+    expect(content()).toBe('two');
+    await synced;
+    file.write(0, bytes('thr'), () => told.push('three'));
+    note('four');
+    await completion<void>((done) => file.sync(done));
+    expect(content()).toBe('four');
+    expect(told).toEqual(['three']);
+    file.close();
+    const sealed = await completion<DiskFile>((done) => disk.open(join(directory, 'mark'), { readOnly: true }, done));
+    const failure = await new Promise<DiskError>((resolve) => sealed.note(0, bytes('five'), resolve));
+    expect(failure).toMatchObject({ code: 'EBADF', path: join(directory, 'mark') });
+    sealed.close();
+  });
+
   test('no completion arrives before its effect has returned, and each one is followed by the end of a turn', async () => {
     const file = await create('log');
     let isInside = true;
@@ -237,6 +265,28 @@ describe('a directory', () => {
     await completion<void>((done) => disk.syncDirectory(nested, done));
     await completion<void>((done) => disk.remove(join(nested, 'one'), done));
     expect(existsSync(join(nested, 'one'))).toBe(false);
+  });
+
+  test('lists a file behind a link, and fails when one leads nowhere: it may be a log', async () => {
+    writeFileSync(join(directory, 'elsewhere'), '12345');
+    const nested = join(directory, 'nested');
+    await completion<void>((done) => disk.makeDirectory(nested, done));
+    symlinkSync(join(directory, 'elsewhere'), join(nested, 'log.1'));
+    symlinkSync(directory, join(nested, 'directory'));
+    expect(await completion((done) => disk.list(nested, done))).toEqual([{ name: 'log.1', size: 5 }]);
+    symlinkSync('nowhere', join(nested, 'log.2'));
+    await expect(completion((done) => disk.list(nested, done))).rejects.toMatchObject({
+      code: 'ENOENT',
+      path: join(nested, 'log.2'),
+    });
+  });
+
+  test.skipIf(process.platform !== 'linux')('that the kernel does not make is ENOENT', async () => {
+    for (const path of ['/proc/meerkat', '/proc/meerkat/more']) {
+      await expect(completion<void>((done) => disk.makeDirectory(path, done))).rejects.toMatchObject({
+        code: 'ENOENT',
+      });
+    }
   });
 
   test('what is missing is ENOENT', async () => {

@@ -1,9 +1,11 @@
-import { close, fsync, mkdir, open, readdir, rename, stat, unlink } from 'node:fs';
+import { close, type Dirent, fsync, open, readdir, rename, stat, unlink } from 'node:fs';
 import { join } from 'node:path';
 import { type DirectoryEntry, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
 import { FileQueue, type FileQueueHost } from './file-queue.ts';
 import { type Hold, holdDirectory } from './hold.ts';
 import type { HostedDisk } from './hosted-disk.ts';
+import { makeDirectory } from './make-directory.ts';
+import { patiently } from './patient.ts';
 import { SyncPace } from './sync-pace.ts';
 import type { Turn } from './turn.ts';
 
@@ -32,41 +34,51 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   makeDirectory(path: string, done: DiskDone): void {
     this.#underWay++;
-    mkdir(path, { recursive: true }, (error) => this.#finish('create directory', path, error, done));
+    makeDirectory(path, (error) => this.#finish('create directory', path, error, done));
   }
 
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
     this.#underWay++;
-    readdir(path, { withFileTypes: true }, (error, entries) => {
-      if (error !== null) {
-        this.#end(done, makeDiskError('list', path, error), []);
-        return;
-      }
-      const names = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
-      this.#measure(path, names, done);
-    });
+    this.#patiently<Dirent[]>(
+      (told) => readdir(path, { withFileTypes: true }, told),
+      (error, entries) => {
+        if (error !== null) {
+          this.#end(done, makeDiskError('list', path, error), []);
+          return;
+        }
+        // A log or snapshot that was moved elsewhere, with a link in its place, is one of the directory's.
+        const files = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink());
+        this.#measure(path, files, done);
+      },
+    );
   }
 
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
     this.#underWay++;
-    open(path, options.readOnly ? 'r' : 'r+', (error, fd) => {
-      if (error !== null) {
-        this.#failFile('open', path, error, done);
-        return;
-      }
-      stat(path, (statError, stats) => {
-        if (statError === null) this.#deliverFile(path, fd, stats.size, done);
-        else close(fd, () => this.#failFile('open', path, statError, done));
-      });
-    });
+    this.#patiently<number>(
+      (told) => open(path, options.readOnly ? 'r' : 'r+', told),
+      (error, fd) => {
+        if (error !== null) {
+          this.#failFile('open', path, error, done);
+          return;
+        }
+        stat(path, (statError, stats) => {
+          if (statError === null) this.#deliverFile(path, fd, stats.size, done);
+          else close(fd, () => this.#failFile('open', path, statError, done));
+        });
+      },
+    );
   }
 
   create(path: string, done: DiskDone<DiskFile>): void {
     this.#underWay++;
-    open(path, 'w+', (error, fd) => {
-      if (error === null) this.#deliverFile(path, fd, 0, done);
-      else this.#failFile('create', path, error, done);
-    });
+    this.#patiently<number>(
+      (told) => open(path, 'w+', told),
+      (error, fd) => {
+        if (error === null) this.#deliverFile(path, fd, 0, done);
+        else this.#failFile('create', path, error, done);
+      },
+    );
   }
 
   rename(source: string, target: string, done: DiskDone): void {
@@ -81,17 +93,20 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   syncDirectory(path: string, done: DiskDone): void {
     this.#underWay++;
-    open(path, 'r', (error, fd) => {
-      if (error !== null) {
-        this.#finish('sync directory', path, error, done);
-        return;
-      }
-      fsync(fd, (syncError) => {
-        // Some file systems cannot sync a directory and say EINVAL; they keep names in another way.
-        const failure = syncError?.code === 'EINVAL' ? null : syncError;
-        close(fd, () => this.#finish('sync directory', path, failure, done));
-      });
-    });
+    this.#patiently<number>(
+      (told) => open(path, 'r', told),
+      (error, fd) => {
+        if (error !== null) {
+          this.#finish('sync directory', path, error, done);
+          return;
+        }
+        fsync(fd, (syncError) => {
+          // Some file systems cannot sync a directory and say EINVAL; they keep names in another way.
+          const failure = syncError?.code === 'EINVAL' ? null : syncError;
+          close(fd, () => this.#finish('sync directory', path, failure, done));
+        });
+      },
+    );
   }
 
   hold(path: string, done: DiskDone): void {
@@ -156,6 +171,13 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   /* --------------------------------------------------------------------------------------------- details ---- */
 
+  #patiently<T>(
+    attempt: (told: (error: NodeJS.ErrnoException | null, value: T) => void) => void,
+    done: (error: NodeJS.ErrnoException | null, value: T) => void,
+  ): void {
+    patiently(attempt, () => this.#isAbandoned, done);
+  }
+
   get #isAtRest(): boolean {
     return this.#underWay === 0 && this.#files.size === 0;
   }
@@ -187,17 +209,20 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     this.#end(done as DiskDone<DiskFile | null>, makeDiskError(attempted, path, error), null);
   }
 
-  /** Tells the sizes of files; one that has gone meanwhile is left out. */
-  #measure(directory: string, names: readonly string[], done: DiskDone<readonly DirectoryEntry[]>): void {
+  /** Tells the sizes of files; one that has gone meanwhile is left out, a link that leads nowhere is an error. */
+  #measure(directory: string, files: readonly Dirent[], done: DiskDone<readonly DirectoryEntry[]>): void {
     const entries: DirectoryEntry[] = [];
-    let missing = names.length;
+    let missing = files.length;
     let failure: DiskError | null = null;
     if (missing === 0) this.#end(done, null, entries);
-    for (const name of names) {
+    for (const file of files) {
+      const { name } = file;
       const path = join(directory, name);
       stat(path, (error, stats) => {
-        if (error === null) entries.push({ name, size: stats.size });
-        else if (error.code !== 'ENOENT') failure ??= makeDiskError('inspect', path, error);
+        if (error === null && stats.isFile()) entries.push({ name, size: stats.size });
+        else if (error !== null && (error.code !== 'ENOENT' || file.isSymbolicLink())) {
+          failure ??= makeDiskError('inspect', path, error);
+        }
         missing--;
         if (missing === 0) this.#end(done, failure, entries);
       });

@@ -77,7 +77,11 @@ function findPlace(directory: string): Place {
 function makeSubstitute(directory: string): string {
   const { dev, ino } = statSync(directory);
   const path = join(tmpdir(), `meerkat-hold-${dev}-${ino}`);
-  mkdirSync(path, { recursive: true });
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
   return path;
 }
 

@@ -3,7 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { ByteStream, StreamEvents } from '@meerkat/core';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { NODE_CLOCK } from './clock.ts';
-import { type Listener, listen } from './network.ts';
+import { ConnectionShare } from './descriptors.ts';
+import { type Listener, type ListenOptions, listen } from './network.ts';
 import { Turn } from './turn.ts';
 
 /** A core that records what its streams tell, and echoes at the end of the turn. */
@@ -11,12 +12,17 @@ class EchoCore {
   readonly events: string[] = [];
   readonly streams: ByteStream[] = [];
   isEchoing = true;
+  isAnswering = false;
   waiters: (() => void)[] = [];
   #echoes: (() => void)[] = [];
 
   onStreamOpened(stream: ByteStream): StreamEvents {
     this.streams.push(stream);
+    const isAnswering = (): boolean => this.isAnswering;
     return {
+      get isAnswering() {
+        return isAnswering();
+      },
       onBytes: (chunk) => {
         expect(Object.getPrototypeOf(chunk)).toBe(Uint8Array.prototype);
         this.note(`bytes ${Buffer.from(chunk).toString()}`);
@@ -47,6 +53,8 @@ class EchoCore {
   onTick(): void {}
 }
 
+const OPTIONS = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false, traffic: { onBytesReceived() {} } };
+
 let core: EchoCore;
 let turn: Turn;
 let listener: Listener;
@@ -58,14 +66,17 @@ beforeEach(async () => {
     throw error;
   });
   turn.start(core, { startEffects: () => false });
-  const options = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false, traffic: { onBytesReceived() {} } };
-  listener = await listen(
+  listener = await listenWith(OPTIONS);
+});
+
+function listenWith(options: ListenOptions): Promise<Listener> {
+  return listen(
     options,
     turn,
     (stream) => core.onStreamOpened(stream),
     () => {},
   );
-});
+}
 
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -74,8 +85,8 @@ afterEach(() => {
   turn.stop();
 });
 
-async function dial(): Promise<Socket> {
-  const socket = connect(listener.port, '127.0.0.1');
+async function dial(port = listener.port, allowHalfOpen = false): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen });
   sockets.push(socket);
   await once(socket, 'connect');
   return socket;
@@ -102,6 +113,30 @@ describe('a stream', () => {
     socket.end('srvr');
     await once(socket, 'close');
     expect(answer).toBe('srvr');
+    await core.until('closed closed by peer');
+  });
+
+  test('a peer that half-closes gets all of an answer that takes several turns', async () => {
+    core.isAnswering = true;
+    const socket = await dial(listener.port, true);
+    const closed = once(socket, 'close');
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
+    socket.end('wchp');
+    await core.until('bytes wchp');
+    // What comes later is told later: by then the stream knows of the end.
+    for (const word of ['later', 'still later']) {
+      (await dial()).write(word);
+      await core.until(`bytes ${word}`);
+    }
+    const [stream] = core.streams;
+    stream?.write(Buffer.from(', and its rest'));
+    core.isAnswering = false;
+    stream?.end();
+    await closed;
+    expect(answer).toBe('wchp, and its rest');
     await core.until('closed closed by peer');
   });
 
@@ -336,4 +371,53 @@ test('the core is told of its deadline, again when it moves', async () => {
   await ticked;
   ticking.stop();
   expect(ticks.length).toBe(3);
+});
+
+describe('where the share of a port is used up, a peer makes room for the next', () => {
+  let small: Listener;
+
+  beforeEach(async () => {
+    small = await listenWith({ ...OPTIONS, share: new ConnectionShare(1) });
+  });
+
+  afterEach(() => small.close());
+
+  test('that does not close its end of a connection which the server has ended', async () => {
+    const socket = await dial(small.port, true);
+    socket.write('go');
+    await core.until('bytes go');
+    core.streams[0]?.end();
+    socket.resume();
+    await once(socket, 'end');
+    await dial(small.port);
+    await core.until('closed closed by this server');
+    expect(core.streams.map(({ isCrowding }) => isCrowding)).toEqual([false, false]);
+  });
+
+  test('that has closed its end, and does not read what it asked for', async () => {
+    const socket = await dial(small.port);
+    core.isEchoing = false;
+    socket.write('go');
+    await core.until('bytes go');
+    socket.pause();
+    core.streams[0]?.write(new Uint8Array(20_000_000));
+    socket.end();
+    await once(socket, 'finish');
+    // What comes later is told later: by then the stream knows of the end.
+    (await dial()).write('later');
+    await core.until('bytes later');
+    await dial(small.port);
+    await core.until('closed closed by peer');
+  });
+
+  test('but not one that is open', async () => {
+    const socket = await dial(small.port);
+    socket.write('go');
+    await core.until('bytes go');
+    await dial(small.port);
+    await vi.waitFor(() => expect(core.streams).toHaveLength(2));
+    expect(core.streams.map(({ isCrowding }) => isCrowding)).toEqual([false, true]);
+    socket.write('on');
+    await core.until('bytes on');
+  });
 });

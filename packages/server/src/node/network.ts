@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import type { ByteStream, StreamEvents } from '@meerkat/core';
+import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { SocketStream, type Traffic } from './socket-stream.ts';
 import type { Turn } from './turn.ts';
 
@@ -12,6 +13,8 @@ export interface ListenOptions {
   readonly backlog: number;
   readonly keepAlive: boolean;
   readonly traffic: Traffic;
+  /** How many connections there may be before they crowd; left out, any number. */
+  readonly share?: ConnectionShare;
 }
 
 /** A port that accepts connections. */
@@ -43,12 +46,13 @@ export function listen(
   onWarning: (message: string) => void,
 ): Promise<Listener> {
   const streams = new Set<SocketStream>();
+  const { share = UNLIMITED_SHARE } = options;
   const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
     if (turn.isStopped) {
       socket.destroy();
       return;
     }
-    const stream = new SocketStream(socket, turn, options.traffic);
+    const stream = new SocketStream(socket, turn, options.traffic, share);
     streams.add(stream);
     socket.once('close', () => streams.delete(stream));
     stream.open(onStream);

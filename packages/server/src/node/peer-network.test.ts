@@ -63,7 +63,7 @@ test('a port that is taken is told, and the next attempt gets it once it is free
   expect(await listen(port).next()).toBe('listening');
 });
 
-test('who has told that it listens no more holds the port against nobody, also when it could have gone on', async () => {
+test('an accept that fails ends nothing: the port stays with who has it', async () => {
   const { port, holder } = await takePort();
   holder.close();
   await once(holder, 'close');
@@ -71,9 +71,20 @@ test('who has told that it listens no more holds the port against nobody, also w
   const listening = listen(port);
   expect(await listening.next()).toBe('listening');
   const [server] = started.mock.contexts as unknown as Server[];
-  // As an accept fails when the process has too many files open.
   server?.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
-  expect(await listening.next()).toBe('failed: EMFILE');
+  expect(await listen(port).next()).toContain('failed: EADDRINUSE');
+});
+
+test('a socket that listens no more is told, and another one takes its place', async () => {
+  const { port, holder } = await takePort();
+  holder.close();
+  await once(holder, 'close');
+  const started = vi.spyOn(Server.prototype, 'listen');
+  const listening = listen(port);
+  expect(await listening.next()).toBe('listening');
+  const [server] = started.mock.contexts as unknown as Server[];
+  for (let i = 0; i < 3; i++) server?.emit('error', Object.assign(new Error('accept EINVAL'), { code: 'EINVAL' }));
+  expect(await listening.next()).toBe('failed: EINVAL, as the socket listens no more');
   expect(await listen(port).next()).toBe('listening');
 });
 

@@ -1,5 +1,6 @@
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
 import type { ConnectEvents, Endpoint, ListenEvents, Network } from '@meerkat/core';
+import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { SocketStream, type Traffic } from './socket-stream.ts';
 import type { Turn } from './turn.ts';
 
@@ -7,6 +8,7 @@ import type { Turn } from './turn.ts';
 export class PeerNetwork implements Network {
   readonly #turn: Turn;
   readonly #listensOnAllIps: boolean;
+  readonly #makeShare: () => ConnectionShare;
   readonly #streams = new Set<SocketStream>();
   /** Of connections that are not there yet. */
   readonly #connecting = new Set<Socket>();
@@ -14,25 +16,30 @@ export class PeerNetwork implements Network {
   /** In words, by `host:port`, what came of the last attempt to connect, where it failed. */
   readonly #failures = new Map<string, string>();
 
-  /** @param listensOnAllIps listens on every address of the machine, whatever the core asks for */
-  constructor(turn: Turn, listensOnAllIps: boolean) {
+  /**
+   * @param listensOnAllIps listens on every address of the machine, whatever the core asks for
+   * @param makeShare how many connections a port may take before they crowd
+   */
+  constructor(turn: Turn, listensOnAllIps: boolean, makeShare: () => ConnectionShare = () => UNLIMITED_SHARE) {
     this.#turn = turn;
     this.#listensOnAllIps = listensOnAllIps;
+    this.#makeShare = makeShare;
   }
 
   listen(at: Endpoint, events: ListenEvents): { close(): void } {
     let isClosed = false;
+    const share = this.#makeShare();
     const tell = (event: () => void): void => {
       if (!isClosed) this.#turn.run(event);
     };
     const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
       if (isClosed || this.#turn.isStopped) socket.destroy();
-      else this.#open(socket, (stream) => events.onAccepted(stream));
+      else this.#open(socket, (stream) => events.onAccepted(stream), share);
     });
     this.#servers.add(server);
-    // Also an accept that failed for want of files is told as an error, by a server that goes on: were it left as it is,
-    // it would hold the port against the next attempt.
     server.on('error', (error: NodeJS.ErrnoException) => {
+      // An accept that failed, for want of descriptors for instance: the port goes on, and others must not get it.
+      if (server.listening && !LISTENS_NO_MORE.has(error.code ?? '')) return;
       this.#servers.delete(server);
       server.close();
       tell(() => events.onListenFailed(describeListenFailure(error)));
@@ -102,13 +109,16 @@ export class PeerNetwork implements Network {
     for (const stream of this.#streams) stream.thaw();
   }
 
-  #open(socket: Socket, onStream: Parameters<SocketStream['open']>[0]): void {
-    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED);
+  #open(socket: Socket, onStream: Parameters<SocketStream['open']>[0], share = UNLIMITED_SHARE): void {
+    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED, share);
     this.#streams.add(stream);
     socket.once('close', () => this.#streams.delete(stream));
     stream.open(onStream);
   }
 }
+
+/** What an accept says at a socket that listens no more: nothing but another socket helps. */
+const LISTENS_NO_MORE: ReadonlySet<string> = new Set(['EBADF', 'EINVAL', 'ENOTSOCK', 'EOPNOTSUPP']);
 
 /** Bytes between servers are not those of clients. */
 const NOT_COUNTED: Traffic = { onBytesReceived() {} };
@@ -123,6 +133,8 @@ function describeListenFailure({ code, message }: NodeJS.ErrnoException): string
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `${code}, as this machine does not know the name`;
+    case 'EINVAL':
+      return `${code}, as the socket listens no more`;
     default:
       return code ?? message;
   }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 import { parseIp } from '../auth/ip-address.ts';
+import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { Turn } from './turn.ts';
 
 /** Counts what arrives on all connections. */
@@ -11,6 +12,8 @@ export interface Traffic {
 /** One socket as a stream of bytes. */
 export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
+  readonly isCrowding: boolean;
+  readonly #share: ConnectionShare;
   readonly #socket: Socket;
   readonly #turn: Turn;
   readonly #traffic: Traffic;
@@ -20,11 +23,16 @@ export class SocketStream implements ByteStream {
   /** Handed to the kernel past the writable side, and not taken yet. */
   #directBytes = 0;
   #isEnding = false;
+  #isLingering = false;
   /** The core wants to read nothing now. */
   #isPaused = false;
   #closeReason = 'closed by this server';
 
-  constructor(socket: Socket, turn: Turn, traffic: Traffic) {
+  /** @param share of the port that has accepted it; left out, it counts nowhere */
+  constructor(socket: Socket, turn: Turn, traffic: Traffic, share: ConnectionShare = UNLIMITED_SHARE) {
+    this.isCrowding = share.open();
+    this.#share = share;
+    socket.once('close', () => share.close(this));
     this.#socket = socket;
     this.#turn = turn;
     this.#traffic = traffic;
@@ -121,6 +129,18 @@ export class SocketStream implements ByteStream {
     // the answer that is on its way.
     this.#socket.end();
     this.#socket.resume();
+    this.#linger();
+  }
+
+  /** Nothing more is to be done but to wait for the peer: one that never reads or closes would keep the descriptor. */
+  #linger(): void {
+    const socket = this.#socket;
+    if (this.#isLingering || socket.destroyed) return;
+    this.#isLingering = true;
+    this.#share.linger(this);
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    timer.unref();
+    socket.once('close', () => clearTimeout(timer));
   }
 
   destroy(): void {
@@ -177,12 +197,14 @@ export class SocketStream implements ByteStream {
     this.#turn.mark();
   };
 
-  /** The peer sends nothing more. What this turn answers to its last bytes still leaves. */
+  /** The peer sends nothing more. What this turn answers to its last bytes still leaves, and a long answer until its end. */
   readonly #onEnd = (): void => {
     if (!this.#isEnding) this.#closeReason = 'closed by peer';
     setImmediate(() => {
+      if (this.#events?.isAnswering === true) return;
       this.#isEnding = true;
       this.#socket.destroySoon();
+      this.#linger();
     });
   };
 
@@ -203,6 +225,8 @@ export class SocketStream implements ByteStream {
   };
 }
 
+/** Milliseconds that a peer may take to read what was sent before the end, and to close its own end. */
+const LINGER_MS = 10_000;
 const NOTHING = new Uint8Array(0);
 /** What the writable side calls the encoding of bytes; the types of Node know those of strings only. */
 const UNENCODED = 'buffer' as BufferEncoding;

@@ -3,7 +3,7 @@ import type { Clock } from '@meerkat/core';
 /** The part of the core that a turn drives. */
 export interface TurnCore {
   onTurnEnd(): void;
-  /** Monotonic milliseconds; Infinity for never. */
+  /** Monotonic milliseconds; Infinity for never, 0 when another turn is wanted as soon as others have been looked at. */
   nextDeadlineMs(): number;
   onTick(): void;
 }
@@ -151,6 +151,8 @@ export class Turn {
   #armTimer(): void {
     if (this.#core === null) return;
     const deadlineMs = this.#core.nextDeadlineMs();
+    // The event loop looks at sockets and timers before; ticks go on as well.
+    if (deadlineMs === 0) this.mark();
     // A timer that rings too early does no harm: it is armed again then.
     if (this.#timer !== null && this.#timerAtMs <= deadlineMs) return;
     this.#disarmTimer();

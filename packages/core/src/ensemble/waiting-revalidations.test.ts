@@ -1,0 +1,48 @@
+import { makeZxid, type Zxid } from '@meerkat/protocol';
+import { expect, test } from 'vitest';
+import { WaitingRevalidations } from './waiting-revalidations.ts';
+
+const zxid = (counter: number): Zxid => makeZxid(1, counter);
+
+/** What is answered when learners have been told up to these zxids. */
+function answersOf(waiting: WaitingRevalidations, told: Readonly<Record<number, number>>): string[] {
+  const answers: string[] = [];
+  waiting.answer(
+    (link, upTo) => upTo <= zxid(told[link] ?? 0),
+    (link, sessionId) => answers.push(`${sessionId} at ${link}`),
+  );
+  return answers;
+}
+
+test('sessions wait for what their learner has to be told first, each learner for itself', () => {
+  const waiting = new WaitingRevalidations();
+  waiting.add(1, zxid(5), 10n);
+  waiting.add(2, zxid(5), 20n);
+  waiting.add(1, zxid(7), 11n);
+  expect(answersOf(waiting, { 1: 4, 2: 4 })).toEqual([]);
+  expect(answersOf(waiting, { 1: 6, 2: 4 })).toEqual(['10 at 1']);
+  expect(answersOf(waiting, { 1: 7, 2: 5 })).toEqual(['11 at 1', '20 at 2']);
+  expect(answersOf(waiting, { 1: 9, 2: 9 })).toEqual([]);
+});
+
+test('nobody answers a learner that has gone', () => {
+  const waiting = new WaitingRevalidations();
+  waiting.add(1, zxid(5), 10n);
+  waiting.forget(1);
+  expect(answersOf(waiting, { 1: 9 })).toEqual([]);
+});
+
+test('of many that wait only the oldest of each learner is looked at', () => {
+  const waiting = new WaitingRevalidations();
+  let asked = 0;
+  const wait = (): boolean => {
+    asked++;
+    return false;
+  };
+  for (let i = 0; i < 20_000; i++) {
+    waiting.add(i % 2, zxid(i + 1), BigInt(i));
+    if (i % 100 === 0) waiting.answer(wait, () => {});
+  }
+  expect(asked).toBeLessThanOrEqual(400);
+  expect(answersOf(waiting, { 0: 20_000, 1: 20_000 })).toHaveLength(20_000);
+});

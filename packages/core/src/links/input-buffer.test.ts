@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { InputBuffer } from './input-buffer.ts';
+
+/** Appends a frame in chunks. @returns bytes that were moved, and the largest buffer for the bytes that were there */
+function fill(input: InputBuffer, { frameBytes, chunkBytes }: { frameBytes: number; chunkBytes: number }) {
+  let moved = 0;
+  let roomPerByte = 0;
+  for (let at = 0; at < frameBytes; at += chunkBytes) {
+    const before = input.bytes;
+    const left = input.end - input.start;
+    const coming = Math.min(chunkBytes, frameBytes - at);
+    input.append(new Uint8Array(coming).fill(at / chunkBytes), frameBytes);
+    if (input.bytes !== before) moved += left;
+    roomPerByte = Math.max(roomPerByte, input.bytes.length / (left + coming));
+  }
+  return { moved, roomPerByte };
+}
+
+describe('the input', () => {
+  test('moves each byte of a large frame once or so, however small the chunks are that it comes in', () => {
+    for (const chunkBytes of [7, 1024, 64 * 1024]) {
+      const input = new InputBuffer();
+      const { moved } = fill(input, { frameBytes: 4 * 1024 * 1024, chunkBytes });
+      expect(moved, `chunks of ${chunkBytes}`).toBeLessThan(2 * 4 * 1024 * 1024);
+      expect(input.end - input.start).toBe(4 * 1024 * 1024);
+      for (const at of [0, chunkBytes, 5 * chunkBytes]) expect(input.bytes[input.start + at]).toBe(at / chunkBytes);
+    }
+  });
+
+  test('holds no more than twice what has come, and of a frame not more than its length', () => {
+    const input = new InputBuffer();
+    expect(fill(input, { frameBytes: 3_000_001, chunkBytes: 4096 }).roomPerByte).toBeLessThanOrEqual(2);
+    expect(input.bytes.length).toBe(3_000_001);
+  });
+
+  test('leaves what has been read as it was', () => {
+    const input = new InputBuffer();
+    input.append(Uint8Array.of(1, 2, 3));
+    input.append(Uint8Array.of(4, 5));
+    const read = input.bytes.subarray(input.start, input.start + 4);
+    input.start += 4;
+    for (let i = 0; i < 20; i++) input.append(Uint8Array.of(9, 9, 9), 100);
+    expect([...read]).toEqual([1, 2, 3, 4]);
+    expect(input.bytes[input.start]).toBe(5);
+  });
+});

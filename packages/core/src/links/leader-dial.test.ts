@@ -1,0 +1,120 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { ByteStream, StreamEvents } from '../ports.ts';
+import { MemoryNetwork } from '../testing/memory-network.ts';
+import { LeaderDial } from './leader-dial.ts';
+
+const FIRST = { host: 'leader', port: 2888 };
+const SECOND = { host: 'leaderb', port: 2889 };
+const TIMEOUT_MS = 1000;
+
+let network: MemoryNetwork;
+let told: string[];
+
+beforeEach(() => {
+  network = new MemoryNetwork(1);
+  told = [];
+});
+
+function dial(...addresses: readonly { host: string; port: number }[]): LeaderDial {
+  const made = new LeaderDial(
+    { network: network.portOf('learner'), clock: network.clock },
+    { addresses, addressTimeoutMs: TIMEOUT_MS },
+    {
+      onConnected: (stream) => {
+        told.push(`connected to ${stream.remote.host}`);
+        return SILENT;
+      },
+      onFailed: (reason) => told.push(`failed: ${reason}`),
+    },
+  );
+  made.start();
+  return made;
+}
+
+/** A leader that listens there. @returns the streams that it has taken and that are open */
+function listen(at: { host: string; port: number }): ByteStream[] {
+  const streams: ByteStream[] = [];
+  network.portOf('leader').listen(at, {
+    onListening() {},
+    onListenFailed() {},
+    onAccepted: (stream) => {
+      streams.push(stream);
+      return { ...SILENT, onClosed: () => streams.splice(streams.indexOf(stream), 1) };
+    },
+  });
+  advance(null, 1);
+  return streams;
+}
+
+const SILENT: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
+
+function advance(dialling: LeaderDial | null, ms: number): void {
+  const untilMs = network.nowMs + ms;
+  for (;;) {
+    const deadlineMs = dialling?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
+    if (Math.min(deadlineMs, network.nextEventMs) > untilMs) break;
+    if (network.nextEventMs <= deadlineMs) network.step();
+    else {
+      network.nowMs = Math.max(network.nowMs, deadlineMs);
+      dialling!.onTick();
+    }
+  }
+  network.nowMs = untilMs;
+}
+
+it('dials a leader that has not opened its port yet again and again, for moments', () => {
+  const dialling = dial(FIRST);
+  advance(dialling, 300);
+  expect(told).toEqual([]);
+  const streams = listen(FIRST);
+  advance(dialling, 200);
+  expect(told).toEqual(['connected to leader']);
+  expect(streams).toHaveLength(1);
+  expect(dialling.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
+});
+
+it('gives up a leader that never opens it, and says so once', () => {
+  const dialling = dial(FIRST, SECOND);
+  advance(dialling, 5000);
+  expect(told).toEqual(['failed: refused']);
+});
+
+it('takes the first of several addresses that answers, and lets go of the others', () => {
+  const streams = [listen(FIRST), listen(SECOND)];
+  const dialling = dial(FIRST, SECOND);
+  advance(dialling, 5000);
+  expect(told).toHaveLength(1);
+  expect(streams.map(({ length }) => length).sort()).toEqual([0, 1]);
+});
+
+it.each([
+  [FIRST, 'leaderb'],
+  [SECOND, 'leader'],
+])('is not held up by an address that swallows everything', ({ host }, other) => {
+  listen(FIRST);
+  listen(SECOND);
+  network.blackHoles.add(`learner>${host}`);
+  const dialling = dial(FIRST, SECOND);
+  advance(dialling, 50);
+  expect(told).toEqual([`connected to ${other}`]);
+});
+
+it('gives up when of several addresses none answers in time, but lets a single one take its time', () => {
+  for (const host of ['leader', 'leaderb']) network.blackHoles.add(`learner>${host}`);
+  const several = dial(FIRST, SECOND);
+  advance(several, TIMEOUT_MS);
+  expect(told).toEqual(['failed: nothing answers within 1000 ms']);
+  const single = dial(FIRST);
+  advance(single, 60_000);
+  expect(told).toHaveLength(1);
+});
+
+it('tells nothing once it is cancelled', () => {
+  const streams = listen(FIRST);
+  const dialling = dial(FIRST);
+  network.step();
+  dialling.cancel();
+  advance(dialling, 5000);
+  expect(told).toEqual([]);
+  expect(streams).toEqual([]);
+});

@@ -1,0 +1,250 @@
+/** Reads that take several turns, as clients see them. */
+import {
+  AddWatchMode,
+  ErrorCode,
+  EventType,
+  JuteReader,
+  type MultiOp,
+  OPEN_ACL,
+  OpCode,
+  type Request,
+} from '@meerkat/protocol';
+import { describe, expect, test, vi } from 'vitest';
+import { type Arrival, type TestClient, TestServer } from '../testing/test-server.ts';
+import { ChildNames } from '../tree/child-names.ts';
+
+const CHILDREN = 20_000;
+const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
+
+function create(path: string, flags = 0): Request & MultiOp {
+  return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags, ttl: -1 };
+}
+
+function remove(path: string): Request & MultiOp {
+  return { op: OpCode.delete, path, version: -1 };
+}
+
+/** A server with `/many` and its children. */
+function makeServer(flags = 0): { server: TestServer; writer: TestClient } {
+  const server = new TestServer({ frameBytesMax: 2 ** 24 });
+  const writer = server.connect();
+  writer.send(create('/many'));
+  for (let i = 0; i < CHILDREN; i += 5000) {
+    const ops = Array.from({ length: 5000 }, (_, j) => create(`/many/child-${i + j}`, flags));
+    writer.send({ op: OpCode.multi, ops });
+  }
+  server.run();
+  writer.takeArrivals();
+  return { server, writer };
+}
+
+function namesIn(arrival: Arrival | undefined): string[] {
+  if (arrival?.kind !== 'reply') throw new Error(`a reply was expected, not ${JSON.stringify(arrival)}`);
+  expect(arrival.header.error).toBe(ErrorCode.ok);
+  const reader = new JuteReader(arrival.body);
+  return Array.from({ length: reader.int() }, () => reader.ustring()!);
+}
+
+const isNames = (value: unknown): boolean => value instanceof ChildNames;
+
+const getMany = (watch = false): Request => ({ op: OpCode.getChildren, path: '/many', watch });
+const expectedNames = new Set(Array.from({ length: CHILDREN }, (_, i) => `child-${i}`));
+
+describe('a read of many znodes', () => {
+  test('takes several turns, in which others are answered', () => {
+    const { server } = makeServer();
+    const [reader, other] = [server.connect(), server.connect()];
+    reader.send(getMany());
+    other.send(readRoot);
+    server.core.onTurnEnd();
+    expect(reader.takeArrivals()).toEqual([]);
+    expect(other.takeArrivals()).toHaveLength(1);
+    other.send(readRoot);
+    server.core.onTurnEnd();
+    expect(reader.takeArrivals()).toEqual([]);
+    expect(other.takeArrivals()).toHaveLength(1);
+    server.run();
+    expect(new Set(namesIn(reader.takeArrivals()[0]))).toEqual(expectedNames);
+  });
+
+  test('shows one moment: what changes meanwhile is told behind it, by the watch that it left', () => {
+    const { server, writer } = makeServer();
+    const reader = server.connect();
+    reader.send(getMany(true));
+    const { lastZxid } = server.core.view;
+    writer.sendTogether([create('/many/late'), remove('/many/child-1'), remove(`/many/child-${CHILDREN - 1}`)]);
+    server.core.onTurnEnd();
+    while (server.disk.deliver());
+    server.core.onTurnEnd();
+    expect(writer.takeArrivals()).toHaveLength(3);
+    expect(reader.takeArrivals()).toEqual([]);
+    server.run();
+    const [reply, event, ...rest] = reader.takeArrivals();
+    expect(new Set(namesIn(reply))).toEqual(expectedNames);
+    expect(reply).toMatchObject({ header: { zxid: lastZxid } });
+    expect(event).toMatchObject({ kind: 'event', event: { type: EventType.nodeChildrenChanged, path: '/many' } });
+    expect(rest).toEqual([]);
+  });
+
+  test('keeps its place between the writes of its session', () => {
+    const { server } = makeServer();
+    const client = server.connect();
+    client.sendTogether([create('/many/mine'), getMany(), remove('/many/mine'), getMany(), readRoot]);
+    server.run();
+    const arrivals = client.takeArrivals();
+    expect(arrivals.map((arrival) => arrival.kind === 'reply' && arrival.header.xid)).toEqual([1, 2, 3, 4, 5]);
+    expect(namesIn(arrivals[1])).toHaveLength(CHILDREN + 1);
+    expect(namesIn(arrivals[3])).toHaveLength(CHILDREN);
+  });
+
+  test('lets no write of its session come behind it, which could not be applied before all of it is read', () => {
+    const { server } = makeServer();
+    const client = server.connect();
+    const part = { op: OpCode.getChildren, path: '/many' } as const;
+    server.isDiskHeld = true;
+    client.sendTogether([create('/many/mine'), { op: OpCode.multiRead, ops: [part, part] }, remove('/many/mine')]);
+    // The first write, and the read behind it.
+    expect(server.core.view.outstandingRequests).toBe(2);
+    expect(client.isPaused).toBe(true);
+    server.isDiskHeld = false;
+    server.run();
+    expect(client.takeArrivals()).toMatchObject([1, 2, 3].map((xid) => ({ header: { xid, error: ErrorCode.ok } })));
+  });
+
+  test('waits while many others are under way, and all get their answers in the end', () => {
+    const { server } = makeServer();
+    const [leaver, ...readers] = Array.from({ length: 60 }, () => server.connect());
+    const observers = vi.spyOn(Set.prototype, 'add');
+    const multiRead: Request = { op: OpCode.multiRead, ops: [{ op: OpCode.getChildren, path: '/many' }] };
+    leaver!.sendTogether([getMany(), readRoot]);
+    for (const [i, reader] of readers.entries()) reader.sendTogether([i % 2 === 0 ? getMany() : multiRead, readRoot]);
+    const underWay = server.core.view.outstandingRequests;
+    leaver!.drop();
+    // One takes nothing that it is sent: others do not wait for that.
+    readers[3]!.isDeaf = true;
+    for (let turn = 0; turn < 5; turn++) server.core.onTurnEnd();
+    const begun = new Set(observers.mock.calls.map(([added]) => added).filter(isNames));
+    expect(begun.size, 'sixteen, and one in place of the one that has left').toBe(17);
+    observers.mockRestore();
+    server.run();
+    expect(underWay, 'what waits for its turn is nothing that the server owes').toBeLessThanOrEqual(16);
+    for (const [i, reader] of readers.entries()) {
+      if (reader.isDeaf) continue;
+      const [names, root] = reader.takeArrivals();
+      if (i % 2 === 0) expect(namesIn(names)).toHaveLength(CHILDREN);
+      else expect(names).toMatchObject({ header: { xid: 1, error: ErrorCode.ok } });
+      expect(root).toMatchObject({ header: { xid: 2, error: ErrorCode.ok } });
+    }
+  });
+
+  test('owes nothing to a client that is disconnected while it begins', () => {
+    const server = new TestServer({ frameBytesMax: 2 ** 25 });
+    const client = server.connect();
+    const pad = 'x'.repeat(131_290);
+    // The last of a slice is one event too many for a client.
+    const dataWatches = Array.from({ length: 128 }, (_, i) => `/${String(i).padStart(4, '0')}${pad}`);
+    const none = { existWatches: [], childWatches: [], persistentWatches: [], persistentRecursiveWatches: [] };
+    client.send({ op: OpCode.setWatches2, relativeZxid: 0, dataWatches, ...none } as Request);
+    server.run();
+    expect(client.isClosed).toBe(true);
+    expect(server.core.view.outstandingRequests).toBe(0);
+  });
+
+  test('is forgotten when its client goes', () => {
+    const { server } = makeServer();
+    const reader = server.connect();
+    reader.send(getMany());
+    server.core.onTurnEnd();
+    reader.drop();
+    server.run();
+    expect(server.failure).toBeNull();
+    const other = server.connect();
+    other.send(getMany());
+    server.run();
+    expect(namesIn(other.takeArrivals()[0])).toHaveLength(CHILDREN);
+  });
+
+  test('may be more than a client takes at once: the rest of its requests waits, and it is not disconnected', () => {
+    const { server, writer } = makeServer();
+    const reader = server.connect();
+    reader.send({ op: OpCode.addWatch, path: '/many', mode: AddWatchMode.persistent });
+    server.run();
+    reader.takeArrivals();
+    reader.isDeaf = true;
+    for (let i = 0; i < 100; i++) reader.send(getMany());
+    server.run();
+    const bytes = reader.queuedBytes;
+    expect(bytes, 'some of the replies').toBeLessThan(2 * 1024 * 1024);
+    writer.send(create('/many/late'));
+    server.run();
+    expect(reader.queuedBytes, 'and an event').toBeLessThan(bytes + 100);
+    reader.listen();
+    server.run();
+    const replies = reader.takeArrivals().filter(({ kind }) => kind === 'reply');
+    expect(replies.length).toBe(100);
+    expect(namesIn(replies[0])).toHaveLength(CHILDREN);
+    expect(namesIn(replies[99])).toHaveLength(CHILDREN + 1);
+  });
+
+  test('that counts what is below a znode, or lists ephemerals, takes several turns as well', () => {
+    const { server, writer } = makeServer(1);
+    const reader = server.connect();
+    for (const request of [
+      { op: OpCode.getAllChildrenNumber, path: '/many' },
+      { op: OpCode.getEphemerals, prefix: '/many/child-19' },
+    ] as const) {
+      writer.send(request);
+      reader.send(readRoot);
+      server.core.onTurnEnd();
+      expect(writer.takeArrivals()).toEqual([]);
+      expect(reader.takeArrivals()).toHaveLength(1);
+      server.run();
+      const [reply] = writer.takeArrivals();
+      if (request.op === OpCode.getEphemerals) expect(namesIn(reply)).toHaveLength(1111);
+      else
+        expect(reply).toMatchObject({
+          header: { error: 0 },
+          body: new Uint8Array([0, 0, CHILDREN >> 8, CHILDREN & 255]),
+        });
+    }
+  });
+});
+
+describe('setWatches with many paths', () => {
+  const MANY_PATHS = 10_000;
+
+  test('takes several turns, leaves every watch, and is answered before what is asked behind it', () => {
+    const { server, writer } = makeServer();
+    const [client, other] = [server.connect(), server.connect()];
+    const existWatches = Array.from({ length: MANY_PATHS }, (_, i) => `/later-${i}`);
+    client.sendTogether([
+      {
+        op: OpCode.setWatches,
+        relativeZxid: 0,
+        dataWatches: ['/many/child-0', '/none'],
+        existWatches,
+        childWatches: [],
+        persistentWatches: [],
+        persistentRecursiveWatches: [],
+      },
+      readRoot,
+    ]);
+    other.send(readRoot);
+    server.core.onTurnEnd();
+    const told = client.takeArrivals();
+    expect(told.map((arrival) => arrival.kind === 'event' && arrival.event.type)).toEqual([
+      EventType.nodeDataChanged,
+      EventType.nodeDeleted,
+    ]);
+    expect(other.takeArrivals()).toHaveLength(1);
+    server.run();
+    expect(client.takeArrivals()).toMatchObject([
+      { kind: 'reply', header: { xid: 1, error: 0 } },
+      { kind: 'reply', header: { xid: 2, error: 0 } },
+    ]);
+    expect(server.core.view.watches.count).toBe(MANY_PATHS);
+    writer.send(create(`/later-${MANY_PATHS - 1}`));
+    server.run();
+    expect(client.takeArrivals()).toMatchObject([{ kind: 'event', event: { type: EventType.nodeCreated } }]);
+  });
+});

@@ -1,0 +1,222 @@
+import { type Acl, AddWatchMode, CreateMode, OPEN_ACL, OpCode, Perm, type Request } from '@meerkat/protocol';
+import { describe, expect, test, vi } from 'vitest';
+import { type TestClient, TestServer } from '../testing/test-server.ts';
+import { ClientConnection } from './client-connection.ts';
+
+const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
+const MANY = 5000;
+
+function xidsOf(client: TestClient): number[] {
+  return client.takeArrivals().map((arrival) => (arrival.kind === 'reply' ? arrival.header.xid : Number.NaN));
+}
+
+describe('the share of a turn', () => {
+  test('of a connection that asks for much is bounded: the others are answered in between, and all of it in the end', () => {
+    const server = new TestServer();
+    const [greedy, modest] = [server.connect(), server.connect()];
+    greedy.sendTogether(new Array(MANY).fill(readRoot));
+    modest.send(readRoot);
+    server.core.onTurnEnd();
+    const first = xidsOf(greedy);
+    expect(first.length).toBeGreaterThan(0);
+    expect(first.length).toBeLessThan(MANY / 4);
+    expect(xidsOf(modest)).toEqual([1]);
+    expect(greedy.isPaused).toBe(true);
+    modest.send(readRoot);
+    server.core.onTurnEnd();
+    expect(xidsOf(modest)).toEqual([2]);
+    server.run();
+    expect([...first, ...xidsOf(greedy)]).toEqual(Array.from({ length: MANY }, (_, i) => i + 1));
+    expect(greedy.isPaused).toBe(false);
+  });
+
+  test('is the smaller the more connections ask for much', () => {
+    const server = new TestServer();
+    const alone = server.connect();
+    alone.sendTogether(new Array(MANY).fill(readRoot));
+    server.core.onTurnEnd();
+    const ofOne = xidsOf(alone).length;
+    server.run();
+    const crowd = Array.from({ length: 10 }, () => server.connect());
+    for (const client of crowd) client.sendTogether(new Array(MANY).fill(readRoot));
+    server.core.onTurnEnd();
+    for (const client of crowd) client.takeArrivals();
+    server.core.onTurnEnd();
+    const ofCrowd = sumOf(crowd.map((client) => xidsOf(client).length));
+    expect(ofCrowd).toBeLessThanOrEqual(1.1 * ofOne);
+  });
+
+  test('counts what requests cost, not only how many they are', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const other = server.connect();
+    const aclOf = (path: string): Acl[] =>
+      Array.from({ length: 2000 }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `user${i}:${path}` }));
+    const paths = Array.from({ length: 20 }, (_, i) => `/${i}`);
+    for (const path of paths) {
+      other.send({ op: OpCode.create, path, data: null, acl: aclOf(path), flags: CreateMode.persistent, ttl: -1 });
+    }
+    server.run();
+    client.sendTogether(paths.map((path) => ({ op: OpCode.exists, path, watch: false })));
+    server.core.onTurnEnd();
+    expect(xidsOf(client).length).toBeLessThan(10);
+    server.run();
+    expect(xidsOf(client).at(-1)).toBe(20);
+  });
+
+  test('counts the length of the paths of writes', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const set = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
+    const countAtOnce = (path: string): number => {
+      client.sendTogether(new Array(500).fill(set(path)));
+      server.core.onTurnEnd();
+      while (server.disk.deliver());
+      server.core.onTurnEnd();
+      const { length } = xidsOf(client);
+      server.run();
+      client.takeArrivals();
+      return length;
+    };
+    expect(countAtOnce('/short')).toBeGreaterThan(200);
+    expect(countAtOnce('/long'.repeat(1600))).toBeLessThan(20);
+  });
+
+  test('is one write of those that have very many recursive watches on their way, also while the disk is slow', () => {
+    const server = new TestServer({ frameBytesMax: 2 ** 24 });
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const set = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
+    for (let i = 1; i <= 1000; i++) {
+      greedy.send({ op: OpCode.addWatch, path: '/d'.repeat(i), mode: AddWatchMode.persistentRecursive });
+    }
+    server.run();
+    greedy.takeArrivals();
+    server.isDiskHeld = true;
+    greedy.sendTogether(new Array(50).fill(set('/d'.repeat(1000))));
+    modest.sendTogether(new Array(50).fill(set('/d')));
+    for (let i = 0; i < 100; i++) server.core.onTurnEnd();
+    server.isDiskHeld = false;
+    while (server.disk.deliver());
+    server.core.onTurnEnd();
+    expect(xidsOf(greedy)).toEqual([1001]);
+    expect(xidsOf(modest)).toHaveLength(50);
+    server.run();
+    expect(xidsOf(greedy)).toEqual(Array.from({ length: 49 }, (_, i) => 1002 + i));
+    greedy.sendTogether([set('/d'.repeat(1000)), readRoot, set('/d'.repeat(1000)), readRoot]);
+    server.run();
+    expect(xidsOf(greedy)).toEqual([1051, 1052, 1053, 1054]);
+  });
+
+  test('counts for reads that had to wait for a write, too', () => {
+    const server = new TestServer({ globalOutstandingLimit: 2 * MANY });
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const create = { op: OpCode.create, path: '/a', data: null, acl: OPEN_ACL, flags: 0, ttl: -1 } as const;
+    server.isDiskHeld = true;
+    greedy.sendTogether([create, ...new Array<Request>(MANY).fill(readRoot)]);
+    server.run();
+    expect(greedy.takeArrivals()).toEqual([]);
+    server.isDiskHeld = false;
+    while (server.disk.deliver());
+    server.core.onTurnEnd();
+    const first = xidsOf(greedy);
+    expect(first.length).toBeLessThan(MANY / 2);
+    modest.send(readRoot);
+    server.core.onTurnEnd();
+    expect(xidsOf(modest)).toEqual([1]);
+    server.run();
+    expect([...first, ...xidsOf(greedy)]).toEqual(Array.from({ length: MANY + 1 }, (_, i) => i + 1));
+  });
+
+  test('counts the names, entries and identities that a short request is answered with', () => {
+    const server = new TestServer();
+    const [maker, reader] = [server.connect(), server.connect()];
+    const acl: Acl[] = Array.from({ length: 500 }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `u${i}:x` }));
+    const create = { op: OpCode.create, data: null, flags: CreateMode.persistent, ttl: -1 } as const;
+    maker.sendTogether([
+      { ...create, path: '/acl', acl: [...acl, ...OPEN_ACL] },
+      { ...create, path: '/parent', acl: OPEN_ACL },
+      ...Array.from({ length: 500 }, (_, i) => ({ ...create, path: `/parent/${i}`, acl: OPEN_ACL })),
+    ]);
+    for (let i = 0; i < 90; i++) reader.send({ op: OpCode.auth, scheme: 'digest', auth: Buffer.from(`u${i}:x`) }, -4);
+    server.run();
+    const asked: readonly Request[] = [
+      { op: OpCode.getChildren, path: '/parent', watch: false },
+      { op: OpCode.getACL, path: '/acl' },
+      { op: OpCode.whoAmI },
+    ];
+    for (const request of asked) {
+      reader.takeArrivals();
+      reader.sendTogether(new Array(200).fill(request));
+      server.core.onTurnEnd();
+      expect(xidsOf(reader).length, String(request.op)).toBeLessThan(30);
+      server.run();
+    }
+  });
+
+  test('is a part of what a turn may cost, however many ask for much: each has its turn', () => {
+    const server = new TestServer();
+    const alone = server.connect();
+    alone.sendTogether(new Array(MANY).fill(readRoot));
+    server.core.onTurnEnd();
+    const ofOne = xidsOf(alone).length;
+    server.run();
+    const crowd = Array.from({ length: 64 }, () => server.connect());
+    for (const client of crowd) client.sendTogether(new Array(1500).fill(readRoot));
+    server.core.onTurnEnd();
+    for (const client of crowd) client.takeArrivals();
+    const answered = crowd.map(() => 0);
+    for (let turn = 0; turn < 8; turn++) {
+      server.core.onTurnEnd();
+      const counts = crowd.map((client) => xidsOf(client).length);
+      expect(sumOf(counts)).toBeLessThanOrEqual(1.1 * ofOne);
+      for (const [i, count] of counts.entries()) answered[i]! += count;
+    }
+    expect(Math.min(...answered)).toBeGreaterThan(0);
+  });
+
+  test('comes once in its order, also to connections that fill their output again and again while very many ask for little', () => {
+    const server = new TestServer({ frameBytesMax: 2 ** 21 });
+    const modest = Array.from({ length: 40 }, () => server.connect());
+    modest[0]!.send({
+      op: OpCode.create,
+      path: '/big',
+      data: new Uint8Array(2 ** 20),
+      acl: OPEN_ACL,
+      flags: 0,
+      ttl: -1,
+    });
+    server.run();
+    const greedy = Array.from({ length: 4 }, () => server.connect());
+    const getBig: Request = { op: OpCode.getData, path: '/big', watch: false };
+    for (const client of greedy) client.sendTogether(new Array(100).fill(getBig));
+    for (let turn = 0; turn < 20; turn++) {
+      for (const client of modest) client.sendTogether(new Array(40).fill(readRoot));
+      server.core.onTurnEnd();
+    }
+    const turns = vi.spyOn(ClientConnection.prototype, 'onTurn');
+    server.core.onTurnEnd();
+    server.core.onTurnEnd();
+    const connections = new Set(turns.mock.contexts);
+    expect(turns.mock.calls.length).toBeLessThanOrEqual(2 * connections.size);
+    turns.mockRestore();
+  });
+
+  test('counts the operations of a multi', () => {
+    const server = new TestServer();
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const check = { op: OpCode.check, path: '/', version: -1 } as const;
+    const multi: Request = { op: OpCode.multi, ops: new Array(50).fill(check) };
+    server.isDiskHeld = true;
+    greedy.sendTogether(new Array(200).fill(multi));
+    modest.send(multi);
+    expect(server.core.view.outstandingRequests).toBeLessThan(20);
+    expect(greedy.isPaused).toBe(true);
+    expect(modest.isPaused).toBe(false);
+    server.isDiskHeld = false;
+    server.run();
+    expect(xidsOf(greedy)).toHaveLength(200);
+    expect(xidsOf(modest)).toEqual([1]);
+  });
+});
+
+const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);

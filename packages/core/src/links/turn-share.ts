@@ -1,0 +1,35 @@
+/** What a connection has had of a turn, in units of the work meter. Once its share is used it waits for its next turn. */
+export class TurnShare {
+  #turn = -1;
+  #units = 0;
+  #isUsed = false;
+
+  get isUsed(): boolean {
+    return this.#isUsed;
+  }
+
+  /** @returns true when the share has just been used up */
+  add(units: number, { turn, turnShare }: { readonly turn: number; readonly turnShare: number }): boolean {
+    if (this.#turn !== turn) {
+      this.#turn = turn;
+      this.#units = 0;
+    }
+    this.#units += units;
+    if (this.#isUsed || this.#units < turnShare) return false;
+    this.#isUsed = true;
+    return true;
+  }
+
+  /** It wants no more of this turn. @returns false when its share was used before */
+  giveUp(): boolean {
+    if (this.#isUsed) return false;
+    this.#isUsed = true;
+    return true;
+  }
+
+  /** Its next turn has come. */
+  renew(): void {
+    this.#isUsed = false;
+    this.#units = 0;
+  }
+}

@@ -1,0 +1,34 @@
+import { ErrorCode, type Zxid } from '@meerkat/protocol';
+import type { DescendantCount } from '../tree/descendant-count.ts';
+import type { Client, LongRead } from './client.ts';
+import { SLICE_STEPS } from './long-read.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+/** getAllChildrenNumber. */
+export class Descendants implements LongRead {
+  readonly holdsEvents = true;
+  readonly heldBytes = 0;
+  readonly #count: DescendantCount;
+  readonly #zxid: Zxid;
+  readonly #work: WorkMeter;
+
+  constructor(count: DescendantCount, zxid: Zxid, work: WorkMeter) {
+    this.#count = count;
+    this.#zxid = zxid;
+    this.#work = work;
+  }
+
+  goOn(): boolean {
+    this.#work.add(SLICE_STEPS);
+    return this.#count.goOn(SLICE_STEPS);
+  }
+
+  answer(client: Client, xid: number, receivedMs: number): void {
+    client.beginReply(xid, this.#zxid, ErrorCode.ok).int(this.#count.count);
+    client.endReply(receivedMs);
+  }
+
+  drop(): void {
+    this.#count.drop();
+  }
+}

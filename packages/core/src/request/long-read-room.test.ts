@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { LongReadRoom, type RoomGuest } from './long-read-room.ts';
+
+class Guest implements RoomGuest {
+  turns = 0;
+
+  awaitTurn(): void {
+    this.turns++;
+  }
+}
+
+const guests = (count: number): Guest[] => Array.from({ length: count }, () => new Guest());
+
+describe('the room for long reads', () => {
+  test('takes so many, and the others in the order in which they came', () => {
+    const room = new LongReadRoom(2, 100);
+    const [a, b, c, d] = guests(4) as [Guest, Guest, Guest, Guest];
+    expect([a, b, c, d].map((guest) => room.enter(guest))).toEqual([true, true, false, false]);
+    expect(room.enter(d), 'asking again is no way in').toBe(false);
+    room.leave(a);
+    expect([c.turns, d.turns]).toEqual([1, 0]);
+    expect([room.has(c), room.enter(c), room.has(d)]).toEqual([true, true, false]);
+    expect(room.enter(a), 'who comes back stands behind those who wait').toBe(false);
+    room.leave(b);
+    room.leave(c);
+    expect([room.has(d), room.has(a)]).toEqual([true, true]);
+  });
+
+  test('lets only the oldest go on when all together hold much, and nobody in', () => {
+    const room = new LongReadRoom(10, 100);
+    const [a, b, c] = guests(3) as [Guest, Guest, Guest];
+    expect([room.enter(a), room.enter(b)]).toEqual([true, true]);
+    room.hold(a, 40);
+    room.hold(b, 50);
+    expect([room.mayGoOn(a), room.mayGoOn(b)]).toEqual([true, true]);
+    room.hold(b, 60);
+    expect([room.mayGoOn(a), room.mayGoOn(b), room.enter(c)]).toEqual([true, false, false]);
+    room.hold(a, 1000);
+    expect([room.mayGoOn(a), room.mayGoOn(b)]).toEqual([true, false]);
+    room.leave(a);
+    expect([room.mayGoOn(b), room.has(c)]).toEqual([true, true]);
+  });
+
+  test('forgets who leaves without having been inside', () => {
+    const room = new LongReadRoom(1, 100);
+    const [a, b, c] = guests(3) as [Guest, Guest, Guest];
+    for (const guest of [a, b, c]) room.enter(guest);
+    room.leave(b);
+    room.hold(b, 1000);
+    room.leave(a);
+    expect([b.turns, c.turns]).toEqual([0, 1]);
+    expect(room.mayGoOn(c)).toBe(true);
+  });
+});

@@ -1,0 +1,184 @@
+/** A multiRead that takes several slices gives what it would have given at once. */
+import {
+  type JuteChunks,
+  JuteWriter,
+  type MultiReadOp,
+  OPEN_ACL,
+  OpCode,
+  type Txn,
+  type Zxid,
+} from '@meerkat/protocol';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { TraceEvent } from '../ports.ts';
+import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
+import { DataTree, SILENT_EVENTS } from '../tree/data-tree.ts';
+import type { Client } from './client.ts';
+import { MultiRead, type MultiReadParts } from './multi-read.ts';
+import { Permission } from './permission.ts';
+import { ReadAccess } from './read-access.ts';
+import { WorkMeter } from './work-meter.ts';
+
+const BOB_ONLY = [{ perms: 31, scheme: 'digest', id: 'bob:x' }];
+const MANY_CHILDREN = 1500;
+/** More operations than are done in one slice. */
+const OPS = 300;
+
+class Bench {
+  readonly trace: TraceEvent[] = [];
+  readonly tree = new DataTree({ extendedTypesEnabled: true, digestEnabled: true }, { emit() {} });
+  readonly parts: MultiReadParts;
+  readonly replies: { readonly error: number; readonly bytes: Buffer | null }[] = [];
+  readonly client: Client;
+  #zxid = 0;
+
+  constructor(multiReadBytesMax = 2 ** 24) {
+    const access = new ReadAccess(this.tree, new Permission(PLAIN_AUTHENTICATOR, false));
+    const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
+    this.parts = { tree: this.tree, access, work: new WorkMeter(), trace, multiReadBytesMax };
+    this.client = {
+      remote: { ip: new Uint8Array(4), host: '10.0.0.1', port: 1 },
+      session: null,
+      reply: (_xid: number, _zxid: number, record: JuteChunks) =>
+        void this.replies.push({ error: 0, bytes: Buffer.concat(record.pieces) }),
+      beginReply: (_xid: number, _zxid: number, error: number) => {
+        this.replies.push({ error, bytes: null });
+        return new JuteWriter();
+      },
+      endReply() {},
+    } as Partial<Client> as Client;
+    for (const path of ['/a', '/a/x', '/b', '/c', '/many']) this.create(path);
+    for (let i = 0; i < MANY_CHILDREN; i++) this.create(`/many/${i}`);
+  }
+
+  create(path: string, data = 'new'): void {
+    if (this.tree.find(path) !== 0) return;
+    const bytes = Buffer.from(data);
+    this.apply({ type: OpCode.create, path, data: bytes, acl: OPEN_ACL, isEphemeral: false, parentCversion: -1 });
+  }
+
+  apply(txn: Txn): void {
+    const zxid = ++this.#zxid as Zxid;
+    this.tree.apply({ sessionId: 1n, cxid: 0, zxid, time: zxid }, txn, SILENT_EVENTS);
+  }
+
+  change(kind: 'create' | 'delete' | 'setData' | 'setACL', path: string): void {
+    const znode = this.tree.find(path);
+    if (kind === 'create') this.create(path);
+    else if (znode === 0) return;
+    else if (kind === 'setData')
+      this.apply({ type: OpCode.setData, path, data: Buffer.from(`${this.#zxid}`), version: 1 });
+    else if (kind === 'setACL') this.apply({ type: OpCode.setACL, path, acl: BOB_ONLY, version: 1 });
+    else if (this.tree.childCountOf(znode) === 0 && path !== '/') this.apply({ type: OpCode.delete, path });
+  }
+
+  read(ops: readonly MultiReadOp[]): MultiRead {
+    return new MultiRead(ops, [{ scheme: 'digest', id: 'ann:x' }], this.parts);
+  }
+
+  answerOf(read: MultiRead): { readonly error: number; readonly bytes: Buffer | null } {
+    read.answer(this.client, 1, 0);
+    return this.replies.pop()!;
+  }
+}
+
+const paths = fc.constantFrom('/', '', '/a', '/a/x', '/a/y', '/b', '/c', '/none', '/many', '/many/7', '/many/new');
+const ops = fc.array(
+  fc.record({ op: fc.constantFrom(OpCode.getData, OpCode.getChildren), path: paths }) as fc.Arbitrary<MultiReadOp>,
+  { minLength: 1, maxLength: 8 },
+);
+const changes = fc.array(
+  fc.tuple(fc.constantFrom('create' as const, 'delete' as const, 'setData' as const, 'setACL' as const), paths),
+  { maxLength: 6 },
+);
+
+/** The operations again and again, in an order in which they stand at both ends. */
+function repeated(pattern: readonly MultiReadOp[]): MultiReadOp[] {
+  return Array.from({ length: OPS }, (_, i) => pattern[i % pattern.length]!);
+}
+
+/** The same for results that differ in the order of children's names only: they have none. */
+function sumOf(bytes: Buffer | null): number {
+  let sum = 0;
+  for (const byte of bytes ?? []) sum += byte * byte;
+  return sum;
+}
+
+describe('a multiRead', () => {
+  test('in slices gives what it gives at once, whatever changes meanwhile', () => {
+    let slices = 0;
+    fc.assert(
+      fc.property(ops, fc.array(changes, { maxLength: 12 }), (pattern, script) => {
+        const bench = new Bench();
+        const all = repeated(pattern);
+        const atOnce = bench.read(all);
+        while (!atOnce.goOn());
+        const expected = bench.answerOf(atOnce);
+        const read = bench.read(all);
+        let isDone = read.goOn();
+        for (const some of script) {
+          for (const [kind, path] of some) bench.change(kind, path === '' ? '/' : path);
+          if (!isDone) isDone = read.goOn();
+          slices++;
+        }
+        while (!isDone) isDone = read.goOn();
+        const answer = bench.answerOf(read);
+        expect(answer.error).toBe(expected.error);
+        expect(answer.bytes?.length).toBe(expected.bytes?.length);
+        expect(sumOf(answer.bytes)).toBe(sumOf(expected.bytes));
+        const hasNames = pattern.some(({ path }) => path === '/many');
+        if (!hasNames) expect(answer.bytes?.equals(expected.bytes!)).toBe(true);
+        expect(bench.tree.state.observers.size).toBe(0);
+      }),
+      { numRuns: 60 },
+    );
+    expect(slices).toBeGreaterThan(50);
+  });
+
+  test('in slices shows usage as it was at the beginning, which no txn of its own changes', () => {
+    const bench = new Bench();
+    const quota = '/zookeeper/quota/a';
+    bench.create(quota);
+    bench.create(`${quota}/zookeeper_limits`, 'count=100,bytes=-1');
+    bench.create(`${quota}/zookeeper_stats`, '');
+    const read = bench.read([
+      ...repeated([{ op: OpCode.getData, path: '/none' }]),
+      { op: OpCode.getData, path: `${quota}/zookeeper_stats` },
+    ]);
+    expect(read.goOn()).toBe(false);
+    bench.create('/a/new');
+    while (!read.goOn());
+    expect(bench.answerOf(read).bytes?.toString()).toMatch('count=2,bytes=6');
+    const data = bench.tree.dataOf(bench.tree.find(`${quota}/zookeeper_stats`));
+    expect(Buffer.from(data!).toString()).toBe('count=3,bytes=9');
+  });
+
+  test('whose results are longer than allowed is refused before they are copied, and the log says why', () => {
+    const bench = new Bench(100_000);
+    bench.create('/big', 'x'.repeat(40_000));
+    const getBig: MultiReadOp = { op: OpCode.getData, path: '/big' };
+    const fits = bench.read([getBig, getBig]);
+    expect(fits.goOn()).toBe(true);
+    expect(bench.answerOf(fits).bytes?.length).toBeGreaterThan(80_000);
+    bench.parts.work.charge(0);
+    const tooLong = bench.read(new Array<MultiReadOp>(5000).fill(getBig));
+    while (!tooLong.goOn());
+    expect(bench.parts.work.charge(0), 'most of it was never looked at').toBeLessThan(2000);
+    expect(bench.answerOf(tooLong)).toEqual({ error: -5, bytes: null });
+    expect(bench.trace).toMatchObject([
+      { kind: 'request-refused', reason: expect.stringMatching(/5000 operations.*100000/) },
+    ]);
+  });
+
+  test('counts the names of many children, too', () => {
+    const bench = new Bench(50_000);
+    const getMany: MultiReadOp = { op: OpCode.getChildren, path: '/many' };
+    const ofOne = bench.read([getMany]);
+    while (!ofOne.goOn());
+    expect(bench.answerOf(ofOne).error).toBe(0);
+    const ofMany = bench.read(new Array<MultiReadOp>(9).fill(getMany));
+    while (!ofMany.goOn());
+    expect(bench.answerOf(ofMany).error).toBe(-5);
+    expect(bench.tree.state.observers.size).toBe(0);
+  });
+});

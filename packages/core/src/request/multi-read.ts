@@ -1,0 +1,228 @@
+import {
+  ErrorCode,
+  JuteChunks,
+  type JuteWriter,
+  type MultiReadOp,
+  OpCode,
+  Perm,
+  parentOf,
+  STAT_BYTES,
+  writeMultiEnd,
+  writeMultiError,
+  writeMultiHeader,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Identity, Trace } from '../ports.ts';
+import { ChildNames } from '../tree/child-names.ts';
+import type { DataTree } from '../tree/data-tree.ts';
+import type { TreeObserver } from '../tree/tree-observer.ts';
+import type { Client, LongRead } from './client.ts';
+import { SLICE_STEPS } from './long-read.ts';
+import { PathHashes } from './path-hashes.ts';
+import type { ReadAccess } from './read-access.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+export interface MultiReadParts {
+  readonly tree: DataTree;
+  readonly access: ReadAccess;
+  readonly work: WorkMeter;
+  readonly trace: Trace;
+  /** Longest reply to a multiRead in bytes. */
+  readonly multiReadBytesMax: number;
+}
+
+/** The result of an op that is not written straight into the reply. */
+class Result {
+  readonly chunks: JuteChunks = new JuteChunks();
+  /** What is still missing of it. */
+  names: ChildNames | null = null;
+  /** What it is counted with until it is in the reply. It may be wanted once more, by another op with the same path. */
+  countedBytes = 0;
+
+  get bytes(): number {
+    return this.chunks.bytes + (this.names?.chunks.bytes ?? 0);
+  }
+}
+
+/**
+ * multiRead. All results are of the moment at which it begins, also when it takes several turns:
+ *
+ *     ops    ✓ ✓ ✓ ✓ ✓ · · e · · ·      ✓ written    · still to be read    e read early
+ *
+ * What is still to be read and about to change is read early. Reading a znode concerns its data, its stat and its
+ * children's names, so a change at a path concerns the ops of that path and of its parent.
+ *
+ * What would make the reply longer than it may be is not copied: then there is no reply but an error.
+ */
+export class MultiRead implements LongRead, TreeObserver {
+  readonly holdsEvents = true;
+  readonly #ops: readonly MultiReadOp[];
+  readonly #identities: readonly Identity[];
+  readonly #parts: MultiReadParts;
+  readonly #zxid: Zxid;
+  readonly #chunks: JuteChunks = new JuteChunks();
+  /** Index of the next op. */
+  #at = 0;
+  /** Of the op before, as long as names are missing. */
+  #unfinished: Result | null = null;
+  /** Of all ops, once others are served in between. */
+  #hashes: PathHashes | null = null;
+  /** Results that were read early, by op and path. */
+  readonly #early: Map<string, Result> = new Map();
+  #earlyBytes = 0;
+  #isTooLong = false;
+
+  constructor(ops: readonly MultiReadOp[], identities: readonly Identity[], parts: MultiReadParts) {
+    this.#ops = ops;
+    this.#identities = identities;
+    this.#parts = parts;
+    this.#zxid = parts.tree.lastZxid;
+  }
+
+  goOn(): boolean {
+    let steps = 0;
+    while (!this.#isDone && steps < SLICE_STEPS) steps += this.#step();
+    this.#parts.work.add(steps);
+    if (!this.#isDone) {
+      this.#pin();
+      return false;
+    }
+    this.drop();
+    return true;
+  }
+
+  answer(client: Client, xid: number, receivedMs: number): void {
+    if (!this.#isTooLong) {
+      writeMultiEnd(this.#chunks.writer);
+      client.reply(xid, this.#zxid, this.#chunks, receivedMs);
+      return;
+    }
+    const { multiReadBytesMax, trace } = this.#parts;
+    const results = `the results of a multiRead of ${this.#ops.length} operations`;
+    const reason = `${results} are longer than ${multiReadBytesMax} bytes (multiRead.maxReplyBytes)`;
+    trace.emit({ kind: 'request-refused', remote: client.remote, sessionId: client.session?.id ?? 0n, reason });
+    client.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
+    client.endReply(receivedMs);
+  }
+
+  drop(): void {
+    this.#unfinished?.names?.drop();
+    for (const result of this.#early.values()) result.names?.drop();
+    this.#parts.tree.state.observers.delete(this);
+  }
+
+  onRemoving(): void {}
+
+  onChanging(path: string): void {
+    this.#readEarly(path === '' ? '/' : path);
+    this.#readEarly(parentOf(path));
+  }
+
+  get heldBytes(): number {
+    return this.#chunks.bytes + this.#earlyBytes + (this.#unfinished?.bytes ?? 0);
+  }
+
+  get #isDone(): boolean {
+    return this.#isTooLong || (this.#at === this.#ops.length && this.#unfinished === null);
+  }
+
+  /** From here on the tree may change: what is left has to be found when it does. */
+  #pin(): void {
+    if (this.#hashes !== null) return;
+    this.#hashes = new PathHashes(this.#ops.map(({ path }) => path));
+    this.#parts.tree.state.observers.add(this);
+  }
+
+  /** @returns steps that it took */
+  #step(): number {
+    const unfinished = this.#unfinished;
+    if (unfinished !== null) return this.#collectNames(unfinished);
+    const op = this.#ops[this.#at++]!;
+    const early = this.#early.get(keyOf(op));
+    if (early !== undefined) {
+      if (early.names === null) this.#use(early);
+      else this.#unfinished = early;
+      return STEPS_PER_OP;
+    }
+    const before = this.#chunks.bytes;
+    this.#unfinished = this.#read(op, this.#chunks.writer);
+    return STEPS_PER_OP + Math.ceil((this.#chunks.bytes - before) / BYTES_PER_STEP);
+  }
+
+  #collectNames(result: Result): number {
+    const names = result.names!;
+    if (names.goOn(SLICE_STEPS)) {
+      result.names = null;
+      result.chunks.append(names.chunks);
+      this.#unfinished = null;
+      this.#use(result);
+    } else {
+      this.#hasRoomFor(result.bytes);
+    }
+    return SLICE_STEPS;
+  }
+
+  #use(result: Result): void {
+    this.#earlyBytes -= result.countedBytes;
+    result.countedBytes = 0;
+    if (this.#hasRoomFor(result.bytes)) this.#chunks.append(result.chunks);
+  }
+
+  /** Writes the result of an op, but for names that are many. @returns what is then to be finished, otherwise null */
+  #read({ op, path }: MultiReadOp, writer: JuteWriter): Result | null {
+    const { tree, access } = this.#parts;
+    const znode = tree.find(path);
+    const error = access.check(znode, Perm.read, this.#identities);
+    if (error !== ErrorCode.ok) {
+      writeMultiError(writer, error);
+      return null;
+    }
+    if (op === OpCode.getData) {
+      if (!this.#hasRoomFor(tree.dataLengthOf(znode) + STAT_BYTES)) return null;
+      writeMultiHeader(writer, op, false, ErrorCode.ok);
+      tree.writeDataAndStat(znode, writer);
+      return null;
+    }
+    const childCount = tree.childCountOf(znode);
+    if (!this.#hasRoomFor(childCount * NAME_BYTES_MIN)) return null;
+    if (childCount <= SLICE_STEPS) {
+      writeMultiHeader(writer, op, false, ErrorCode.ok);
+      tree.writeChildren(znode, writer);
+      return null;
+    }
+    const result = new Result();
+    writeMultiHeader(result.chunks.writer, op, false, ErrorCode.ok);
+    result.names = new ChildNames(tree.state, znode, tree.lastZxid);
+    return result;
+  }
+
+  #readEarly(path: string): void {
+    if (this.#hashes === null || this.#isTooLong) return;
+    for (const index of this.#hashes.take(path)) {
+      const op = this.#ops[index]!;
+      const key = keyOf(op);
+      if (index < this.#at || this.#early.has(key)) continue;
+      const whole = new Result();
+      const result = this.#read(op, whole.chunks.writer) ?? whole;
+      result.countedBytes = result.bytes;
+      this.#earlyBytes += result.countedBytes;
+      this.#early.set(key, result);
+    }
+  }
+
+  /** Whether so many bytes may be added to what there is. */
+  #hasRoomFor(bytes: number): boolean {
+    this.#isTooLong ||= this.#chunks.bytes + this.#earlyBytes + bytes > this.#parts.multiReadBytesMax;
+    return !this.#isTooLong;
+  }
+}
+
+/** What an op costs, in steps, and its bytes. */
+const STEPS_PER_OP = 8;
+const BYTES_PER_STEP = 256;
+/** An int and a character. */
+const NAME_BYTES_MIN = 5;
+
+function keyOf({ op, path }: MultiReadOp): string {
+  return `${op} ${path}`;
+}

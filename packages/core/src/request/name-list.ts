@@ -1,0 +1,68 @@
+import { ErrorCode, type JuteChunks, REPLY_HEADER_BYTES, type Zxid } from '@meerkat/protocol';
+import type { Trace } from '../ports.ts';
+import type { Client, LongRead } from './client.ts';
+import { SLICE_STEPS } from './long-read.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+/** Where names come from. */
+interface Names {
+  readonly chunks: JuteChunks;
+  goOn(count: number): boolean;
+  drop(): void;
+}
+
+interface NameListParts {
+  readonly work: WorkMeter;
+  readonly trace: Trace;
+}
+
+/** getChildren, getChildren2 and getEphemerals with more names than fit into a turn. */
+export class NameList implements LongRead {
+  readonly holdsEvents = true;
+  readonly #names: Names;
+  readonly #zxid: Zxid;
+  readonly #stat: Uint8Array | null;
+  readonly #parts: NameListParts;
+  #isTooLong = false;
+
+  /** @param stat what stands behind the names, as it is now; null for nothing */
+  constructor(names: Names, zxid: Zxid, stat: Uint8Array | null, parts: NameListParts) {
+    this.#names = names;
+    this.#zxid = zxid;
+    this.#stat = stat;
+    this.#parts = parts;
+  }
+
+  get heldBytes(): number {
+    return this.#names.chunks.bytes;
+  }
+
+  goOn(): boolean {
+    this.#parts.work.add(SLICE_STEPS);
+    const isDone = this.#names.goOn(SLICE_STEPS);
+    this.#isTooLong = this.#names.chunks.bytes > RECORD_BYTES_MAX;
+    if (this.#isTooLong) this.#names.drop();
+    return isDone || this.#isTooLong;
+  }
+
+  answer(client: Client, xid: number, receivedMs: number): void {
+    if (this.#isTooLong) {
+      const reason = `the names that it asks for are longer than a reply can be, ${RECORD_BYTES_MAX} bytes`;
+      const { remote, session } = client;
+      this.#parts.trace.emit({ kind: 'request-refused', remote, sessionId: session?.id ?? 0n, reason });
+      client.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
+      client.endReply(receivedMs);
+      return;
+    }
+    const { chunks } = this.#names;
+    if (this.#stat !== null) chunks.writer.raw(this.#stat);
+    client.reply(xid, this.#zxid, chunks, receivedMs);
+  }
+
+  drop(): void {
+    this.#names.drop();
+  }
+}
+
+/** A frame is at most as long as an int can say; a slice of names and a stat may follow. */
+const RECORD_BYTES_MAX = 0x7fffffff - REPLY_HEADER_BYTES - 0x1000000;

@@ -1,0 +1,79 @@
+/**
+ * Txns that stand whole behind a place in a log where no valid entry stands: what a crash can leave of one write, or the
+ * proof that something went wrong later (`log-damage.ts`).
+ */
+import { epochOf, getInt, isZxid, type Zxid } from '@meerkat/protocol';
+import { ENTRY_FRAME_BYTES, ENTRY_PAYLOAD_BYTES_MIN, entryTimeAt, entryZxidAt, isWholeEntry } from './log-format.ts';
+
+export interface IntactTxns {
+  readonly count: number;
+  readonly firstZxid: Zxid;
+  readonly lastZxid: Zxid;
+  /** Where the first one and the last one begin, from the start of the bytes. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** Wall milliseconds of the oldest and of the youngest. */
+  readonly oldestMs: number;
+  readonly youngestMs: number;
+}
+
+/**
+ * Looks for entries with a right checksum, wherever they begin.
+ *
+ * @param after their zxids are above it, and not of a far later epoch: what looks like an entry inside of data is none
+ */
+export function findIntactTxns(bytes: Uint8Array, after: Zxid): IntactTxns | null {
+  let found: IntactTxns | null = null;
+  const last = bytes.length - ENTRY_FRAME_BYTES - ENTRY_PAYLOAD_BYTES_MIN;
+  for (let at = 0; at <= last; ) {
+    // The upper half of a checksum is zero; nearly everything else ends here.
+    if (bytes[at + 3] !== 0 || getInt(bytes, at) !== 0) {
+      at++;
+      continue;
+    }
+    const length = getInt(bytes, at + 8);
+    const end = at + length + ENTRY_FRAME_BYTES;
+    const isPossible = length >= ENTRY_PAYLOAD_BYTES_MIN && end <= bytes.length;
+    const zxid = isPossible ? zxidOfEntry(bytes, at, length, after) : null;
+    if (zxid === null) {
+      at++;
+      continue;
+    }
+    found = extend(found, bytes, at, zxid);
+    at = end;
+  }
+  return found;
+}
+
+/** @returns null when no entry stands there */
+function zxidOfEntry(bytes: Uint8Array, at: number, length: number, after: Zxid): Zxid | null {
+  const zxid = entryZxidAt(bytes, at);
+  if (!isZxid(zxid) || zxid <= after || epochOf(zxid) > epochOf(after) + EPOCHS_AHEAD_MAX) return null;
+  return isWholeEntry(bytes, at, length) ? zxid : null;
+}
+
+/** Of epochs in which nothing is written there may be many, but not that many. */
+const EPOCHS_AHEAD_MAX = 1_000_000;
+
+function extend(found: IntactTxns | null, bytes: Uint8Array, at: number, zxid: Zxid): IntactTxns {
+  const timeMs = entryTimeAt(bytes, at);
+  if (found === null) {
+    return {
+      count: 1,
+      firstZxid: zxid,
+      lastZxid: zxid,
+      firstAt: at,
+      lastAt: at,
+      oldestMs: timeMs,
+      youngestMs: timeMs,
+    };
+  }
+  return {
+    ...found,
+    count: found.count + 1,
+    lastZxid: zxid,
+    lastAt: at,
+    oldestMs: Math.min(found.oldestMs, timeMs),
+    youngestMs: Math.max(found.youngestMs, timeMs),
+  };
+}

@@ -1,0 +1,85 @@
+/**
+ * Why a log stops the start, for people: where, what is known, and what to do. Each says no more than what is known, and
+ * none advises a cut that would take whole txns along.
+ */
+import { formatZxid, type Zxid } from '@meerkat/protocol';
+import type { IntactTxns } from './intact-txns.ts';
+
+export interface LogPlace {
+  readonly path: string;
+  readonly position: number;
+}
+
+export interface LogDamage {
+  /** null: nothing but that the log ends here. */
+  readonly reason: string | null;
+  /** Behind the place, in the same file. */
+  readonly intact: IntactTxns | null;
+  /** The last txn before the place. */
+  readonly last: Zxid;
+  /** What this server has acknowledged at least; ZXID_NONE: not known. */
+  readonly durable: Zxid;
+  readonly isLastFile: boolean;
+}
+
+const RESTORE = 'Restore the directory from a backup or copy it from a healthy server';
+/** The file of `durable-mark.ts`. */
+const FORGET = 'remove the file durableZxid, beside acceptedEpoch';
+const READ_ON = 'docs/storage.md, "When a start is refused", says what is left without either';
+
+export function describeDamage(place: LogPlace, { reason, intact, last, durable, isLastFile }: LogDamage): string {
+  const isMissing = durable > last;
+  if (reason === null) {
+    return (
+      `${place.path} at position ${place.position}: the log ends here, with zxid ${hex(last)}, and this server had ` +
+      `acknowledged all up to ${hex(durable)}. ${EARLY_END}`
+    );
+  }
+  const parts = [`${place.path} at position ${place.position}: ${reason}.`];
+  if (isMissing) {
+    parts.push(
+      `The log before ends with zxid ${hex(last)}, and this server had acknowledged all up to ${hex(durable)}.`,
+    );
+  }
+  if (intact !== null) {
+    const { count, firstZxid, lastZxid, firstAt } = intact;
+    const range =
+      count === 1
+        ? `1 txn is whole, zxid ${hex(firstZxid)},`
+        : `${count} txns are whole, ${hex(firstZxid)} to ${hex(lastZxid)},`;
+    parts.push(`Behind it ${range} from position ${place.position + firstAt} on.`);
+  }
+  parts.push(`Acknowledged txns ${isMissing ? 'are' : 'may be'} damaged or missing, so this server does not start.`);
+  const isNothingElse = intact === null && isLastFile;
+  const cut = `truncate -s ${place.position} ${place.path}`;
+  const goOn = `to go on without what stands there, keep a copy and run: ${cut}${isMissing ? `; ${FORGET}` : ''}`;
+  parts.push(`${RESTORE}; ${isNothingElse ? goOn : READ_ON}`);
+  return parts.join(' ');
+}
+
+const EARLY_END =
+  'So acknowledged txns are missing, and this server does not start: log files were cut, removed or restored, the ' +
+  'directory is another one, or a copy made while the server was running. Put back what is missing, or restore the ' +
+  `directory from a backup or copy it from a healthy server; if the log is as it should be, ${FORGET}`;
+
+/** @param torn what is known of a damaged end of the file before; null: nothing is */
+export function describeMissing(place: LogPlace, reason: string, torn: string | null): string {
+  const damage = torn === null ? '' : ` The file before is damaged: ${torn}.`;
+  return (
+    `${place.path} at position ${place.position}: ${reason}.${damage} Acknowledged txns may be missing, so this server does ` +
+    'not start. Restore the file that is missing or damaged from a backup, or copy the directory from a healthy server; ' +
+    READ_ON
+  );
+}
+
+/** The log ends as a log does, and too early. */
+export function describeLost(directory: string, last: Zxid, durable: Zxid): string {
+  return (
+    `the log in ${directory} ends with zxid ${hex(last)}, and this server had acknowledged all up to ${hex(durable)}. ` +
+    EARLY_END
+  );
+}
+
+function hex(zxid: Zxid): string {
+  return `0x${formatZxid(zxid)}`;
+}

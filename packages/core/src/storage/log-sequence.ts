@@ -1,0 +1,153 @@
+/**
+ * The zxids of a log, entry by entry and file by file: whether a txn is missing between two of them.
+ *
+ * In files of ours each zxid follows the one before it, without exception, and the header says what the first one follows
+ * (`log-format.ts`): the file before must end with just that. So neither a file nor the end of one is missed.
+ *
+ * Apache's servers say nothing, and write two things that we never do:
+ *
+ *     … 41 42 43 | 42 43 44 …      a follower that synchronizes again logs the same txns once more: they are skipped
+ *     … 41 43 44 …                 a multi that cannot be processed takes a zxid and no txn: the hole is reported
+ *
+ * Two entries that stand side by side were written one after the other, whatever lies between their zxids. Between two files,
+ * though, or the snapshot and the first file, it may be a file that is missing: there a hole is accepted only if it is
+ * small (`HOLE_BETWEEN_FILES_MAX`). Where the epoch changes, nobody knows how many txns the old one had. An epoch begins with
+ * counter 1; where one of Apache's does not, the same holds in an ensemble, and a server of its own reports it.
+ */
+import { counterOf, epochOf, formatZxid, type Zxid } from '@meerkat/protocol';
+import { isNext } from '../zab/recent-log.ts';
+import type { ZxidFile } from './file-names.ts';
+
+export interface LogSequenceOptions {
+  /** The history up to here is known: entries up to this zxid are of no interest. */
+  readonly after: Zxid;
+  /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
+  readonly isEnsemble: boolean;
+}
+
+/** Zxids without a txn between two of Apache's files; more are a missing file. */
+const HOLE_BETWEEN_FILES_MAX = 8;
+
+export class LogSequence {
+  readonly #options: LogSequenceOptions;
+  #last: Zxid;
+  /** What the header says; null of a file of Apache's. */
+  #before: Zxid | null = null;
+  #isFirst = true;
+  #holes = { count: 0, first: '' };
+  #repeats = { count: 0, first: 0, last: 0 };
+  #said: string[] = [];
+
+  constructor(options: LogSequenceOptions) {
+    this.#options = options;
+    this.#last = options.after;
+  }
+
+  /** Zxid of the last entry, or what stands for it before the first. */
+  get last(): Zxid {
+    return this.#last;
+  }
+
+  /**
+   * @param before what the header says to come before the file; null when Apache's server wrote it
+   * @returns what is missing before the file, or null
+   */
+  beginFile(file: ZxidFile, before: Zxid | null): string | null {
+    const last = this.#last;
+    this.#before = before;
+    this.#isFirst = true;
+    this.#holes = { count: 0, first: '' };
+    this.#repeats = { count: 0, first: 0, last: 0 };
+    this.#said = [];
+    if (before === null) {
+      const isFar = epochOf(file.zxid) === epochOf(last) && file.zxid - last - 1 > HOLE_BETWEEN_FILES_MAX;
+      return isFar ? `its name says that it begins with zxid ${hex(file.zxid)}, ${this.#lacking()}` : null;
+    }
+    if (before > Math.max(last, 0)) return `it goes on behind zxid ${hex(before)}, ${this.#lacking()}`;
+    if (before < last && before > this.#options.after) {
+      return `it goes on behind zxid ${hex(before)}, but the log has ${hex(last)} before it: one of the two is of another history`;
+    }
+    return null;
+  }
+
+  /** In the middle of a file whose header is not read again. */
+  continueFile(): void {
+    this.#before = null;
+    this.#isFirst = false;
+  }
+
+  /**
+   * True when the entry is known already, from the snapshot or because Apache's server wrote it twice. To be asked before
+   * `take`.
+   */
+  isKnown(zxid: Zxid): boolean {
+    if (zxid > this.#last) return false;
+    if (zxid > this.#options.after) {
+      if (this.#before !== null) return false;
+      const { count, first } = this.#repeats;
+      this.#repeats = { count: count + 1, first: count === 0 ? zxid : first, last: zxid };
+    }
+    this.#isFirst = false;
+    return true;
+  }
+
+  /** Takes the next entry. @returns why it cannot come next, or null */
+  take(zxid: Zxid): string | null {
+    const fault = zxid === this.#last + 1 ? null : this.#judge(zxid);
+    if (fault !== null) return fault;
+    this.#last = zxid;
+    this.#isFirst = false;
+    return null;
+  }
+
+  /** What is to be said about the file, once it has been read. */
+  endFile(): readonly string[] {
+    const said = [...this.#said];
+    const { count, first, last } = this.#repeats;
+    if (count > 0) {
+      said.push(
+        `${count} txns from ${hex(first)} to ${hex(last)} are in the log a second time and skipped: Apache's servers write ` +
+          'them again when they synchronize again',
+      );
+    }
+    if (this.#holes.count > 0) {
+      const more = this.#holes.count > 1 ? ` and in ${this.#holes.count - 1} more places` : '';
+      said.push(
+        `${this.#holes.first}${more} zxids have no txn: Apache's servers give one to a multi that they cannot process. The ` +
+          'txns before and behind are whole',
+      );
+    }
+    return said;
+  }
+
+  #judge(zxid: Zxid): string | null {
+    const last = this.#last;
+    if (zxid <= last) return `zxid ${hex(zxid)} follows ${hex(last)}: the order is broken`;
+    if (isNext(last, zxid)) return null;
+    const isSameEpoch = epochOf(zxid) === epochOf(last);
+    const missing = isSameEpoch ? zxid - last - 1 : counterOf(zxid) - 1;
+    if (this.#before !== null || (this.#isFirst && missing > HOLE_BETWEEN_FILES_MAX)) {
+      const next = isSameEpoch ? 'the next txn is zxid' : `epoch ${epochOf(zxid)} begins with zxid`;
+      if (isSameEpoch || this.#before !== null || this.#options.isEnsemble)
+        return `${next} ${hex(zxid)}, ${this.#lacking()}`;
+      this.#said.push(`${next} ${hex(zxid)} instead of counter 1`);
+      return null;
+    }
+    const { count, first } = this.#holes;
+    const where = isSameEpoch ? `between ${hex(last)} and ${hex(zxid)}` : `before ${hex(zxid)}`;
+    this.#holes = { count: count + 1, first: count === 0 ? where : first };
+    return null;
+  }
+
+  #lacking(): string {
+    const before =
+      this.#last === this.#options.after
+        ? `the snapshot ends with ${hex(this.#last)}`
+        : `the log has ${hex(this.#last)} before it`;
+    return `but ${before}: txns are missing between them`;
+  }
+}
+
+function hex(zxid: number): string {
+  return `0x${formatZxid(zxid as Zxid)}`;
+}

@@ -1,0 +1,127 @@
+import {
+  type Acl,
+  CreateMode,
+  ErrorCode,
+  type MultiOp,
+  OPEN_ACL,
+  OpCode,
+  type Txn,
+  txnBytesMaxOf,
+  type WriteRequest,
+  type Zxid,
+} from '@meerkat/protocol';
+import { assert } from '../assert.ts';
+import type { Identity } from '../ports.ts';
+import { PendingTree } from '../request/pending.ts';
+import { Permission } from '../request/permission.ts';
+import { Preparer } from '../request/prepare.ts';
+import { SILENT_EVENTS } from '../tree/data-tree.ts';
+import { Database } from '../tree/database.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
+
+const NO_TRACE = { emit() {} };
+export const ANN: Identity = { scheme: 'digest', id: 'ann:secret' };
+
+export interface BenchOptions {
+  readonly database?: Database;
+  readonly txnBytesMax?: number;
+}
+
+/** A preparer on a database of its own; `lag` says how many txns stay in flight before they are applied. */
+export class PreparerBench {
+  readonly database: Database;
+  readonly pending: PendingTree;
+  readonly preparer: Preparer;
+  readonly #lag: number;
+  #zxid: number;
+  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; prepared: PreparedDigest }[] =
+    [];
+
+  constructor(lag = 0, { database = makeDatabase(), txnBytesMax = txnBytesMaxOf(0xfffff, null) }: BenchOptions = {}) {
+    this.#lag = lag;
+    this.database = database;
+    this.#zxid = database.lastZxid;
+    this.pending = new PendingTree(database.tree, true);
+    this.preparer = new Preparer(this.pending, new Permission(PLAIN_AUTHENTICATOR, false), database.tree.quotas, {
+      extendedTypesEnabled: true,
+      enforceQuota: false,
+      containerNeverUsedMs: 0,
+      txnBytesMax,
+    });
+  }
+
+  /** With a znode /q that has had `count` children. */
+  static afterChildren(count: number): PreparerBench {
+    const { database } = new PreparerBench();
+    const q = { type: OpCode.create, path: '/q', data: null, acl: OPEN_ACL, isEphemeral: false, parentCversion: 1 };
+    database.apply({ sessionId: 7n, cxid: 0, zxid: 1 as Zxid, time: 1 }, q as Txn, SILENT_EVENTS);
+    database.tree.state.countCreated(database.tree.find('/q'), count, 0);
+    return new PreparerBench(0, { database });
+  }
+
+  write(request: WriteRequest, identities: readonly Identity[] = [], sessionId = 7n): Txn {
+    return this.#send(sessionId, (zxid) =>
+      this.preparer.prepareWrite(request, { sessionId, cxid: 0, zxid, time: 1000 + zxid }, identities),
+    );
+  }
+
+  multi(ops: readonly MultiOp[], sessionId = 7n, identities: readonly Identity[] = []): Txn {
+    return this.#send(sessionId, (zxid) =>
+      this.preparer.prepareMulti(
+        { op: OpCode.multi, ops },
+        { sessionId, cxid: 0, zxid, time: 1000 + zxid },
+        identities,
+      ),
+    );
+  }
+
+  closeSession(sessionId: bigint): Txn {
+    return this.#send(sessionId, (zxid) => this.preparer.prepareCloseSession(sessionId, zxid));
+  }
+
+  error(request: WriteRequest, identities: readonly Identity[] = []): number {
+    const txn = this.write(request, identities);
+    return txn.type === OpCode.error ? txn.error : ErrorCode.ok;
+  }
+
+  applyAll(): void {
+    while (this.#inFlight.length > 0) this.#applyOldest();
+  }
+
+  #send(sessionId: bigint, prepare: (zxid: Zxid) => Txn): Txn {
+    const zxid = ++this.#zxid as Zxid;
+    const txn = prepare(zxid);
+    // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
+    const prepared = this.#lag > 0 ? this.preparer.digestOf(txn) : UNKNOWN_DIGEST;
+    this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), prepared });
+    while (this.#inFlight.length > this.#lag) this.#applyOldest();
+    return txn;
+  }
+
+  #applyOldest(): void {
+    const { zxid, sessionId, txn, digest, prepared } = this.#inFlight.shift()!;
+    this.database.apply({ sessionId, cxid: 0, zxid, time: 1000 + zxid }, txn, SILENT_EVENTS, prepared);
+    this.pending.onApplied(zxid);
+    assert(this.database.tree.treeDigest() === digest, 'the digest that was prepared is that of the tree');
+  }
+}
+
+export function create(
+  path: string,
+  flags: number = CreateMode.persistent,
+  acl: readonly Acl[] = OPEN_ACL,
+): WriteRequest {
+  return { op: OpCode.create, path, data: new Uint8Array(3), acl, flags, ttl: -1 };
+}
+export const remove = (path: string, version = -1): WriteRequest => ({ op: OpCode.delete, path, version });
+export const setData = (path: string, version = -1): WriteRequest => ({
+  op: OpCode.setData,
+  path,
+  data: new Uint8Array(5),
+  version,
+});
+
+function makeDatabase(): Database {
+  return new Database({ extendedTypesEnabled: true, digestEnabled: true }, NO_TRACE);
+}

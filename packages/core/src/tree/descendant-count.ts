@@ -1,0 +1,67 @@
+import { StatOffset, type Zxid } from '@meerkat/protocol';
+import type { TreeObserver } from './tree-observer.ts';
+import type { TreeState } from './tree-state.ts';
+import { VisitedZnodes } from './visited-znodes.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+
+/**
+ * The number of znodes below one, at any depth, as it is when this begins; counted in steps, as `ChildNames` collects
+ * names. A count kept for each znode would cost memory, and each create as many steps as its path is deep.
+ */
+export class DescendantCount implements TreeObserver {
+  readonly #state: TreeState;
+  readonly #top: ZnodeNumber;
+  readonly #zxid: Zxid;
+  readonly #visited: VisitedZnodes = new VisitedZnodes();
+  #next: ZnodeNumber;
+  #count = 0;
+
+  constructor(state: TreeState, top: ZnodeNumber, zxid: Zxid) {
+    this.#state = state;
+    this.#top = top;
+    this.#zxid = zxid;
+    this.#next = state.table.firstChildOf(top);
+    state.observers.add(this);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Looks at so many znodes. @returns true when all have been counted */
+  goOn(count: number): boolean {
+    const { table } = this.#state;
+    for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {
+      const z = this.#next;
+      this.#next = table.nextInSubtree(z, this.#top);
+      if (this.#isNew(z)) continue;
+      this.#visited.add(z);
+      this.#count++;
+    }
+    if (this.#next !== NO_ZNODE) return false;
+    this.drop();
+    return true;
+  }
+
+  drop(): void {
+    this.#state.observers.delete(this);
+  }
+
+  onRemoving(z: ZnodeNumber): void {
+    const { table } = this.#state;
+    if (z === this.#next) this.#next = table.nextInSubtree(z, this.#top);
+    if (!this.#isNew(z) && !this.#visited.has(z) && this.#isBelow(z)) this.#count++;
+  }
+
+  onChanging(): void {}
+
+  #isNew(z: ZnodeNumber): boolean {
+    return this.#state.table.getStatLong(z, StatOffset.czxid) > this.#zxid;
+  }
+
+  #isBelow(z: ZnodeNumber): boolean {
+    const { table } = this.#state;
+    for (let at = table.parentOf(z); at !== ROOT; at = table.parentOf(at)) if (at === this.#top) return true;
+    return false;
+  }
+}

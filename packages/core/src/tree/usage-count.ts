@@ -1,0 +1,80 @@
+import type { TreeObserver } from './tree-observer.ts';
+import type { TreeState } from './tree-state.ts';
+import { VisitedZnodes } from './visited-znodes.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+
+/**
+ * What a subtree uses: its znodes, the top included, and the bytes of their data. Counted in steps while the tree changes;
+ * when the last is done it is what there is then.
+ *
+ * It must be told of every znode that is created and of every change of data.
+ */
+export class UsageCount implements TreeObserver {
+  count = 0;
+  bytes = 0;
+  readonly #state: TreeState;
+  readonly #top: ZnodeNumber;
+  readonly #visited: VisitedZnodes = new VisitedZnodes();
+  #next: ZnodeNumber;
+
+  /** @param top NO_ZNODE for a znode that is not there: nothing is used */
+  constructor(state: TreeState, top: ZnodeNumber) {
+    this.#state = state;
+    this.#top = top;
+    this.#next = top;
+    state.observers.add(this);
+  }
+
+  get isDone(): boolean {
+    return this.#next === NO_ZNODE;
+  }
+
+  /** Looks at so many znodes. @returns how many of these steps are left */
+  goOn(steps: number): number {
+    const { table } = this.#state;
+    let left = steps;
+    for (; left > 0 && this.#next !== NO_ZNODE; left--) {
+      const z = this.#next;
+      this.#next = table.nextInSubtree(z, this.#top);
+      if (!this.#visited.has(z)) this.#visit(z);
+    }
+    if (this.#next === NO_ZNODE) this.drop();
+    return left;
+  }
+
+  drop(): void {
+    this.#state.observers.delete(this);
+  }
+
+  onCreated(z: ZnodeNumber): void {
+    // Its number may have been another's, that has been visited.
+    if (this.#isWithin(z)) this.#visit(z);
+  }
+
+  onDataChanged(z: ZnodeNumber, bytesDelta: number): void {
+    if (this.#visited.has(z) && this.#isWithin(z)) this.bytes += bytesDelta;
+  }
+
+  onRemoving(z: ZnodeNumber): void {
+    const { table } = this.#state;
+    if (z === this.#next) this.#next = table.nextInSubtree(z, this.#top);
+    if (!this.#visited.has(z) || !this.#isWithin(z)) return;
+    this.count--;
+    this.bytes -= Math.max(0, table.dataLengthOf(z));
+  }
+
+  onChanging(): void {}
+
+  #visit(z: ZnodeNumber): void {
+    this.#visited.add(z);
+    this.count++;
+    this.bytes += Math.max(0, this.#state.table.dataLengthOf(z));
+  }
+
+  #isWithin(z: ZnodeNumber): boolean {
+    const { table } = this.#state;
+    let at = z;
+    while (at !== this.#top && at !== ROOT) at = table.parentOf(at);
+    return at === this.#top;
+  }
+}

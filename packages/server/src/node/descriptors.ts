@@ -1,0 +1,153 @@
+/**
+ * The descriptors, of open files and sockets, that the system allows this process, and how they are shared out.
+ *
+ *     ├─ in use at the start ─┼─ clients ─┼─ each port between servers ─┼─ files, and what this server dials ─┤ limit
+ *
+ * A process without descriptors cannot open its next log file, which would end the server.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+
+export interface DescriptorPlan {
+  /** Infinity where the system does not tell its limit. */
+  readonly clientsMax: number;
+  /** Of each port that listens for other servers. */
+  readonly peersMax: number;
+}
+
+/** Of the limit, the part that is kept for ports between servers, and for files; the second one is bounded. */
+const PEERS_PART = 1 / 4;
+const FILES_PART = 1 / 8;
+const FILES_MIN = 12;
+const FILES_MAX = 64;
+/** A port that took nobody would be of no use. */
+const PORT_MIN = 4;
+
+/**
+ * @param limit of this process
+ * @param inUse by this process before it takes its first connection
+ * @param peerPorts ports that listen for other servers
+ */
+export function planDescriptors(limit: number, inUse: number, peerPorts: number): DescriptorPlan {
+  if (limit === Number.POSITIVE_INFINITY) return { clientsMax: limit, peersMax: limit };
+  const files = Math.min(Math.max(Math.floor(limit * FILES_PART), FILES_MIN), FILES_MAX);
+  const peersMax = peerPorts === 0 ? 0 : Math.max(Math.floor((limit * PEERS_PART) / peerPorts), PORT_MIN);
+  const clientsMax = Math.max(limit - inUse - files - peersMax * peerPorts, PORT_MIN);
+  return { clientsMax, peersMax };
+}
+
+/** Null where the system does not tell (it does on Linux). */
+export function countOpenFiles(): number | null {
+  try {
+    // Linux tells since 6.2; reading the list takes milliseconds with thousands of them.
+    const { size } = statSync('/proc/self/fd');
+    if (size > 0) return size;
+    // One of them is the descriptor that this very reading needs.
+    return readdirSync('/proc/self/fd').length - 1;
+  } catch {
+    return null;
+  }
+}
+
+/** Null where the system does not tell (it does on Linux). Node.js raises the soft limit to the hard one when it starts. */
+export function readOpenFilesMax(): number | null {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
+  }
+}
+
+/** The descriptors of this process, as one server of it shares them out when it is made. */
+export class Descriptors {
+  readonly #limit: number;
+  readonly #plan: DescriptorPlan;
+  readonly #onWarning: (message: string) => void;
+
+  /** @param onWarning told of each connection that crowds */
+  constructor(peerPorts: number, onWarning: (message: string) => void) {
+    this.#limit = readOpenFilesMax() ?? Number.POSITIVE_INFINITY;
+    this.#plan = planDescriptors(this.#limit, countOpenFiles() ?? 0, peerPorts);
+    this.#onWarning = onWarning;
+  }
+
+  shareOfClients(): ConnectionShare {
+    const { clientsMax } = this.#plan;
+    const who = `clients have ${clientsMax} connections`;
+    const what =
+      'those without a session are closed, first of the address that has most, and new ones refused when there is none';
+    return new ConnectionShare(clientsMax, () => this.#warn(who, what));
+  }
+
+  /** Of one port. */
+  shareOfPeers(): ConnectionShare {
+    const { peersMax } = this.#plan;
+    const who = `${peersMax} connections have come to a port for other servers`;
+    const what = 'those that have not said who they are are closed, first of the address that has most';
+    return new ConnectionShare(peersMax, () => this.#warn(who, what));
+  }
+
+  #warn(who: string, what: string): void {
+    const advice = 'Raise the limit of the process (ulimit -n), or keep strangers from the port';
+    this.#onWarning(`${who}, as many as its share of ${this.#limit} descriptors allows: ${what}. ${advice}`);
+  }
+}
+
+/** A connection that is counted. */
+export interface Counted {
+  destroy(): void;
+}
+
+/** How many connections of one kind there may be. */
+export class ConnectionShare {
+  readonly max: number;
+  readonly #onCrowded: () => void;
+  #count = 0;
+  /** Wait for their peers to close, and for nothing else; the oldest first. */
+  readonly #lingering = new Set<Counted>();
+  /** Were destroyed here, and count no more. */
+  readonly #evicted = new Set<Counted>();
+
+  /** @param onCrowded told of each connection beyond the share */
+  constructor(max: number, onCrowded: () => void = () => {}) {
+    this.max = max;
+    this.#onCrowded = onCrowded;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * Counts one more connection. Those that linger make room for it, as many as are too many: whoever is told to go for
+   * one that crowds lingers first.
+   *
+   * @returns true when it is one too many
+   */
+  open(): boolean {
+    this.#count++;
+    for (const oldest of this.#lingering) {
+      if (this.#count <= this.max) break;
+      this.#lingering.delete(oldest);
+      this.#evicted.add(oldest);
+      this.#count--;
+      oldest.destroy();
+    }
+    if (this.#count <= this.max) return false;
+    this.#onCrowded();
+    return true;
+  }
+
+  /** Everything has been said to the peer. */
+  linger(connection: Counted): void {
+    this.#lingering.add(connection);
+  }
+
+  close(connection: Counted): void {
+    if (this.#evicted.delete(connection)) return;
+    this.#count--;
+    this.#lingering.delete(connection);
+  }
+}
+
+export const UNLIMITED_SHARE: ConnectionShare = new ConnectionShare(Number.POSITIVE_INFINITY);

@@ -1,0 +1,54 @@
+import { expect, test, vi } from 'vitest';
+import { patiently } from './patient.ts';
+
+function failing(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code });
+}
+
+test('what fails for want of a descriptor is attempted again until there is one', () => {
+  vi.useFakeTimers();
+  try {
+    const faults = ['EMFILE', 'ENFILE', 'EMFILE'];
+    const told: unknown[] = [];
+    patiently<number>(
+      (done) => {
+        const code = faults.shift();
+        if (code === undefined) done(null, 7);
+        else done(failing(code), 0);
+      },
+      () => false,
+      (error, value) => told.push(error, value),
+    );
+    expect(told).toEqual([]);
+    vi.advanceTimersByTime(149);
+    expect(told).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(told).toEqual([null, 7]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each([
+  ['is another fault', 'ENOENT', false, 1],
+  ['nobody waits for any more', 'EMFILE', true, 1],
+  ['lasts five seconds', 'EMFILE', false, 100],
+])('what %s is told', (_, code, isGivenUp, count) => {
+  vi.useFakeTimers();
+  try {
+    const told: unknown[] = [];
+    let attempts = 0;
+    patiently<number>(
+      (done) => {
+        attempts++;
+        done(failing(code), 0);
+      },
+      () => isGivenUp,
+      (error) => told.push(error?.code),
+    );
+    vi.advanceTimersByTime(10_000);
+    expect([told, attempts]).toEqual([[code], count]);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,21 +1,6 @@
-import type { DefineCommand } from './run/command.ts';
+import type { CatalogEntry } from './run/command.ts';
 
-/** What `meerkat --help` says of a command, and where it is. */
-export interface CatalogEntry {
-  readonly name: string;
-  /** One line, beginning with a verb. */
-  readonly summary: string;
-  readonly group: CommandGroup;
-  /** Run by programs, not by people: no help names it, and the shell has it not. Default false. */
-  readonly isHidden?: boolean;
-  /** The code of a command is loaded when it is run. */
-  readonly load: () => Promise<DefineCommand>;
-}
-
-/** In the order of the help. */
-export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:', 'Others:'] as const;
-export type CommandGroup = (typeof COMMAND_GROUPS)[number];
-
+/** The commands, in the order of the help. */
 export const CATALOG: readonly CatalogEntry[] = [
   {
     name: 'ls',

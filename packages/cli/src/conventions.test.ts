@@ -1,10 +1,12 @@
 import { type Command, CommanderError } from 'commander';
 import { describe, expect, test, vi } from 'vitest';
-import { CATALOG, type CatalogEntry, COMMAND_GROUPS } from './catalog.ts';
+import { CATALOG } from './catalog.ts';
 import { splitLine } from './completion/words.ts';
 import { describeExitCodes } from './help/topics.ts';
-import { makeProgram, parseCommand, prepare } from './program.ts';
+import { parseCommand } from './program.ts';
+import { makeProgram, prepare } from './program-options.ts';
 import type { CommandHost } from './run/command.ts';
+import { type CatalogEntry, COMMAND_GROUPS } from './run/command.ts';
 import { CommandExit, EXIT_MEANINGS } from './run/exit-code.ts';
 import { PROCESS_IO } from './run/io.ts';
 
@@ -16,6 +18,7 @@ const VERBS = new Set(
 
 /** Knows whether a command was run, and runs none. */
 class Witness implements CommandHost {
+  readonly catalog = CATALOG;
   readonly isShell = false;
   wasRun = false;
 
@@ -34,7 +37,7 @@ interface Defined {
 }
 
 async function define(entry: CatalogEntry): Promise<Defined> {
-  const program = makeProgram();
+  const program = makeProgram(CATALOG);
   const host = new Witness();
   let output = '';
   const write = (text: string): void => {
@@ -133,7 +136,7 @@ describe.each(VISIBLE.map((entry) => [entry.name, entry] as const))('meerkat %s'
 
 describe('meerkat', () => {
   test('lists its commands in groups, those of one group together', async () => {
-    const program = makeProgram();
+    const program = makeProgram(CATALOG);
     for (const entry of CATALOG) prepare(program.command(entry.name, { hidden: entry.isHidden === true }), entry);
     const help = program.helpInformation();
     const titles = [...help.matchAll(/^(\w+:)$/gm)].map((match) => match[1]);

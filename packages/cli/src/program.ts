@@ -1,20 +1,16 @@
-import { MEERKAT_VERSION } from '@meerkat/server/version';
-import { Command, CommanderError } from 'commander';
-import { CATALOG, type CatalogEntry } from './catalog.ts';
+import { CommanderError } from 'commander';
+import { CATALOG } from './catalog.ts';
 import { addServerCommands } from './commands/servers.ts';
-import { addConnectionOptions } from './connection/connection-words.ts';
-import { HELP_LAYOUT } from './help/layout.ts';
-import { tellMistakes } from './help/mistake.ts';
-import { addHelpCommand, COMMON_OPTIONS_LINE } from './help/topics.ts';
-import { examples } from './run/command.ts';
+import { addHelpCommand } from './help/topics.ts';
+import { makeProgram, prepare } from './program-options.ts';
 import { CommandExit } from './run/exit-code.ts';
 import { flush, type Io, PROCESS_IO } from './run/io.ts';
 import { ProcessHost } from './run/process-host.ts';
 
 /** Everything but the plain form of `meerkat server`. @returns the code to exit with */
 export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
-  const program = makeProgram();
-  const host = new ProcessHost(io, program);
+  const program = makeProgram(CATALOG);
+  const host = new ProcessHost(io, program, CATALOG);
   for (const entry of CATALOG) {
     const command = prepare(program.command(entry.name, { hidden: entry.isHidden === true }), entry);
     // Loading one too many, because a value has its name, costs some milliseconds.
@@ -55,51 +51,3 @@ async function flushBoth({ stdout, stderr }: Io): Promise<void> {
   await flush(stdout);
   await flush(stderr);
 }
-
-/** The program with the options that all commands share, and none of the commands. */
-export function makeProgram(): Command {
-  const program = new Command('meerkat');
-  tellMistakes(program)
-    .description('Meerkat: a coordination service that speaks ZooKeeper, and its tools.')
-    .usage('<command> [arguments] [options]')
-    .version(MEERKAT_VERSION, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand(false)
-    .configureHelp(HELP_LAYOUT)
-    .exitOverride()
-    .optionsGroup('Output:')
-    .option('-o, --output <format>', 'table, json, ndjson or fields (MEERKAT_OUTPUT; default table)')
-    .option('-q, --quiet', 'no notes and no progress on standard error')
-    .option('--no-color', 'no colours (NO_COLOR)')
-    .option('--timeout <time>', 'how long one request may take: 500ms, 10s (default: for ever)');
-  addConnectionOptions(program);
-  program.addHelpText('after', `${examples(EXAMPLES)}\n\n${HOW_TO_GO_ON}`);
-  program.addHelpText('afterAll', ({ command }) => (isOfCatalog(command) ? COMMON_OPTIONS_LINE : ''));
-  return program;
-}
-
-/** What every command has before it is defined. */
-export function prepare(command: Command, entry: CatalogEntry): Command {
-  return tellMistakes(command)
-    .summary(entry.summary)
-    .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
-    .helpGroup(entry.group)
-    .exitOverride();
-}
-
-function isOfCatalog(command: Command): boolean {
-  return CATALOG.some(({ name }) => name === command.name());
-}
-
-const EXAMPLES = [
-  ['meerkat up 3', 'three servers on this machine, from 127.0.0.1:2181 on'],
-  ['meerkat tree /', 'everything that the service has'],
-  ['meerkat get /app/config', 'the data of a znode'],
-  ['meerkat ls / --server zk1:2181,zk2:2181', 'of another service'],
-  ['meerkat shell', 'all of it in one session, with history and completion'],
-] as const;
-
-const HOW_TO_GO_ON = `"meerkat <command> --help" tells of one command; "meerkat help options" of what all
-take: which service (--server, --profile), as whom (--auth, --sasl, --tls), and
-how it is printed (-o json). "meerkat help output" and "meerkat help exit-codes" are
-for those who write scripts.`;

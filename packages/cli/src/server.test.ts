@@ -1,9 +1,19 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -33,12 +43,17 @@ afterEach(async () => {
 });
 
 function run(...args: readonly string[]): Run {
-  const child = spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
+  return follow(spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: PIPES }));
+}
+
+const PIPES: StdioOptions = ['ignore', 'pipe', 'pipe'];
+
+function follow(child: ChildProcess): Run {
   const state: Run = { process: child, exit: once(child, 'exit').then(([code]) => code), output: '', errors: '' };
-  child.stdout.on('data', (chunk) => {
+  child.stdout!.on('data', (chunk) => {
     state.output += chunk;
   });
-  child.stderr.on('data', (chunk) => {
+  child.stderr!.on('data', (chunk) => {
     state.errors += chunk;
   });
   runs.push(state);
@@ -50,6 +65,18 @@ function writeConfiguration(name: string, ...lines: readonly string[]): string {
   const path = join(directory, name);
   writeFileSync(path, ['clientPort=0', 'clientPortAddress=127.0.0.1', 'tickTime=2000', ...lines, ''].join('\n'));
   return path;
+}
+
+const NOBODY = 65534;
+
+function runAs(user: number, ...args: readonly string[]): Run {
+  return follow(spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: PIPES, uid: user, gid: user }));
+}
+
+/** Root alone may become somebody else, who must be able to read the sources. */
+function canRunAsNobody(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  return spawnSync(process.execPath, [MEERKAT, '--version'], { uid: NOBODY, gid: NOBODY }).status === 0;
 }
 
 /** Waits for the greeting. @returns the port in it */
@@ -187,6 +214,76 @@ describe('meerkat server', () => {
     expect(line).toContain('a file is in the way: remove it, or set another dataDir');
   });
 
+  const IN_THE_WAY = 'a file is in the way: remove it, or set another';
+  const NOWHERE = 'nothing can be created there, or a symbolic link leads nowhere: correct that, or set another';
+  test.each([
+    ['where the kernel makes none', '/proc/meerkat', NOWHERE],
+    ['below one that the kernel does not make', '/proc/meerkat/more', NOWHERE],
+    ['that is a file', 'file', IN_THE_WAY],
+    ['whose version-2 is a file', 'filed', IN_THE_WAY],
+    ['that is a link to nothing', 'dangling', NOWHERE],
+    ['whose version-2 is a link to nothing', 'linked', NOWHERE],
+    ['that is a link to itself', 'loop', NOWHERE],
+    ['that has a log which is a link to nothing', 'moved', NOWHERE],
+  ])('a directory %s ends the start with 3 and one line, for data and logs alike', async (_which, path, advice) => {
+    writeFileSync(join(directory, 'file'), '');
+    for (const name of ['filed', 'linked', 'moved/version-2']) mkdirSync(join(directory, name), { recursive: true });
+    writeFileSync(join(directory, 'filed', 'version-2'), '');
+    symlinkSync('/nowhere', join(directory, 'dangling'));
+    symlinkSync('/nowhere', join(directory, 'linked', 'version-2'));
+    symlinkSync('loop', join(directory, 'loop'));
+    symlinkSync('/nowhere', join(directory, 'moved', 'version-2', 'log.1'));
+    for (const [key, lines] of [
+      ['dataDir', [`dataDir=${path}`]],
+      ['dataLogDir', ['dataDir=data', `dataLogDir=${path}`]],
+    ] as const) {
+      const server = run('server', writeConfiguration(`${key}.cfg`, ...lines));
+      expect(await server.exit, key).toBe(3);
+      const [line, ...more] = logLines(server);
+      expect(more, key).toEqual([]);
+      expect(line).toContain(resolve(directory, path));
+      expect(line).toContain(`${advice} ${key}`);
+    }
+  });
+
+  test.skipIf(!canRunAsNobody())(
+    'a directory that may not be written to ends the start with 3 and one line',
+    async () => {
+      chmodSync(directory, 0o777);
+      for (const name of ['data', 'kept']) mkdirSync(join(directory, name, 'version-2'), { recursive: true });
+      chmodSync(join(directory, 'data', 'version-2'), 0o555);
+      for (const lines of [['dataDir=data'], ['dataDir=data/more'], ['dataDir=kept', 'dataLogDir=data']]) {
+        chmodSync(join(directory, 'kept', 'version-2'), 0o777);
+        const server = runAs(NOBODY, 'server', writeConfiguration('zoo.cfg', ...lines));
+        expect(await server.exit).toBe(3);
+        const [line, ...more] = logLines(server);
+        expect(more).toEqual([]);
+        const key = lines.length === 1 ? 'dataDir' : 'dataLogDir';
+        expect(line).toContain(`give the user that runs this server the right to write there, or set another ${key}`);
+      }
+    },
+  );
+
+  test.skipIf(!canMount())('a disk that is full at the start ends it with 3 and one line', async () => {
+    const data = join(directory, 'data');
+    mkdirSync(data);
+    expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', data]).status).toBe(0);
+    try {
+      expect(spawnSync('dd', ['if=/dev/zero', `of=${join(data, 'filled')}`, 'bs=1k']).status).toBe(1);
+      const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=data'));
+      expect(await server.exit).toBe(3);
+      const [line, ...more] = logLines(server);
+      expect(more).toEqual([]);
+      expect(line).toMatch(/ENOSPC; the disk is full: make room, then start the server again$/);
+    } finally {
+      for (const { process, exit } of runs) {
+        process.kill('SIGKILL');
+        await exit;
+      }
+      spawnSync('umount', [data]);
+    }
+  });
+
   test('a missing directory is not created when datadir.autocreate is off', async () => {
     const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=missing', 'datadir.autocreate=false'));
     expect(await server.exit).toBe(3);
@@ -263,15 +360,14 @@ describe('meerkat server', () => {
       env: { ...process.env, MEERKAT_LOG: 'json' },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [chunk] = await once(child.stderr, 'data');
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    const [line] = String(chunk).split('\n');
-    expect(JSON.parse(line ?? '')).toMatchObject({
-      level: 40,
-      service: 'meerkat',
-      msg: expect.stringContaining('frobnicate'),
-    });
+    const records: Record<string, unknown>[] = [];
+    for await (const line of createInterface({ input: child.stderr })) {
+      records.push(JSON.parse(line) as Record<string, unknown>);
+      if (records.at(-1)?.['event'] === 'ready') child.kill('SIGKILL');
+    }
+    expect(records[0]).toMatchObject({ level: 40, service: 'meerkat', msg: expect.stringContaining('frobnicate') });
+    expect(records.find(({ event }) => event === 'recovered')).toMatchObject({ znodes: 5, sessions: 0 });
+    expect(records.at(-1)).toMatchObject({ event: 'ready', port: expect.any(Number), msg: 'clients are served' });
   });
 });
 

@@ -31,3 +31,10 @@ test('a signal that nobody waits for any more has no listener, and gets one agai
   controller.abort();
   expect(told).toEqual(['here']);
 });
+
+test('a signal that is aborted already tells at once, and none never', () => {
+  const told: string[] = [];
+  onAbort(AbortSignal.abort(), () => told.push('aborted'))();
+  onAbort(undefined, () => told.push('none'))();
+  expect(told).toEqual(['aborted']);
+});

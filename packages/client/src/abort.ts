@@ -2,30 +2,28 @@
  * Calls back when a signal is aborted. One signal often guards many requests at once: it gets one listener for all of
  * them, since Node.js takes more than ten for a leak and says so on stderr.
  *
- * @param signal not aborted yet
+ * @param signal aborted already: it calls back at once. None: never
  * @returns takes the callback off again
  */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  let callbacks = CALLBACKS.get(signal);
-  if (callbacks === undefined) {
-    callbacks = new Set();
-    CALLBACKS.set(signal, callbacks);
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (signal.aborted) {
+    callback();
+    return () => {};
   }
+  const callbacks = CALLBACKS.get(signal) ?? new Set();
+  CALLBACKS.set(signal, callbacks);
   if (callbacks.size === 0) signal.addEventListener('abort', tellAll, { once: true });
-  const registered = callbacks;
-  registered.add(callback);
+  callbacks.add(callback);
   return () => {
-    registered.delete(callback);
-    if (registered.size === 0) signal.removeEventListener('abort', tellAll);
+    if (callbacks.delete(callback) && callbacks.size === 0) signal.removeEventListener('abort', tellAll);
   };
 }
 
 const CALLBACKS: WeakMap<AbortSignal, Set<() => void>> = new WeakMap();
 
 function tellAll(event: Event): void {
-  const callbacks = CALLBACKS.get(event.target as AbortSignal);
-  if (callbacks === undefined) return;
-  const told = [...callbacks];
-  callbacks.clear();
-  for (const callback of told) callback();
+  const callbacks = CALLBACKS.get(event.target as AbortSignal) ?? new Set();
+  // One may take another off.
+  for (const callback of [...callbacks]) if (callbacks.delete(callback)) callback();
 }

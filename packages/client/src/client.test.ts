@@ -7,7 +7,7 @@ import { BadArgumentsError } from './errors.ts';
 let server: TestServer;
 let client: Client;
 beforeAll(async () => {
-  server = await TestServer.start({ core: { extendedTypesEnabled: true } });
+  server = await TestServer.start({ extendedTypesEnabled: true });
   client = await connect(server.connectString);
   await client.create('/a', 'x');
 });

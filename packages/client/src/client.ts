@@ -25,7 +25,9 @@ import {
 } from './conveniences/update.ts';
 import type { Data } from './data.ts';
 import { makeError, NoWatcherError } from './errors.ts';
-import type { HostPort, Target } from './machine/ports.ts';
+import { showAs } from './inspect.ts';
+import { checkOptions, type MethodWithOptions, wrongOption } from './known-options.ts';
+import { formatServer, type HostPort, type Target } from './machine/ports.ts';
 import {
   type AclOfZnode,
   type Children,
@@ -49,16 +51,10 @@ import type { WatchKind } from './machine/watches.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
 import { OneShotWatch } from './one-shot.ts';
-import type {
-  CreateOptions,
-  ReconfigOptions,
-  SessionInfo,
-  VersionOptions,
-  Watched,
-  WatchSelection,
-} from './operations.ts';
+import type { CreateOptions, ReconfigOptions, VersionOptions, Watched, WatchSelection } from './operations.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
 import { type RetryOptions, type RetryPolicy, withRetry } from './retry.ts';
+import { SessionInfo } from './session-info.ts';
 import { iterateStates, waitForState } from './states.ts';
 import type { Surroundings } from './surroundings.ts';
 import { Transaction } from './transaction.ts';
@@ -100,7 +96,7 @@ export class Client implements AsyncDisposable {
   /** null until a server has made one, and between the loss of one and the next. */
   get session(): SessionInfo | null {
     const { identity, sessionTimeoutMs } = this.#session.session;
-    return identity === null ? null : { ...identity, timeoutMs: sessionTimeoutMs };
+    return identity === null ? null : new SessionInfo(identity, sessionTimeoutMs);
   }
 
   /** The server of the connection that stands. */
@@ -182,8 +178,9 @@ export class Client implements AsyncDisposable {
    *   await run(job);
    * }
    */
-  whenConnected(options: CallOptions = {}): Promise<void> {
-    return waitForState(this.#session, isConnectedState, 'whenConnected', options);
+  async whenConnected(options: CallOptions = {}): Promise<void> {
+    checkOptions('whenConnected', options, { operation: 'whenConnected', path: null });
+    return await waitForState(this.#session, isConnectedState, 'whenConnected', options);
   }
 
   /**
@@ -191,6 +188,7 @@ export class Client implements AsyncDisposable {
    * first. Resolves when the session is connected again.
    */
   async moveTo(server: HostPort | null = null, options: CallOptions = {}): Promise<void> {
+    checkOptions('moveTo', options, { operation: 'moveTo', path: null });
     const moved = waitForState(this.#session, isConnectedState, 'moveTo', options, true);
     this.#session.session.moveTo(server);
     this.#session.host.armTimer();
@@ -205,6 +203,7 @@ export class Client implements AsyncDisposable {
    * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout
    */
   async close(options: CallOptions = {}): Promise<void> {
+    checkOptions('close', options, { operation: 'close', path: null });
     const { session } = this.#session;
     if (isFinalState(session.state)) return;
     const timeoutMs = options.timeoutMs ?? session.sessionTimeoutMs;
@@ -230,6 +229,7 @@ export class Client implements AsyncDisposable {
    * const successor = await connect(servers, { session });
    */
   async detach(options: CallOptions = {}): Promise<SessionInfo> {
+    checkOptions('detach', options, { operation: 'detach', path: null });
     const info = this.session;
     const { session } = this.#session;
     if (info === null || isFinalState(session.state)) {
@@ -326,6 +326,7 @@ export class Client implements AsyncDisposable {
   /** The paths of this session's ephemeral znodes that begin with `prefix`. */
   async ephemerals(prefix = '/', options?: CallOptions): Promise<readonly string[]> {
     const about = { operation: 'ephemerals', path: prefix };
+    checkOptions('ephemerals', options, about);
     const absolute = `${this.chroot}${prefix}`;
     const request = { op: OpCode.getEphemerals, prefix: absolute } as const;
     const plan: CallPlan = { request, read: readNamesReply, about, listener: null };
@@ -408,8 +409,9 @@ export class Client implements AsyncDisposable {
    * @example
    * await client.createParents('/services/search/instances/a', 'host1:8080', { mode: 'ephemeral' });
    */
-  createParents(path: string, data?: Data, options?: CreateParentsOptions): Promise<Created> {
-    return createParents(this.#requester, this.surroundings, path, data, options);
+  async createParents(path: string, data?: Data, options?: CreateParentsOptions): Promise<Created> {
+    checkOptions('createParents', options, { operation: 'createParents', path });
+    return await createParents(this.#requester, this.surroundings, path, data, options);
   }
 
   /**
@@ -418,8 +420,9 @@ export class Client implements AsyncDisposable {
    * @example
    * await client.ensurePath('/services/search/instances');
    */
-  ensurePath(path: string, options?: EnsurePathOptions): Promise<void> {
-    return ensurePath(this.#requester, this.surroundings, path, options);
+  async ensurePath(path: string, options?: EnsurePathOptions): Promise<void> {
+    checkOptions('ensurePath', options, { operation: 'ensurePath', path });
+    return await ensurePath(this.#requester, this.surroundings, path, options);
   }
 
   /**
@@ -429,8 +432,9 @@ export class Client implements AsyncDisposable {
    * @example
    * const { path } = await client.createProtected('/locks/lock-', '', { mode: 'ephemeral', sequential: true });
    */
-  createProtected(path: string, data?: Data, options?: CreateProtectedOptions): Promise<Created> {
-    return createProtected(this, this.surroundings, path, data, options);
+  async createProtected(path: string, data?: Data, options?: CreateProtectedOptions): Promise<Created> {
+    checkOptions('createProtected', options, { operation: 'createProtected', path });
+    return await createProtected(this, this.surroundings, path, data, options);
   }
 
   /**
@@ -441,8 +445,9 @@ export class Client implements AsyncDisposable {
    * @example
    * await client.setIdempotent('/config', 'on', { version: stat.version });
    */
-  setIdempotent(path: string, data: Data, options: ExpectedVersionOptions): Promise<Stat> {
-    return setIdempotent(this, this.surroundings, path, data, options);
+  async setIdempotent(path: string, data: Data, options: ExpectedVersionOptions): Promise<Stat> {
+    checkOptions('setIdempotent', options, { operation: 'setIdempotent', path });
+    return await setIdempotent(this, this.surroundings, path, data, options);
   }
 
   /**
@@ -453,8 +458,9 @@ export class Client implements AsyncDisposable {
    * @example
    * await client.deleteIdempotent('/task-7', { version: stat.version });
    */
-  deleteIdempotent(path: string, options: ExpectedVersionOptions): Promise<void> {
-    return deleteIdempotent(this, this.surroundings, path, options);
+  async deleteIdempotent(path: string, options: ExpectedVersionOptions): Promise<void> {
+    checkOptions('deleteIdempotent', options, { operation: 'deleteIdempotent', path });
+    return await deleteIdempotent(this, this.surroundings, path, options);
   }
 
   /**
@@ -476,14 +482,15 @@ export class Client implements AsyncDisposable {
   update<T>(path: string, change: Change<T, T>, options: UpdateOptions & { codec: Codec<T> }): Promise<Znode<T>>;
   update(path: string, change: Change<Uint8Array, Data, null>, options: UpdateOrCreateOptions): Promise<Znode | null>;
   update(path: string, change: Change<Uint8Array, Data>, options?: UpdateOptions): Promise<Znode>;
-  update<T>(
+  async update<T>(
     path: string,
     change: Change<T, T, null> | Change<Uint8Array, Data, null>,
     options: (UpdateOptions | UpdateOrCreateOptions) & { codec?: Codec<T> } = {},
   ): Promise<unknown> {
+    checkOptions('update', options, { operation: 'update', path });
     // The overloads keep the codec and the function of one type; here they are of any.
     const codec = (options.codec ?? DATA_CODEC) as UpdateCodec<unknown, unknown>;
-    return update(this, this.surroundings, path, change as Change<unknown, unknown, null>, codec, options);
+    return await update(this, this.surroundings, path, change as Change<unknown, unknown, null>, codec, options);
   }
 
   /**
@@ -494,8 +501,9 @@ export class Client implements AsyncDisposable {
    * @example
    * const count = await client.deleteRecursive('/jobs/old', { signal: AbortSignal.timeout(60_000) });
    */
-  deleteRecursive(path: string, options?: DeleteRecursiveOptions): Promise<number> {
-    return deleteRecursive(this, this.surroundings, path, `${this.chroot}${path}`, options);
+  async deleteRecursive(path: string, options?: DeleteRecursiveOptions): Promise<number> {
+    checkOptions('deleteRecursive', options, { operation: 'deleteRecursive', path });
+    return await deleteRecursive(this, this.surroundings, path, `${this.chroot}${path}`, options);
   }
 
   /**
@@ -525,8 +533,9 @@ export class Client implements AsyncDisposable {
    * @example
    * await client.retry(retry.exponential({ attemptsMax: 5 }), () => client.set('/config', 'on', { version: 3 }));
    */
-  retry<T>(policy: RetryPolicy, attempt: (number: number) => Promise<T>, options?: RetryOptions): Promise<T> {
-    return withRetry(policy, attempt, this.surroundings, options);
+  async retry<T>(policy: RetryPolicy, attempt: (number: number) => Promise<T>, options?: RetryOptions): Promise<T> {
+    checkOptions('retry', options, { operation: 'retry', path: null });
+    return await withRetry(policy, attempt, this.surroundings, options);
   }
 
   /* ----------------------------------------------------------------------------------------- the connection ---- */
@@ -552,9 +561,10 @@ export class Client implements AsyncDisposable {
   }
 
   /** As whom the server knows this connection. Needs a server of 3.7 or newer. */
-  whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
+  async whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
+    checkOptions('whoAmI', options, WHO_AM_I);
     const plan = { request: { op: OpCode.whoAmI }, read: readClientInfos, about: WHO_AM_I, listener: null };
-    return call(this.#session, plan, options);
+    return await call(this.#session, plan, options);
   }
 
   /**
@@ -577,10 +587,11 @@ export class Client implements AsyncDisposable {
   /* -------------------------------------------------------------------------------------------- the ensemble ---- */
 
   /** The membership of the ensemble, as text: `server.1=…` lines and `version=…`. */
-  config(options?: ReadOptions): Promise<Znode> {
+  async config(options?: ReadOptions): Promise<Znode> {
     const request = { op: OpCode.getData, path: CONFIG_PATH, watch: false } as const;
     const about = { operation: 'config', path: CONFIG_PATH };
-    return callRead(this.#session, { request, read: readZnode, about, listener: null }, CONFIG_PATH, options);
+    checkOptions('config', options, about);
+    return await callRead(this.#session, { request, read: readZnode, about, listener: null }, CONFIG_PATH, options);
   }
 
   /**
@@ -590,6 +601,8 @@ export class Client implements AsyncDisposable {
    * @throws ReconfigDisabledError, ReconfigInProgressError, NewConfigNoQuorumError, BadVersionError
    */
   async reconfig(options: ReconfigOptions): Promise<Znode> {
+    const about = { operation: 'reconfig', path: CONFIG_PATH };
+    checkOptions('reconfig', options, about);
     const { joining, leaving, members, fromVersion } = options;
     const request = {
       op: OpCode.reconfig,
@@ -598,7 +611,6 @@ export class Client implements AsyncDisposable {
       newMembers: members?.join(',') ?? null,
       currentConfigId: Number(fromVersion ?? -1n),
     } as const;
-    const about = { operation: 'reconfig', path: CONFIG_PATH };
     return call(this.#session, { request, read: readZnode, about, listener: null }, options);
   }
 
@@ -615,7 +627,7 @@ export class Client implements AsyncDisposable {
    * }
    */
   watch(path: string, options?: WatchOptions): WatchStream {
-    return new WatchStream(makeWatchPorts(this.#requester), path, options);
+    return new WatchStream(makeWatchPorts(this.#requester), path, options, wrongOption('watch', options));
   }
 
   /**
@@ -627,7 +639,8 @@ export class Client implements AsyncDisposable {
   observe(path: string): Observation<Uint8Array>;
   observe<T>(path: string, codec: Codec<T>, options?: ObserveOptions): Observation<T>;
   observe<T>(path: string, codec: Codec<T> | Codec<Uint8Array> = bytes, options?: ObserveOptions): unknown {
-    return new Observation(makeWatchPorts(this.#requester), path, codec as Codec<T>, options);
+    const flaw = wrongOption('observe', options);
+    return new Observation(makeWatchPorts(this.#requester), path, codec as Codec<T>, options, flaw);
   }
 
   /** Whether the connected server holds such a watch of this session's connection. */
@@ -659,7 +672,7 @@ export class Client implements AsyncDisposable {
   /* ------------------------------------------------------------------------------------------------- inside ---- */
 
   #call<T>(
-    operation: string,
+    operation: MethodWithOptions,
     path: string,
     read: ReplyReader,
     options: CallOptions | undefined,
@@ -669,6 +682,7 @@ export class Client implements AsyncDisposable {
     const about = { operation, path };
     let request: Request;
     try {
+      checkOptions(operation, options, about);
       const requester = this.#requester;
       const absolute = isSequential
         ? requester.absoluteSequential(path, operation)
@@ -689,7 +703,7 @@ export class Client implements AsyncDisposable {
   }
 
   #read<T>(
-    operation: string,
+    operation: MethodWithOptions,
     op: typeof OpCode.getData | typeof OpCode.exists | typeof OpCode.getChildren2,
     path: string,
     read: ReplyReader,
@@ -699,6 +713,7 @@ export class Client implements AsyncDisposable {
   ): Promise<T> {
     let absolute: string;
     try {
+      checkOptions(operation, options, { operation, path });
       absolute = this.#requester.absolute(path, operation);
     } catch (error) {
       return Promise.reject(error);
@@ -714,6 +729,12 @@ export class Client implements AsyncDisposable {
     });
   }
 }
+
+// `console.log(client)`: Client { state: 'connected', server: '10.0.0.7:2181', session: SessionInfo { … }, chroot: '' }
+showAs(Client, ({ state, session, server, chroot }, inspect, options) => {
+  const shown = { state, server: server === null ? null : formatServer(server), session, chroot };
+  return `Client ${inspect(shown, options)}`;
+});
 
 const CONFIG_PATH = '/zookeeper/config';
 const WHO_AM_I = { operation: 'whoAmI', path: null } as const;

@@ -2,6 +2,7 @@ import { Client } from './client.ts';
 import { ClientSession } from './client-session.ts';
 import { instrumentIfRegistered } from './diagnostics/opentelemetry.ts';
 import { AbortedError, AuthFailedError, ConnectError, TimeoutError } from './errors.ts';
+import { checkOptions } from './known-options.ts';
 import { isConnectedState } from './machine/state.ts';
 import { type ConnectOptions, settle } from './options.ts';
 import { waitForState } from './states.ts';
@@ -22,6 +23,7 @@ export async function connect(
 ): Promise<Client> {
   const whole: ConnectOptions =
     typeof target === 'string' ? { ...options, servers: target } : { ...target, ...options };
+  checkOptions('connect', whole, { operation: 'connect', path: null });
   const settings = settle(whole);
   const session = new ClientSession(settings, whole);
   session.host.start();

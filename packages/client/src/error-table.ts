@@ -1,5 +1,66 @@
 import { ErrorCode } from '@meerkat/protocol';
-import type { Outcome, ZooKeeperCode } from './errors.ts';
+
+/** ZooKeeper's names of its codes (KeeperException.Code), and ours for what only a client can find. */
+export type ZooKeeperCode =
+  | 'SYSTEMERROR'
+  | 'RUNTIMEINCONSISTENCY'
+  | 'DATAINCONSISTENCY'
+  | 'CONNECTIONLOSS'
+  | 'MARSHALLINGERROR'
+  | 'UNIMPLEMENTED'
+  | 'OPERATIONTIMEOUT'
+  | 'BADARGUMENTS'
+  | 'UNKNOWNSESSION'
+  | 'NEWCONFIGNOQUORUM'
+  | 'RECONFIGINPROGRESS'
+  | 'APIERROR'
+  | 'NONODE'
+  | 'NOAUTH'
+  | 'BADVERSION'
+  | 'NOCHILDRENFOREPHEMERALS'
+  | 'NODEEXISTS'
+  | 'NOTEMPTY'
+  | 'SESSIONEXPIRED'
+  | 'INVALIDCALLBACK'
+  | 'INVALIDACL'
+  | 'AUTHFAILED'
+  | 'SESSIONMOVED'
+  | 'NOTREADONLY'
+  | 'EPHEMERALONLOCALSESSION'
+  | 'NOWATCHER'
+  | 'REQUESTTIMEOUT'
+  | 'RECONFIGDISABLED'
+  | 'SESSIONCLOSEDREQUIRESASLAUTH'
+  | 'QUOTAEXCEEDED'
+  | 'THROTTLEDOP'
+  | 'UNKNOWNCODE'
+  | 'SESSIONLOST'
+  | 'CLOSED'
+  | 'TIMEOUT'
+  | 'ABORTED'
+  | 'REQUESTTOOLARGE'
+  | 'BADREPLY'
+  | 'CONNECTFAILED'
+  | 'TRANSACTIONFAILED'
+  | 'DECODEFAILED';
+
+/**
+ * Whether a request that failed has changed anything. `not-applied`: certainly not. `unknown`: perhaps; the connection
+ * broke between the request and its reply.
+ */
+export type Outcome = 'not-applied' | 'unknown';
+
+/**
+ * When a request that failed may be sent again by the call that sent it. Whether that is safe, the outcome tells.
+ *
+ * - connection: once there is a connection, the session being the same
+ * - session: once there is another session. What belonged to this one is lost
+ * - quorum: once the client has found a server with a quorum
+ * - pause: after a while
+ * - refused: never; the answer would be the same
+ * - over: never; the caller has given up, or the client has ended
+ */
+export type RetryClass = 'connection' | 'session' | 'quorum' | 'pause' | 'refused' | 'over';
 
 /** What a code of an error means. */
 export interface ErrorMeaning {
@@ -7,8 +68,7 @@ export interface ErrorMeaning {
   readonly number: number | null;
   /** Unless the one who makes the error knows better. */
   readonly outcome: Outcome;
-  /** Trying again later may succeed without anybody changing anything. */
-  readonly isRetryable: boolean;
+  readonly retryClass: RetryClass;
   /** What happened, and what to do. Empty where the details of the error say it all. */
   readonly text: string;
 }
@@ -24,23 +84,29 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     ErrorCode.dataInconsistency,
     'the server found its own data inconsistent; look at its log before writing more',
   ),
-  CONNECTIONLOSS: doubtfulForNow(ErrorCode.connectionLoss, 'the connection was lost'),
+  CONNECTIONLOSS: doubtfulFor('connection', ErrorCode.connectionLoss, 'the connection was lost'),
   MARSHALLINGERROR: refused(
     ErrorCode.marshallingError,
-    'the server could not decode the request; it may be older than the operation',
+    'the server could not decode the request (it may be older than the operation), or it would become a longer txn or reply than the server allows',
   ),
   UNIMPLEMENTED: refused(
     ErrorCode.unimplemented,
     'the server does not have this operation, or it is switched off (TTL znodes need extendedTypesEnabled)',
   ),
-  OPERATIONTIMEOUT: doubtfulForNow(ErrorCode.operationTimeout, 'the service could not finish the operation in time'),
+  OPERATIONTIMEOUT: doubtfulFor(
+    'pause',
+    ErrorCode.operationTimeout,
+    'the service could not finish the operation in time',
+  ),
   BADARGUMENTS: refused(ErrorCode.badArguments, 'the arguments are not acceptable'),
-  UNKNOWNSESSION: refused(ErrorCode.unknownSession, 'the service does not know the session'),
-  NEWCONFIGNOQUORUM: refusedForNow(
+  UNKNOWNSESSION: refusedFor('session', ErrorCode.unknownSession, 'the service does not know the session'),
+  NEWCONFIGNOQUORUM: refusedFor(
+    'pause',
     ErrorCode.newConfigNoQuorum,
     'too few servers of the new configuration are connected and up to date; start them as observers first',
   ),
-  RECONFIGINPROGRESS: refusedForNow(
+  RECONFIGINPROGRESS: refusedFor(
+    'pause',
     ErrorCode.reconfigInProgress,
     'another reconfiguration is going on; try again when it is done',
   ),
@@ -63,7 +129,8 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   ),
   NODEEXISTS: refused(ErrorCode.nodeExists, 'the znode exists already'),
   NOTEMPTY: refused(ErrorCode.notEmpty, 'the znode has children; deleteRecursive deletes them too'),
-  SESSIONEXPIRED: refused(
+  SESSIONEXPIRED: refusedFor(
+    'session',
     ErrorCode.sessionExpired,
     'the session has expired: its ephemeral znodes are gone, and what they stood for must be taken anew',
   ),
@@ -75,9 +142,10 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     ErrorCode.invalidACL,
     'the ACL is empty, or names a scheme or an id that the server does not take ("auth" needs addAuth first)',
   ),
-  AUTHFAILED: refused(ErrorCode.authFailed, 'the server refused the credentials; connect anew with others'),
-  SESSIONMOVED: refusedForNow(ErrorCode.sessionMoved, 'the session has moved to another server'),
-  NOTREADONLY: refusedForNow(
+  AUTHFAILED: refusedFor('over', ErrorCode.authFailed, 'the server refused the credentials; connect anew with others'),
+  SESSIONMOVED: refusedFor('connection', ErrorCode.sessionMoved, 'the session has moved to another server'),
+  NOTREADONLY: refusedFor(
+    'quorum',
     ErrorCode.notReadOnly,
     'the connected server has no quorum and answers reads only; writes succeed once another one is found',
   ),
@@ -86,50 +154,62 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     'a local session cannot have ephemeral znodes, and the server does not upgrade it',
   ),
   NOWATCHER: refused(ErrorCode.noWatcher, 'this session has no such watch there'),
-  REQUESTTIMEOUT: doubtfulForNow(ErrorCode.requestTimeout, 'the server gave the request up'),
+  REQUESTTIMEOUT: doubtfulFor('pause', ErrorCode.requestTimeout, 'the server gave the request up'),
   RECONFIGDISABLED: refused(
     ErrorCode.reconfigDisabled,
-    'reconfiguration is switched off; set reconfigEnabled=true on every server',
+    'the servers do not change their members while they run: Apache ZooKeeper needs reconfigEnabled=true on every server, Meerkat cannot do it yet',
   ),
   SESSIONCLOSEDREQUIRESASLAUTH: refused(
     ErrorCode.sessionClosedRequireSaslAuth,
     'the server takes requests only after authentication; give credentials when connecting',
   ),
   QUOTAEXCEEDED: refused(ErrorCode.quotaExceeded, 'a quota above the znode allows no more'),
-  THROTTLEDOP: refusedForNow(ErrorCode.throttledOp, 'the server is overloaded and has not tried it; try again later'),
+  THROTTLEDOP: refusedFor(
+    'pause',
+    ErrorCode.throttledOp,
+    'the server is overloaded and has not tried it; try again later',
+  ),
   UNKNOWNCODE: doubtful(null, 'the server sent an error code that this client does not know'),
-  SESSIONLOST: refused(
+  SESSIONLOST: refusedFor(
+    'session',
     null,
     'no server has answered for the whole session timeout; a new session is sought, what depended on the old one is void',
   ),
-  CLOSED: refused(null, 'the client is closed'),
-  TIMEOUT: doubtfulForNow(null, 'timeoutMs has passed'),
-  ABORTED: doubtful(null, 'aborted by its signal'),
+  CLOSED: refusedFor('over', null, 'the client is closed'),
+  TIMEOUT: doubtfulFor('over', null, 'timeoutMs has passed'),
+  ABORTED: doubtfulFor('over', null, 'aborted by its signal'),
   REQUESTTOOLARGE: refused(
     null,
     'the request is larger than servers take (jute.maxbuffer); split the data or raise the limit on both sides',
   ),
   BADREPLY: doubtful(null, 'what the server sent is no answer to this request'),
-  CONNECTFAILED: refusedForNow(null, ''),
+  CONNECTFAILED: refusedFor('pause', null, ''),
   TRANSACTIONFAILED: refused(null, 'nothing of it was done'),
   DECODEFAILED: refused(null, 'the codec refuses the data'),
 };
 
+/** Trying again later may succeed without anybody changing anything. After a timeout that is another call. */
+export function isRetryable(code: ZooKeeperCode): boolean {
+  return code === 'TIMEOUT' || PASSING.has(ERRORS[code].retryClass);
+}
+
+const PASSING: ReadonlySet<RetryClass> = new Set(['connection', 'quorum', 'pause']);
+
 function refused(number: number | null, text: string): ErrorMeaning {
-  return { number, outcome: 'not-applied', isRetryable: false, text };
+  return { number, outcome: 'not-applied', retryClass: 'refused', text };
 }
 
 /** Refused, but the reason passes. */
-function refusedForNow(number: number | null, text: string): ErrorMeaning {
-  return { number, outcome: 'not-applied', isRetryable: true, text };
+function refusedFor(retryClass: RetryClass, number: number | null, text: string): ErrorMeaning {
+  return { number, outcome: 'not-applied', retryClass, text };
 }
 
 /** It may have happened. */
 function doubtful(number: number | null, text: string): ErrorMeaning {
-  return { number, outcome: 'unknown', isRetryable: false, text };
+  return { number, outcome: 'unknown', retryClass: 'refused', text };
 }
 
 /** It may have happened, and the reason passes. */
-function doubtfulForNow(number: number | null, text: string): ErrorMeaning {
-  return { number, outcome: 'unknown', isRetryable: true, text };
+function doubtfulFor(retryClass: RetryClass, number: number | null, text: string): ErrorMeaning {
+  return { number, outcome: 'unknown', retryClass, text };
 }

@@ -1,5 +1,6 @@
 import { ErrorCode } from '@meerkat/protocol';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { ERRORS } from './error-table.ts';
 import {
   AbortedError,
   type AnyZooKeeperError,
@@ -10,7 +11,9 @@ import {
   isZooKeeperError,
   makeError,
   NoNodeError,
+  retryClassOf,
   SessionExpiredError,
+  SessionLostError,
   TimeoutError,
   UnknownCodeError,
   ZooKeeperError,
@@ -214,5 +217,26 @@ describe('telling errors apart', () => {
     expect(() => new Odd(about)).toThrow(/Odd must tell its code/);
     expect(new Odd(about, 'DECODEFAILED').code).toBe('DECODEFAILED');
     expect(isZooKeeperError(new Odd(about, 'DECODEFAILED'))).toBe(false);
+  });
+});
+
+describe('the class of a retry', () => {
+  test.each([
+    ['connection', ['CONNECTIONLOSS', 'SESSIONMOVED']],
+    ['session', ['UNKNOWNSESSION', 'SESSIONEXPIRED', 'SESSIONLOST']],
+    ['quorum', ['NOTREADONLY']],
+    [
+      'pause',
+      ['OPERATIONTIMEOUT', 'NEWCONFIGNOQUORUM', 'RECONFIGINPROGRESS', 'REQUESTTIMEOUT', 'THROTTLEDOP', 'CONNECTFAILED'],
+    ],
+    ['over', ['AUTHFAILED', 'CLOSED', 'TIMEOUT', 'ABORTED']],
+  ] as const)('is %s for %s', (retryClass, codes) => {
+    const found = Object.entries(ERRORS).filter(([, meaning]) => meaning.retryClass === retryClass);
+    expect(found.map(([code]) => code)).toEqual(codes);
+  });
+
+  test('is that of a refusal for what is no error of the service', () => {
+    expect([new NoNodeError(about), new Error('a bug'), null].map(retryClassOf)).toEqual(Array(3).fill('refused'));
+    expect(retryClassOf(new SessionLostError(about))).toBe('session');
   });
 });

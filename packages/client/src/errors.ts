@@ -1,14 +1,10 @@
 import { describeAttempts } from './connect-report.ts';
-import { ERRORS } from './error-table.ts';
+import { ERRORS, isRetryable, type Outcome, type RetryClass, type ZooKeeperCode } from './error-table.ts';
 import type { CallFailure, FailureKind } from './machine/call.ts';
 import type { FailedAttempt } from './machine/ports.ts';
 import type { About } from './requester.ts';
 
-/**
- * Whether a request that failed has changed anything. `not-applied`: certainly not. `unknown`: perhaps; the connection
- * broke between the request and its reply.
- */
-export type Outcome = 'not-applied' | 'unknown';
+export type { Outcome, ZooKeeperCode } from './error-table.ts';
 
 /** What is known about a failure besides its class. */
 export interface ErrorDetails {
@@ -64,7 +60,7 @@ export abstract class ZooKeeperError extends Error {
     this.path = details.path;
     this.server = server;
     this.outcome = details.outcome ?? meaning.outcome;
-    this.isRetryable = meaning.isRetryable;
+    this.isRetryable = isRetryable(code);
   }
 }
 
@@ -274,9 +270,6 @@ export type AnyZooKeeperError =
   | ConnectError
   | TransactionError;
 
-/** ZooKeeper's names of its codes (KeeperException.Code), and ours for what only a client can find. */
-export type ZooKeeperCode = AnyZooKeeperError['code'] | 'DECODEFAILED';
-
 /**
  * True for the errors of the service and the session, and tells them apart by `code`.
  *
@@ -285,6 +278,11 @@ export type ZooKeeperCode = AnyZooKeeperError['code'] | 'DECODEFAILED';
  */
 export function isZooKeeperError(error: unknown): error is AnyZooKeeperError {
   return error instanceof ZooKeeperError && error.code !== 'DECODEFAILED';
+}
+
+/** What the table says of it; 'refused' for whatever is no error of the service or the session. */
+export function retryClassOf(error: unknown): RetryClass {
+  return error instanceof ZooKeeperError ? ERRORS[error.code].retryClass : 'refused';
 }
 
 /**

@@ -1,4 +1,5 @@
 export { type Acl, type ClientInfo, joinPath, nameOf, Perm, parentOf } from '@meerkat/protocol';
+export { onAbort } from './abort.ts';
 export {
   type AclMaker,
   type AuthCredentials,
@@ -31,7 +32,8 @@ export type { ExpectedVersionOptions } from './conveniences/idempotent.ts';
 export type { Change, UpdateOptions, UpdateOrCreateOptions } from './conveniences/update.ts';
 export type { Data } from './data.ts';
 export { instrument, type OpenTelemetryApi } from './diagnostics/opentelemetry.ts';
-export type { RequestTrace } from './diagnostics/trace-request.ts';
+export type { RequestTrace } from './diagnostics/request-trace.ts';
+export type { RetryClass } from './error-table.ts';
 export {
   AbortedError,
   type AnyZooKeeperError,
@@ -65,6 +67,7 @@ export {
   RequestTimeoutError,
   RequestTooLargeError,
   RuntimeInconsistencyError,
+  retryClassOf,
   SaslRequiredError,
   SessionExpiredError,
   SessionLostError,
@@ -83,15 +86,15 @@ export type { BackOff } from './machine/dialer.ts';
 export type { AttemptFailure, FailedAttempt, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
 export type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts';
 export type { SessionIdentity } from './machine/session.ts';
-export { Stat } from './machine/stat.ts';
+export { Stat, type StatJson } from './machine/stat.ts';
 export type { ClientState, StateChange } from './machine/state.ts';
 export type { WatchEvent, WatchEventType } from './machine/watches.ts';
 export type { MultiRead, ReadResult, ReadResults, ReadValue } from './multi-read.ts';
 export type { Observation, Observed, ObserveOptions } from './observe.ts';
 export type {
   CreateOptions,
+  ExpectedVersion,
   ReconfigOptions,
-  SessionInfo,
   VersionOptions,
   Watched,
   WatchSelection,
@@ -101,11 +104,11 @@ export type { ConnectOptions } from './options.ts';
 export type { About, CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
 export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
 export { type DigestMd5Options, digestMd5 } from './sasl/digest-md5.ts';
+export type { SessionInfo } from './session-info.ts';
 export { Budget, type Surroundings } from './surroundings.ts';
 export type {
   CreatedInTransaction,
   Done,
-  ExpectedVersion,
   Transaction,
   TransactionResult,
 } from './transaction.ts';
@@ -117,6 +120,7 @@ export {
 } from './transport/node-transport.ts';
 export type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
 export type { WatchGap, WatchStreamEvent } from './watch-buffer.ts';
-export type { GapReason, WatchMode } from './watch-source.ts';
+export type { GapReason } from './watch-sink.ts';
+export type { WatchMode } from './watch-source.ts';
 export type { WatchOptions, WatchStream } from './watch-stream.ts';
 export type { CreateShape } from './write-requests.ts';

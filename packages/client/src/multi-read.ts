@@ -1,5 +1,6 @@
 import { EMPTY_BYTES, type MultiReadOp, OpCode } from '@meerkat/protocol';
 import { BadReplyError, makeError, type ZooKeeperError } from './errors.ts';
+import { checkOptions } from './known-options.ts';
 import type { MultiResult, Znode } from './machine/replies.ts';
 import type { About, ReadOptions, Requester } from './requester.ts';
 
@@ -54,6 +55,7 @@ export class MultiRead<Values extends readonly ReadValue[] = []> {
    * @throws BadArgumentsError when a path is illegal; what the service says of single reads is in the results
    */
   async run(options?: ReadOptions): Promise<ReadResults<Values>> {
+    checkOptions('multiRead', options, RUN);
     const reads = this.#reads.slice();
     const ops = reads.map(({ op, about }) => ({ op, path: this.#requester.absolute(about.path, about.operation) }));
     const request = { op: OpCode.multiRead, ops };

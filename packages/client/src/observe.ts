@@ -4,7 +4,7 @@ import type { Codec } from './codec/codec.ts';
 import { decodeAt } from './codec/decode-at.ts';
 import { DecodeError } from './codec/decode-error.ts';
 import { type Deferred, makeDeferred, makeQuietDeferred } from './deferred.ts';
-import { AbortedError, ClosedError, NoNodeError, NoWatcherError } from './errors.ts';
+import { AbortedError, BadArgumentsError, ClosedError, NoNodeError, NoWatcherError } from './errors.ts';
 import type { Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import { Patience } from './patience.ts';
@@ -68,7 +68,14 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   /** Why it is over. */
   #end: Error | null = null;
 
-  constructor(ports: WatchPorts, path: string, codec: Codec<T>, options: ObserveOptions = {}) {
+  /** @param flaw what is wrong with the options: the observation fails with it; null when nothing is */
+  constructor(
+    ports: WatchPorts,
+    path: string,
+    codec: Codec<T>,
+    options: ObserveOptions = {},
+    flaw: string | null = null,
+  ) {
     const { signal } = options;
     this.path = path;
     this.#ports = ports;
@@ -89,8 +96,8 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
       },
       this.#about,
     );
-    if (signal?.aborted === true) this.#onAbort();
-    else if (signal !== undefined && this.#end === null) this.#releaseSignal = onAbort(signal, this.#onAbort);
+    if (flaw !== null) this.#source.fail(new BadArgumentsError({ ...this.#about, detail: flaw }));
+    else if (this.#end === null) this.#releaseSignal = onAbort(signal, this.#onAbort);
     void this.#run();
   }
 

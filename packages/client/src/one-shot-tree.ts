@@ -9,7 +9,7 @@ import { Patience } from './patience.ts';
 import type { About } from './requester.ts';
 import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
-import type { GapReason, WatchSink } from './watch-source.ts';
+import type { GapReason, WatchSink } from './watch-sink.ts';
 
 /**
  * Watches a znode, or a whole subtree, by one-shot watches: for services that know no others.

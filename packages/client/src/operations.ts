@@ -23,6 +23,12 @@ export interface CreateOptions extends CallOptions {
   readonly acl?: readonly Acl[] | undefined;
 }
 
+/** Which version an operation of a transaction expects. */
+export interface ExpectedVersion {
+  /** Default: any. */
+  readonly version?: number | undefined;
+}
+
 /** Which version a change is made to. */
 export interface VersionOptions extends CallOptions {
   /** The change is refused with BadVersionError when the znode has another version. Default: any. */
@@ -49,15 +55,6 @@ export interface Watched extends Disposable {
 
 /** Which watches `checkWatches` and `removeWatches` mean. 'persistent' and 'recursive' need a server of 3.9 or newer. */
 export type WatchSelection = 'children' | 'data' | 'any' | 'persistent' | 'recursive';
-
-/** The session, as another process needs it to go on with it. */
-export interface SessionInfo {
-  readonly id: bigint;
-  /** 16 bytes; whoever has them owns the session. */
-  readonly password: Uint8Array;
-  /** As negotiated, milliseconds: the least that a server gave to this session. */
-  readonly timeoutMs: number;
-}
 
 export interface ReconfigOptions extends CallOptions {
   /** Servers to add or change, as `server.N=…` lines. */

@@ -14,7 +14,7 @@ export interface ConnectOptions {
   readonly servers: string | readonly (string | HostPort)[];
   /** All paths of this client are below this znode; it is not created. Default: none. */
   readonly chroot?: string | undefined;
-  /** How long the service keeps the session of a client that is silent. The server moves it into its limits. Default 10,000. */
+  /** How long the service keeps the session of a silent client. The server moves it into its limits. Default 10,000. */
   readonly sessionTimeoutMs?: number | undefined;
   /** How long `connect` tries before it rejects. Default: the session timeout. */
   readonly connectTimeoutMs?: number | undefined;
@@ -23,25 +23,25 @@ export interface ConnectOptions {
    * 1000: when a connection is given up as silent, the session has a third of its time left to find another server.
    */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Pauses between attempts. Default: 100 to 2000, doubling with each round over the servers, half of it by chance. */
+  /** Pauses between attempts. Default: 100 to 2000, doubling with each round over the servers, half of it random. */
   readonly backOff?: BackOff | undefined;
-  /** Gives `connect` up. */
+  /** Aborts `connect`. */
   readonly signal?: AbortSignal | undefined;
-  /** Credentials for each connection, the next ones included. */
+  /** Credentials for each connection. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: Data }[] | undefined;
   /** A SASL mechanism, for instance `digestMd5({ username, password })`. */
   readonly sasl?: (() => SaslExchange) | undefined;
-  /** TLS, with the options of Node's `tls.connect`; a function is asked for each connection. Default: plain TCP. */
+  /** TLS, with the options of Node's `tls.connect`; a function is called for each connection. Default: plain TCP. */
   readonly tls?: TlsOptions | undefined;
-  /** Takes a server without a quorum too, for reads, and goes on looking for one that has it. Default false. */
+  /** Also accepts a server without a quorum, for reads, and keeps looking for one with a quorum. Default false. */
   readonly canBeReadOnly?: boolean | undefined;
-  /** A session to go on with, as `client.session` of another process gave it. */
+  /** A session to continue, as `client.session` of another process gave it. */
   readonly session?: SessionIdentity | undefined;
   /** Longest request that the servers take: their jute.maxbuffer. Bytes. Default 1,048,575. */
   readonly requestBytesMax?: number | undefined;
-  /** Longest reply that is believed. Bytes. Default 128 MiB. */
+  /** Longest reply that is accepted. Bytes. Default 128 MiB. */
   readonly replyBytesMax?: number | undefined;
-  /** Instead of sockets; `tls` is not looked at then. */
+  /** Instead of sockets; `tls` is then ignored. */
   readonly transport?: Transport | undefined;
   /** Instead of this machine's clock. */
   readonly clock?: Clock | undefined;

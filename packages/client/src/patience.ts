@@ -1,5 +1,5 @@
 import { type Deferred, makeDeferred } from './deferred.ts';
-import { ZooKeeperError } from './errors.ts';
+import { retryClassOf } from './errors.ts';
 import type { WatchPorts } from './watch-ports.ts';
 
 /** Waits after a failure that passes, for whatever reads again and again as long as the client lives. */
@@ -25,11 +25,10 @@ export class Patience {
    * @returns true when it was the connection
    */
   async after(failure: unknown): Promise<boolean> {
-    if (!(failure instanceof ZooKeeperError)) throw failure;
-    const isConnection = CONNECTION_CODES.has(failure.code);
-    if (isConnection) await this.#connection();
-    else if (failure.isRetryable) await this.#pause();
-    else throw failure;
+    const retryClass = retryClassOf(failure);
+    if (retryClass === 'refused' || retryClass === 'over') throw failure;
+    const isConnection = retryClass === 'connection' || retryClass === 'session';
+    await (isConnection ? this.#connection() : this.#pause());
     return isConnection;
   }
 
@@ -47,13 +46,5 @@ export class Patience {
     return Promise.race([passed.promise, this.#ended.promise]).finally(cancel);
   }
 }
-
-const CONNECTION_CODES: ReadonlySet<string> = new Set([
-  'CONNECTIONLOSS',
-  'SESSIONLOST',
-  'SESSIONEXPIRED',
-  'SESSIONMOVED',
-  'UNKNOWNSESSION',
-]);
 
 const PAUSE_MS = 500;

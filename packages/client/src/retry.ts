@@ -1,5 +1,5 @@
 import { checkRange } from './bounds.ts';
-import { AbortedError, ZooKeeperError } from './errors.ts';
+import { AbortedError, retryClassOf, ZooKeeperError } from './errors.ts';
 import { Budget, type Surroundings } from './surroundings.ts';
 
 /** When something is tried again, and how often. Times are milliseconds. */
@@ -108,10 +108,8 @@ export function isWorthRepeating(error: unknown, policy: RetryPolicy, options: R
   if (!(error instanceof ZooKeeperError) || error instanceof AbortedError) return false;
   if (error.outcome === 'unknown' && options.idempotent !== true) return false;
   if (error.isRetryable) return true;
-  return policy.acrossSessions && SESSION_ENDS.has(error.code);
+  return policy.acrossSessions && retryClassOf(error) === 'session';
 }
-
-const SESSION_ENDS: ReadonlySet<string> = new Set(['SESSIONLOST', 'SESSIONEXPIRED', 'UNKNOWNSESSION']);
 
 /** @param random 32 random bits */
 function pauseBefore(number: number, policy: RetryPolicy, random: number): number {

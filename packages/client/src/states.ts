@@ -56,7 +56,7 @@ export function iterateStates(
   signal: AbortSignal | undefined,
 ): AsyncIterableIterator<StateChange> {
   const changes: StateChange[] = [];
-  let isOver = isFinalState(session.state) || signal?.aborted === true;
+  let isOver = isFinalState(session.state);
   /** Whoever waits for a change, oldest first; there are no changes then. */
   let waiting: ((result: IteratorResult<StateChange>) => void)[] = [];
   const subscription = session.stateListeners.add((change) => {
@@ -68,13 +68,14 @@ export function iterateStates(
   const end = (): void => {
     isOver = true;
     subscription[Symbol.dispose]();
-    releaseSignal?.();
+    releaseSignal();
     const woken = waiting;
     waiting = [];
     for (const resolve of woken) resolve(DONE);
   };
-  const releaseSignal = signal === undefined || isOver ? null : onAbort(signal, end);
+  let releaseSignal = (): void => {};
   if (isOver) end();
+  else releaseSignal = onAbort(signal, end);
   return {
     next(): Promise<IteratorResult<StateChange>> {
       const change = changes.shift();

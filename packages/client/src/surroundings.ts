@@ -62,10 +62,9 @@ export class Budget {
           reject(error);
         }
       };
-      const isAborted = signal?.aborted === true;
-      const release = signal === undefined || isAborted ? () => {} : onAbort(signal, end);
+      let release = (): void => {};
       const cancel = this.#surroundings.clock.schedule(Math.max(0, Math.min(delayMs, leftMs)), end);
-      if (isAborted) end();
+      release = onAbort(signal, end);
     });
   }
 }

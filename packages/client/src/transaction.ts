@@ -1,8 +1,10 @@
 import { type MultiOp, OpCode } from '@meerkat/protocol';
 import type { Data } from './data.ts';
 import { BadReplyError, makeError, TransactionError } from './errors.ts';
+import { checkOptions, type MethodWithOptions } from './known-options.ts';
 import type { MultiResult } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
+import type { ExpectedVersion } from './operations.ts';
 import type { About, CallOptions } from './requester.ts';
 import {
   absoluteOfCreate,
@@ -26,12 +28,6 @@ export interface CreatedInTransaction {
 }
 
 export type TransactionResult = Done | CreatedInTransaction | Stat;
-
-/** Which version an operation expects. */
-export interface ExpectedVersion {
-  /** Default: any. */
-  readonly version?: number | undefined;
-}
 
 /**
  * Several writes that all happen or none.
@@ -65,25 +61,25 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
 
   /** Refuses the transaction unless the znode is there, with this version if one is given. */
   check(path: string, expected: ExpectedVersion = {}): Transaction<[...Results, Done]> {
-    return this.#add('check', path, (about) =>
+    return this.#add('check', 'transaction.check', expected, path, (about) =>
       makeCheck(this.#requester.absolute(path, about.operation), expected.version, about),
     );
   }
 
   create(path: string, data?: Data, shape: CreateShape = {}): Transaction<[...Results, CreatedInTransaction]> {
-    return this.#add('create', path, (about) =>
+    return this.#add('create', 'transaction.create', shape, path, (about) =>
       makeCreate(absoluteOfCreate(this.#requester, path, shape, about.operation), data, shape, about),
     );
   }
 
   set(path: string, data: Data, expected: ExpectedVersion = {}): Transaction<[...Results, Stat]> {
-    return this.#add('set', path, (about) =>
+    return this.#add('set', 'transaction.check', expected, path, (about) =>
       makeSetData(this.#requester.absolute(path, about.operation), data, expected.version, about),
     );
   }
 
   delete(path: string, expected: ExpectedVersion = {}): Transaction<[...Results, Done]> {
-    return this.#add('delete', path, (about) =>
+    return this.#add('delete', 'transaction.check', expected, path, (about) =>
       makeDelete(this.#requester.absolute(path, about.operation), expected.version, about),
     );
   }
@@ -96,6 +92,7 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
    * @throws BadArgumentsError when one of them cannot be sent
    */
   async commit(options?: CallOptions): Promise<Results> {
+    checkOptions('transaction', options, COMMIT);
     const operations = this.#operations.slice();
     const ops = operations.map(({ about, make }) => make(about));
     const about = subjectOf(operations);
@@ -106,11 +103,19 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
 
   #add<Result extends TransactionResult>(
     operation: string,
+    method: MethodWithOptions,
+    options: object,
     path: string,
     make: (about: About) => MultiOp,
   ): Transaction<[...Results, Result]> {
     // What is wrong with an argument is told by `commit`: a chain does not throw in its middle.
-    this.#operations.push({ about: { operation, path }, make });
+    this.#operations.push({
+      about: { operation, path },
+      make: (about) => {
+        checkOptions(method, options, about);
+        return make(about);
+      },
+    });
     return this as unknown as Transaction<[...Results, Result]>;
   }
 

@@ -1,6 +1,6 @@
 import { Fifo } from '@meerkat/protocol';
 import type { WatchEvent } from './machine/watches.ts';
-import type { GapReason } from './watch-source.ts';
+import type { GapReason } from './watch-sink.ts';
 
 /** Changes may be missing here: whoever keeps a picture of the znodes reads them again. */
 export interface WatchGap {

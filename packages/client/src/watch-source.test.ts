@@ -3,7 +3,8 @@ import { type Deferred, makeDeferred } from './deferred.ts';
 import { AbortedError, ClosedError, NoAuthError, SessionExpiredError, SessionLostError } from './errors.ts';
 import { FakeWatchPorts } from './testing/fake-watch-ports.ts';
 import { drainMicrotasks } from './testing/virtual-surroundings.ts';
-import { type WatchSink, WatchSource } from './watch-source.ts';
+import type { WatchSink } from './watch-sink.ts';
+import { WatchSource } from './watch-source.ts';
 
 const ABOUT = { operation: 'watch', path: '/a' } as const;
 

@@ -8,21 +8,10 @@ import { Patience } from './patience.ts';
 import type { About, WatchHandle } from './requester.ts';
 import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
+import type { GapReason, WatchSink } from './watch-sink.ts';
 
 /** How changes are heard of: by one watch that stays on the server, or by one-shot watches that are armed again. */
 export type WatchMode = 'persistent' | 'one-shot';
-
-/** Why changes may have gone unheard: there was no connection, or the session is another one besides. */
-export type GapReason = 'reconnected' | 'new-session';
-
-/** Hears of the changes of a znode or a subtree. Must not throw. */
-export interface WatchSink {
-  onEvent(event: WatchEvent): void;
-  /** The watch is armed again; what happened since the connection was lost may not have been told. */
-  onGap(reason: GapReason): void;
-  /** Nothing follows. */
-  onEnd(error: Error): void;
-}
 
 /**
  * A watch that stays until it is closed: a persistent one where the service has such watches (3.6 and newer), one-shot

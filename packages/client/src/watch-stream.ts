@@ -54,10 +54,12 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   /** Thrown once, after what is still in the buffer. */
   #error: Error | null = null;
 
-  constructor(ports: WatchPorts, path: string, options: WatchOptions = {}) {
+  /** @param flaw what is wrong with the options: the stream fails with it; null when nothing is */
+  constructor(ports: WatchPorts, path: string, options: WatchOptions = {}, flaw: string | null = null) {
     const { recursive = false, bufferMax = BUFFER_MAX, signal } = options;
     const about = { operation: 'watch', path };
     const isBufferMaxGood = Number.isInteger(bufferMax) && bufferMax >= 1;
+    const detail = isBufferMaxGood ? flaw : `bufferMax is ${bufferMax}, not a whole number of at least 1`;
     this.path = path;
     this.#buffer = new WatchBuffer(isBufferMaxGood ? bufferMax : 1);
     this.#source = new WatchSource(
@@ -78,11 +80,8 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
       about,
     );
     this.ready = this.#source.ready;
-    if (!isBufferMaxGood) {
-      const detail = `bufferMax is ${bufferMax}, not a whole number of at least 1`;
-      this.#source.fail(new BadArgumentsError({ ...about, detail }));
-    } else if (signal?.aborted === true) this.#onAbort();
-    else if (signal !== undefined && !this.#isOver) this.#releaseSignal = onAbort(signal, this.#onAbort);
+    if (detail !== null) this.#source.fail(new BadArgumentsError({ ...about, detail }));
+    else if (!this.#isOver) this.#releaseSignal = onAbort(signal, this.#onAbort);
   }
 
   /** How changes are heard of; null until it is `ready`. */

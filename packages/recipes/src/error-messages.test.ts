@@ -42,58 +42,70 @@ afterAll(async () => {
 const PATIENCE_MS = 500;
 
 describe('a wait that has been in vain', () => {
-  test('for a lock or a leadership tells who stood before it', () =>
+  test('for a lock or a leadership tells who has it, and in which session', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new Mutex(one!.client, '/m').acquire();
-      const leader = await new Election(one!.client, '/e').campaign();
+      const lock = await new Mutex(one.client, '/m').acquire();
+      const leader = await new Election(one.client, '/e').campaign();
+      const session = `(session 0x${one.client.session!.id.toString(16)})`;
       const call = { timeoutMs: PATIENCE_MS };
-      expect(await failureOf(new Mutex(two!.client, '/m').acquire(call))).toMatchObject({
-        message: `Mutex.acquire /m: timeoutMs has passed: ${lock.path} stands before it (TIMEOUT)`,
+      expect(await failureOf(new Mutex(two.client, '/m').acquire(call))).toMatchObject({
+        message: `Mutex.acquire /m: timeoutMs has passed: ${lock.path} ${session} holds it (TIMEOUT)`,
         outcome: 'not-applied',
       });
-      expect(await failureOf(new Election(two!.client, '/e').campaign(call))).toMatchObject({
-        message: `Election.campaign /e: timeoutMs has passed: ${leader.path} stands before it (TIMEOUT)`,
+      expect(await failureOf(new Election(two.client, '/e').campaign(call))).toMatchObject({
+        message: `Election.campaign /e: timeoutMs has passed: ${leader.path} ${session} leads (TIMEOUT)`,
       });
     }));
 
-  test('for a lease tells how many there are', () =>
-    inWorld(1, async ([one]) => {
-      const semaphore = new Semaphore(one!.client, '/s', { leasesMax: 1 });
-      await semaphore.acquire();
-      const { message } = await failureOf(semaphore.acquire({ timeoutMs: PATIENCE_MS }));
-      expect(message).toContain(
-        'Semaphore.acquire /s: timeoutMs has passed: others have the leases, of which there are 1',
-      );
+  test('for a lock for which others wait as well tells who has it, and who stands between', () =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const lock = await new Mutex(one.client, '/m').acquire();
+      const waiting = new Mutex(two.client, '/m').acquire();
+      await sleep(100);
+      const [, between] = await new Mutex(two.client, '/m').contenders();
+      const session = `(session 0x${two.client.session!.id.toString(16)})`;
+      const { message } = await failureOf(new Mutex(three.client, '/m').acquire({ timeoutMs: PATIENCE_MS }));
+      expect(message).toContain(`${lock.path} holds it, and ${between!.path} ${session} stands before us`);
+      await lock.release();
+      await (await waiting).release();
     }));
 
-  test('for a lock with priorities tells who stood before it', () =>
+  test('for a lease tells who has them', () =>
+    inWorld(1, async ([one]) => {
+      const semaphore = new Semaphore(one.client, '/s', { leasesMax: 1 });
+      const lease = await semaphore.acquire();
+      const { message } = await failureOf(semaphore.acquire({ timeoutMs: PATIENCE_MS }));
+      expect(message).toContain(`Semaphore.acquire /s: timeoutMs has passed: all leases are held: ${lease.path}`);
+    }));
+
+  test('for a lock with priorities tells who has it', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new PriorityLock(one!.client, '/p').acquire();
+      const lock = await new PriorityLock(one.client, '/p').acquire();
+      const session = `(session 0x${one.client.session!.id.toString(16)})`;
       const call = { timeoutMs: PATIENCE_MS };
-      expect(await failureOf(new PriorityLock(two!.client, '/p').acquire(call))).toMatchObject({
-        message: `PriorityLock.acquire /p: timeoutMs has passed: ${lock.path} stands before it (TIMEOUT)`,
+      expect(await failureOf(new PriorityLock(two.client, '/p').acquire(call))).toMatchObject({
+        message: `PriorityLock.acquire /p: timeoutMs has passed: ${lock.path} ${session} holds it (TIMEOUT)`,
         outcome: 'not-applied',
       });
     }));
 
   test('since the service does not answer claims nothing of others', () =>
     inWorld(1, async ([one], { cut }) => {
-      const { client } = one!;
+      const { client } = one;
       cut('host1');
       const call = { timeoutMs: PATIENCE_MS };
       const lock = new PriorityLock(client, '/p');
       const semaphore = new Semaphore(client, '/s', { leasesMax: 1 });
-      const takes = [lock.acquire(call), lock.tryAcquire(call), semaphore.tryAcquire(call)];
+      const takes = [lock.acquire(call), lock.tryAcquire(call), semaphore.acquire(call), semaphore.tryAcquire(call)];
       for (const { message } of await Promise.all(takes.map(failureOf))) {
         expect(message).toMatch(/timeoutMs has passed \(TIMEOUT\)$/);
       }
-      expect((await failureOf(semaphore.acquire(call))).message).toContain('or the service is slow');
       expect(client.state).toBe('connected');
     }));
 
   test('for an item, or for room, has taken and put nothing', () =>
     inWorld(1, async ([one]) => {
-      const queue = new Queue(one!.client, '/q', { codec: text, itemsMax: 1 });
+      const queue = new Queue(one.client, '/q', { codec: text, itemsMax: 1 });
       expect(await failureOf(queue.take({ timeoutMs: PATIENCE_MS }))).toMatchObject({
         message: 'Queue.take /q: timeoutMs has passed: there was no item that nobody had (TIMEOUT)',
         outcome: 'not-applied',
@@ -107,14 +119,14 @@ describe('a wait that has been in vain', () => {
 
   test('for a barrier or a latch has changed nothing', () =>
     inWorld(1, async ([one]) => {
-      const barrier = new Barrier(one!.client, '/b');
+      const barrier = new Barrier(one.client, '/b');
       await barrier.set();
       const call = { timeoutMs: PATIENCE_MS };
       expect(await failureOf(barrier.wait(call))).toMatchObject({
         message: 'Barrier.wait /b: timeoutMs has passed: the barrier stands (TIMEOUT)',
         outcome: 'not-applied',
       });
-      expect(await failureOf(new CountDownLatch(one!.client, '/l', 2).wait(call))).toMatchObject({
+      expect(await failureOf(new CountDownLatch(one.client, '/l', 2).wait(call))).toMatchObject({
         message: 'CountDownLatch.wait /l: timeoutMs has passed: it is not counted down (TIMEOUT)',
         outcome: 'not-applied',
       });
@@ -122,15 +134,15 @@ describe('a wait that has been in vain', () => {
 
   test('without a connection says so, and nothing of others', () =>
     inWorld(2, async ([one, two], { cut }) => {
-      await new Mutex(one!.client, '/m').acquire();
+      await new Mutex(one.client, '/m').acquire();
       const suspended = new Promise<void>((resolve) => {
-        two!.client.onState(({ state }) => {
+        two.client.onState(({ state }) => {
           if (state === 'suspended') resolve();
         });
       });
-      cut(two!.host);
+      cut(two.host);
       await suspended;
-      const { message } = await failureOf(new Mutex(two!.client, '/m').acquire({ timeoutMs: 10 }));
+      const { message } = await failureOf(new Mutex(two.client, '/m').acquire({ timeoutMs: 10 }));
       expect(message).toBe('Mutex.acquire /m: timeoutMs has passed: the client is suspended (TIMEOUT)');
     }));
 });
@@ -190,21 +202,21 @@ test('an election of a style that does not exist is refused at once', () => {
 
 test('a guarded write whose answer is lost tells what was to be written', () =>
   inWorld(1, async ([one], { cut }) => {
-    const lock = await new Mutex(one!.client, '/m').acquire();
+    const lock = await new Mutex(one.client, '/m').acquire();
     const writing = failureOf(lock.guarded.create('/report', 'x'));
-    cut(one!.host);
+    cut(one.host);
     expect((await writing).message).toMatch(/^transaction \/report: /);
   }));
 
 test('a guarded write that waited for a connection until the session was over tells that nothing is held', () =>
   inWorld(1, async ([one], { cut }) => {
-    const lock = await new Mutex(one!.client, '/m').acquire();
+    const lock = await new Mutex(one.client, '/m').acquire();
     const suspended = new Promise<void>((resolve) => {
-      one!.client.onState(({ state }) => {
+      one.client.onState(({ state }) => {
         if (state === 'suspended') resolve();
       });
     });
-    cut(one!.host);
+    cut(one.host);
     await suspended;
     expect(lock.isHeld).toBe(true);
     const error = await failureOf(lock.guarded.create('/report', 'x'));

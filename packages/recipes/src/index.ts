@@ -7,6 +7,7 @@ export type { Inside } from './barriers/inside.ts';
 export { type Meeting, Rendezvous, type RendezvousOptions } from './barriers/rendezvous.ts';
 export { Cache, type ChangesOptions } from './caches/cache.ts';
 export type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './caches/cached-znode.ts';
+export type { CacheChanges } from './caches/change-feed.ts';
 export { ChildrenCache } from './caches/children-cache.ts';
 export { NodeCache } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
@@ -49,16 +50,18 @@ export {
   type SetPartitionerOptions,
   type Share,
 } from './groups/set-partitioner.ts';
-export type { Layout } from './layout.ts';
+export { type Generation, type Guard, Guarded } from './kernel/guarded.ts';
+export type { Held, Holding } from './kernel/holding.ts';
+export type { Layout } from './kernel/layout.ts';
+export type { Contending } from './kernel/line.ts';
+export { NotHeldError } from './kernel/not-held-error.ts';
+export type { HeldOptions, LockOptions, SharedHeldOptions, ZnodeOptions } from './kernel/options.ts';
+export { SequenceExhaustedError } from './kernel/overflow.ts';
+export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './kernel/sequence.ts';
 export { type Fence, type FencedStore, type FencedWriter, fence } from './locks/fence.ts';
-export { type Generation, type Guard, Guarded } from './locks/guarded.ts';
-export type { Held, Holding } from './locks/holding.ts';
-export type { Contending } from './locks/line.ts';
 export { Lock } from './locks/lock.ts';
 export { type Lockable, MultiLock } from './locks/multi-lock.ts';
 export { Mutex, type MutexOptions } from './locks/mutex.ts';
-export { NotHeldError } from './locks/not-held-error.ts';
-export { SequenceExhaustedError } from './locks/overflow.ts';
 export type { PriorityContending } from './locks/priority-line.ts';
 export { type PriorityAcquireOptions, PriorityLock, type PriorityLockOptions } from './locks/priority-lock.ts';
 export { type ReadWriteContending, ReadWriteLock, type ReadWriteLockOptions } from './locks/read-write-lock.ts';
@@ -77,8 +80,13 @@ export type { QueueLayout } from './queues/layout.ts';
 export { PriorityQueue, type PutOptions } from './queues/priority-queue.ts';
 export { Queue } from './queues/queue.ts';
 export type { QueueItem } from './queues/queue-item.ts';
-export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
-export { type AtomicUpdate, AtomicValue, type AtomicValueOptions, type TurnLock } from './values/atomic-value.ts';
+export {
+  type AtomicUpdate,
+  AtomicValue,
+  type AtomicValueOptions,
+  type CounterOptions,
+  type TurnLock,
+} from './values/atomic-value.ts';
 export { Configuration, type ConfigurationOptions, type ConfigurationVersion } from './values/configuration.ts';
 export { AtomicLong, Counter, FloatCounter } from './values/counters.ts';
 export { decimalFloat, decimalInteger, int32, int64 } from './values/numbers.ts';

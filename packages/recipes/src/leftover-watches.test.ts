@@ -102,8 +102,8 @@ describe.each(Object.keys(CASES))('%s', (title) => {
 
   test('keeps no watch when its caller gives up', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const counter = new WatchCounter(one!.client);
-      await prepare?.(two!.client);
+      const counter = new WatchCounter(one.client);
+      await prepare?.(two.client);
       const wait = open(counter.client);
       for (let i = 0; i < 5; i++) {
         await wait({ timeoutMs: 500 }).catch((error: unknown) => {
@@ -118,17 +118,17 @@ describe.each(Object.keys(CASES))('%s', (title) => {
 
 test('Queue.take keeps no watch when the service refuses to list the items', () =>
   inWorld(2, async ([one, two], { sleep }) => {
-    const counter = new WatchCounter(one!.client);
-    await new Queue(two!.client, '/it').put(new Uint8Array(1));
-    await two!.client.ensurePath('/it-leases');
+    const counter = new WatchCounter(one.client);
+    await new Queue(two.client, '/it').put(new Uint8Array(1));
+    await two.client.ensurePath('/it-leases');
     const queue = new Queue(counter.client, '/it');
     // Its first look is without watches: the right is taken away while it stands in the line.
     await (await queue.take()).done();
     const taking = expect(queue.take()).rejects.toMatchObject({ code: 'NOAUTH' });
     await sleep(500);
-    await two!.client.setAcl('/it', [{ perms: 0b11110, scheme: 'world', id: 'anyone' }]);
+    await two.client.setAcl('/it', [{ perms: 0b11110, scheme: 'world', id: 'anyone' }]);
     // Of what one may not read one hears nothing either.
-    await two!.client.delete('/it-leases');
+    await two.client.delete('/it-leases');
     await taking;
     await sleep(5000);
     expect(counter.kept).toBe(0);
@@ -139,8 +139,8 @@ test.each([
   ['the last', 1],
 ])('Inside.leave of %s who came keeps no watch of the members that it waits for', (_which, nth) =>
   inWorld(2, async ([one, two], { sleep }) => {
-    const counter = new WatchCounter(one!.client);
-    const other = new DoubleBarrier(two!.client, '/it', MEMBERS);
+    const counter = new WatchCounter(one.client);
+    const other = new DoubleBarrier(two.client, '/it', MEMBERS);
     const own = new DoubleBarrier(counter.client, '/it', MEMBERS);
     const [inside, theirs] = nth === 0 ? await enterInTurn(own, other) : (await enterInTurn(other, own)).reverse();
     for (let i = 0; i < 5; i++) {
@@ -154,12 +154,12 @@ test.each([
 
 test('Inside.leave keeps no watch of one that came later either, when it waits for another one instead', () =>
   inWorld(2, async ([one, two], { sleep }) => {
-    const counter = new WatchCounter(one!.client);
-    const other = new DoubleBarrier(two!.client, '/it', MEMBERS);
+    const counter = new WatchCounter(one.client);
+    const other = new DoubleBarrier(two.client, '/it', MEMBERS);
     const [inside] = await enterInTurn(new DoubleBarrier(counter.client, '/it', MEMBERS), other);
     // Somebody has closed the barrier by hand; the name is lower than any of a member.
-    await two!.client.delete('/it/ready');
-    await two!.client.create('/it/!', '', { mode: 'ephemeral' });
+    await two.client.delete('/it/ready');
+    await two.client.create('/it/!', '', { mode: 'ephemeral' });
     for (let i = 0; i < 5; i++) {
       await expect(inside!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     }

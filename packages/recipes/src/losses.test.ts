@@ -115,11 +115,11 @@ describe.each(CASES)('$title', ({ prepare }) => {
     'leaves nothing behind when its caller gives up at any moment, and the connection %s just then',
     (way) =>
       inWorld(2, async ([one, two], tools) => {
-        const take = await prepare(one!.client, two!.client);
+        const take = await prepare(one.client, two.client);
         let gaveUp = 0;
         for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += STEP_MS) {
           const lose = way === 'breaks' ? tools.breakConnections : () => tools.cut('host1');
-          if (await giveUpWhile(one!.client, tools, { take, patienceMs, lose, regain: tools.heal })) gaveUp++;
+          if (await giveUpWhile(one.client, tools, { take, patienceMs, lose, regain: tools.heal })) gaveUp++;
         }
         expect(gaveUp).toBeGreaterThan(3);
       }),
@@ -128,12 +128,12 @@ describe.each(CASES)('$title', ({ prepare }) => {
   test('leaves nothing behind in a session that counts as lost just then, and comes back', async () => {
     for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += 3 * STEP_MS) {
       await inWorld(2, async ([one, two], tools) => {
-        const take = await prepare(one!.client, two!.client);
-        const { lostSignal } = one!.client;
+        const take = await prepare(one.client, two.client);
+        const { lostSignal } = one.client;
         // A service that is away keeps its sessions.
         const lose = (): void => tools.server.crash();
         const regain = (): void => void tools.server.start();
-        await giveUpWhile(one!.client, tools, { take, patienceMs, lose, regain, awayMs: 6000 });
+        await giveUpWhile(one.client, tools, { take, patienceMs, lose, regain, awayMs: 6000 });
         expect(lostSignal.aborted).toBe(true);
       });
     }
@@ -148,8 +148,8 @@ describe.each(CASES.filter(({ endsWithSession }) => endsWithSession !== true))(
       async (way) => {
         for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += 2 * STEP_MS) {
           await inWorld(2, async ([one, two], { server, sleep, cut, heal }) => {
-            const { client } = one!;
-            const take = await prepare(client, two!.client);
+            const { client } = one;
+            const take = await prepare(client, two.client);
             const controller = new AbortController();
             const taking = holdOnce(take({ signal: controller.signal }));
             const { lostSignal } = client;

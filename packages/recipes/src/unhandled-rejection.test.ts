@@ -89,11 +89,11 @@ describe.each(CASES)('$title', ({ prepare }) => {
       for (let nth = 1; !hasWaited; nth++) {
         await inWorld(2, async ([one, two], { sleep }) => {
           const controller = new AbortController();
-          const { client, onAnswer } = countAnswers(one!.client);
-          const waiting = await prepare(client, two!.client);
+          const { client, onAnswer } = countAnswers(one.client);
+          const waiting = await prepare(client, two.client);
           onAnswer(nth, () => {
             controller.abort();
-            if (atOnce) void one!.client.close();
+            if (atOnce) void one.client.close();
           });
           const given = waiting({ signal: controller.signal }).catch((error: unknown) => error);
           await sleep(100);
@@ -103,7 +103,7 @@ describe.each(CASES)('$title', ({ prepare }) => {
           expect(await given).toMatchObject({
             code: expect.stringMatching(atOnce ? /^(ABORTED|CLOSED)$/ : /^ABORTED$/),
           });
-          await one!.client.close();
+          await one.client.close();
           await sleep(100);
         });
         // Node tells of rejections that nobody has caught when all promises have had their turn.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Command } from 'commander';
 import { type Candidate, type Question, questionOf } from '../completion/wanted.ts';
 import { splitLine } from '../completion/words.ts';
-import type { DefineCommand } from '../run/command.ts';
+import type { CatalogEntry, DefineCommand } from '../run/command.ts';
 import type { CommonWords } from '../run/common-words.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
@@ -24,22 +24,28 @@ export const complete: DefineCommand = (command, host) => {
         return tell(
           context,
           program,
+          host.catalog,
           typed.map((word) => withVariables(word, context.io.env)),
         );
       }),
     );
 };
 
-async function tell(context: Context, program: Command, words: readonly string[]): Promise<CommandExit> {
+async function tell(
+  context: Context,
+  program: Command,
+  catalog: readonly CatalogEntry[],
+  words: readonly string[],
+): Promise<CommandExit> {
   const { report } = context;
-  await loadCommands(program, words);
+  await loadCommands(program, catalog, words);
   const question = questionOf(program, words);
   const { wanted, text, before } = question;
   if (wanted.kind === 'files') {
     await report.line(':files');
     return CommandExit.ok;
   }
-  const all = await candidatesFor(context, question, words).catch(() => []);
+  const all = await candidatesFor(context, question, catalog, words).catch(() => []);
   const candidates = all.filter((candidate) => candidate.text.startsWith(text));
   await report.line(wanted.kind === 'znodes' ? ':paths' : ':words');
   for (const candidate of candidates) await report.line(`${before}${candidate.text}\t${candidate.description}`);
@@ -49,6 +55,7 @@ async function tell(context: Context, program: Command, words: readonly string[]
 async function candidatesFor(
   { io }: Context,
   { wanted, text }: Question,
+  catalog: readonly CatalogEntry[],
   words: readonly string[],
 ): Promise<readonly Candidate[]> {
   switch (wanted.kind) {
@@ -60,7 +67,7 @@ async function candidatesFor(
     }
     case 'znodes': {
       const { completeZnodes } = await import('../completion/znodes.ts');
-      return completeZnodes(await connectionWordsOf(words), text, io);
+      return completeZnodes(await connectionWordsOf(catalog, words), text, io);
     }
     default:
       return [];
@@ -73,23 +80,24 @@ function withVariables(word: string, env: Io['env']): string {
 }
 
 /** In the line that is typed commands stand as words of `--line`, so they are not loaded yet. */
-async function loadCommands(program: Command, words: readonly string[]): Promise<void> {
-  const { CATALOG } = await import('../catalog.ts');
+async function loadCommands(
+  program: Command,
+  catalog: readonly CatalogEntry[],
+  words: readonly string[],
+): Promise<void> {
   for (const command of program.commands) {
-    const entry = CATALOG.find(({ name }) => name === command.name());
+    const entry = catalog.find(({ name }) => name === command.name());
     if (entry === undefined || entry.name === 'complete' || !words.includes(entry.name)) continue;
     // Those that stood among our own words have their options already.
     if (command.options.length > 0 || command.registeredArguments.length > 0) continue;
-    (await entry.load())(command, NEVER_RUN);
+    (await entry.load())(command, { isShell: false, catalog, run: () => Promise.resolve() });
   }
 }
 
-const NEVER_RUN = { isShell: false, run: () => Promise.resolve() };
-
 /** The options of the line that say which service is asked. Throws when they are not complete. */
-async function connectionWordsOf(words: readonly string[]): Promise<CommonWords> {
-  const { makeProgram } = await import('../program.ts');
-  const program = makeProgram().configureOutput({ writeErr: () => {}, outputError: () => {} });
+async function connectionWordsOf(catalog: readonly CatalogEntry[], words: readonly string[]): Promise<CommonWords> {
+  const { makeProgram } = await import('../program-options.ts');
+  const program = makeProgram(catalog).configureOutput({ writeErr: () => {}, outputError: () => {} });
   program.parseOptions(words.slice(0, -1));
   return program.opts<CommonWords>();
 }

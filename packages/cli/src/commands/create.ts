@@ -106,9 +106,9 @@ async function run(context: Context, text: string, words: Words): Promise<number
 type Shape = CreateOptions & { readonly hasParents: boolean };
 
 async function send(context: Context, client: Client, path: string, data: Uint8Array, shape: Shape): Promise<Created> {
-  const options = { ...shape, ...context.call };
+  const { hasParents, ...options } = { ...shape, ...context.call };
   try {
-    return await (shape.hasParents
+    return await (hasParents
       ? client.createParents(path, data, { ...options, parentAcl: shape.acl })
       : client.create(path, data, options));
   } catch (error) {

@@ -25,6 +25,7 @@ export function addServerCommands(program: Command, onEnd: (exitCode: number) =>
     .option('--dir <directory>', 'where the servers have their data', 'meerkat-data/up')
     .option('--port <port>', 'the client port of the first server; the others have the next ones', '2181')
     .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is given up after five', '500')
+    .option('--set <key=value>', 'a line of zoo.cfg for all servers; may be repeated', collect, [])
     .exitOverride()
     .addHelpText('after', `${UP_EXAMPLES}\n\nWhile it runs, it reads ${COMMANDS_HELP}`)
     .action(async (servers: string, options: Omit<UpWords, 'servers'>) => {
@@ -33,9 +34,14 @@ export function addServerCommands(program: Command, onEnd: (exitCode: number) =>
     });
 }
 
+function collect(value: string, earlier: readonly string[]): readonly string[] {
+  return [...earlier, value];
+}
+
 const UP_EXAMPLES = examples([
   ['meerkat up', 'three servers, from 127.0.0.1:2181 on, data in ./meerkat-data/up'],
   ['meerkat up 5 --port 3181', 'five, on other ports'],
+  ['meerkat up --set extendedTypesEnabled=true', 'with TTL znodes'],
 ]);
 
 const SERVER_EXAMPLES = `${examples([

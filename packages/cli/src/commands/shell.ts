@@ -1,4 +1,4 @@
-import { type DefineCommand, examples } from '../run/command.ts';
+import { type CatalogEntry, type DefineCommand, examples } from '../run/command.ts';
 import type { CommonWords } from '../run/common-words.ts';
 import type { Context } from '../run/context.ts';
 
@@ -23,16 +23,21 @@ export const shell: DefineCommand = (command, host) => {
     .action(() => {
       const options = command.optsWithGlobals<Options>();
       const isInteractive = options.command === undefined && process.stdin.isTTY && process.stdout.isTTY;
-      return host.run((context) => run(context, options, isInteractive), { takesSigint: isInteractive });
+      return host.run((context) => run(context, options, host.catalog, isInteractive), { takesSigint: isInteractive });
     });
 };
 
-async function run(context: Context, options: Options, isInteractive: boolean): Promise<number> {
+async function run(
+  context: Context,
+  options: Options,
+  catalog: readonly CatalogEntry[],
+  isInteractive: boolean,
+): Promise<number> {
   const { io, signal } = context;
   const { command, exitOnError = false, ...words } = options;
   if (isInteractive) {
     const { runInteractive } = await import('../shell/interactive.ts');
-    return runInteractive(io, process.stdin, words, signal);
+    return runInteractive(io, process.stdin, words, catalog, signal);
   }
   const [{ Shell }, { runInput, runText }, { Readable }] = await Promise.all([
     import('../shell/shell.ts'),
@@ -43,6 +48,7 @@ async function run(context: Context, options: Options, isInteractive: boolean): 
   await using shell = new Shell(
     command === undefined ? { stdin: Readable.from([]), stdout: io.stdout, stderr: io.stderr, env: io.env } : io,
     words,
+    catalog,
   );
   const scriptOptions = { exitOnError, signal };
   return await (command === undefined

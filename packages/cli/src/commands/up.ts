@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
-import { ExitCode, MEERKAT_VERSION, ZOOKEEPER_VERSION } from '@meerkat/server';
+import { ConfigurationError, ExitCode, MEERKAT_VERSION, ZOOKEEPER_VERSION } from '@meerkat/server';
 import { COMMANDS_HELP, parseUpCommand, type UpCommand } from '../up/command.ts';
 import { countMembers, type MemberFiles, writeLayout } from '../up/layout.ts';
 import { LocalEnsemble } from '../up/local-ensemble.ts';
@@ -13,6 +13,8 @@ export interface UpWords {
   readonly dir: string;
   readonly port: string;
   readonly tickTime: string;
+  /** `key=value` of zoo.cfg. */
+  readonly set: readonly string[];
 }
 
 /**
@@ -36,13 +38,15 @@ interface Plan {
 }
 
 /** Makes everything ready to start. @returns what is wrong, in words, when it cannot be done */
-async function prepare({ servers, dir, port, tickTime }: UpWords): Promise<Plan | string> {
+async function prepare({ servers, dir, port, tickTime, set }: UpWords): Promise<Plan | string> {
   const count = parseNumber(servers, 1, SERVERS_MAX);
   if (count === null) return `expected a number of servers from 1 to ${SERVERS_MAX}, found "${servers}"`;
   const first = parseNumber(port, 1, 65_535);
   if (first === null) return `--port: expected a port from 1 to 65535, found "${port}"`;
   const tickTimeMs = parseNumber(tickTime, 20, 60_000);
   if (tickTimeMs === null) return `--tick-time: expected 20 to 60000 milliseconds, found "${tickTime}"`;
+  const unread = set.find((setting) => !/^[^=\s]+=[^\r\n]*$/.test(setting));
+  if (unread !== undefined) return `--set: expected key=value as in zoo.cfg, found "${unread}"`;
   const directory = resolve(dir);
   try {
     const found = countMembers(directory);
@@ -52,8 +56,9 @@ async function prepare({ servers, dir, port, tickTime }: UpWords): Promise<Plan 
     }
     const ports = await choosePorts(count, first, (taken) => console.log(`port ${taken} is taken, so it is skipped`));
     if (ports === null) return `--port: from ${first} on there are too few free ports for ${count} servers`;
-    return { directory, ports, files: writeLayout(directory, ports, tickTimeMs) };
+    return { directory, ports, files: writeLayout(directory, ports, { tickTimeMs, lines: set }) };
   } catch (error) {
+    if (error instanceof ConfigurationError) return `--set: ${error.message}`;
     return `cannot use the directory ${directory}: ${(error as Error).message}; give another --dir`;
   }
 }

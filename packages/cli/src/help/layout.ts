@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Argument, Command, Help, HelpConfiguration, Option } from 'commander';
-import { COMMAND_GROUPS } from '../catalog.ts';
+import { COMMAND_GROUPS } from '../run/command.ts';
 
 /**
  * How help looks. The program: what it is, its commands in groups. A command: what it does, its usage, its own arguments

@@ -1,5 +1,5 @@
 /**
- * The text of limits and usage in znodes, as ZooKeeper's servers and tools write it (server-semantics of StatsTrack):
+ * The text of limits and usage in znodes, as ZooKeeper's servers and tools write it (StatsTrack):
  *
  *     text = "count=" n ",bytes=" n ("=" (";byteHardLimit=" n)? (";countHardLimit=" n)?)?      n = -1: none
  *

@@ -2,10 +2,28 @@ import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 
+/** What `meerkat --help` says of a command, and where it is. */
+export interface CatalogEntry {
+  readonly name: string;
+  /** One line, beginning with a verb. */
+  readonly summary: string;
+  readonly group: CommandGroup;
+  /** Run by programs, not by people: no help names it, and the shell has it not. Default false. */
+  readonly isHidden?: boolean;
+  /** The code of a command is loaded when it is run. */
+  readonly load: () => Promise<DefineCommand>;
+}
+
+/** In the order of the help. */
+export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:', 'Others:'] as const;
+export type CommandGroup = (typeof COMMAND_GROUPS)[number];
+
 /** Where a command is run: `run` makes the context, tells failures and closes sessions. */
 export interface CommandHost {
   /** Whether it becomes a line of the shell, where -w leaves watches behind. */
   readonly isShell: boolean;
+  /** All commands of the program. */
+  readonly catalog: readonly CatalogEntry[];
   /** @param work returns the exit code */
   run(work: (context: Context) => Promise<number>, options?: RunOptions): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Paint } from '../output/paint.ts';
 import { Report } from '../output/report.ts';
-import type { CommandHost, RunOptions } from './command.ts';
+import type { CatalogEntry, CommandHost, RunOptions } from './command.ts';
 import { fileFailure } from './command-failure.ts';
 import { type CommonWords, makeReport } from './common-words.ts';
 import type { Context } from './context.ts';
@@ -14,11 +14,13 @@ import { isAbortion, tellFailure } from './tell-failure.ts';
 /** Runs one command as this process, and knows the code to exit with afterwards. */
 export class ProcessHost implements CommandHost {
   readonly isShell = false;
+  readonly catalog: readonly CatalogEntry[];
   readonly #io: Io;
   readonly #program: Command;
   exitCode: number = CommandExit.ok;
 
-  constructor(io: Io, program: Command) {
+  constructor(io: Io, program: Command, catalog: readonly CatalogEntry[]) {
+    this.catalog = catalog;
     this.#io = io;
     this.#program = program;
   }

@@ -1,14 +1,6 @@
-import { CATALOG } from '../catalog.ts';
-import type { DefineShellCommand } from './shell-command.ts';
-
-/** What `help` says of a command of the shell, and where it is. */
-export interface ShellCatalogEntry {
-  readonly name: string;
-  /** One line, beginning with a verb. */
-  readonly summary: string;
-  readonly group: string;
-  readonly load: () => Promise<DefineShellCommand>;
-}
+import type { CatalogEntry } from '../run/command.ts';
+import { nearestTo } from './nearest.ts';
+import type { ShellCatalogEntry, ShellCommands } from './shell-command.ts';
 
 /** Commands of the command line that have no meaning inside the shell. */
 const OUTSIDE: readonly string[] = ['shell', 'completion'];
@@ -182,11 +174,29 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
 ];
 
-/** Everything that can be typed, in the order of the help. A command of the command line wins over one of the shell. */
-export const SHELL_CATALOG: readonly ShellCatalogEntry[] = [
-  ...CATALOG.filter(({ name, isHidden }) => !OUTSIDE.includes(name) && isHidden !== true),
-  ...OWN.filter(({ name }) => !CATALOG.some((entry) => entry.name === name)),
-];
+/** Everything that can be typed. A command of the command line wins over one of the shell. */
+export class ShellCatalog implements ShellCommands {
+  readonly entries: readonly ShellCatalogEntry[];
+  readonly groups: readonly string[];
 
-/** The groups of the help, in its order. */
-export const SHELL_GROUPS: readonly string[] = [...new Set(SHELL_CATALOG.map(({ group }) => group))];
+  /** @param catalog the commands of the command line */
+  constructor(catalog: readonly CatalogEntry[]) {
+    this.entries = [
+      ...catalog.filter(({ name, isHidden }) => !OUTSIDE.includes(name) && isHidden !== true),
+      ...OWN.filter(({ name }) => !catalog.some((entry) => entry.name === name)),
+    ];
+    this.groups = [...new Set(this.entries.map(({ group }) => group))];
+  }
+
+  find(name: string): ShellCatalogEntry | null {
+    return this.entries.find((entry) => entry.name === name) ?? null;
+  }
+
+  describeUnknown(name: string): string {
+    const near = nearestTo(
+      name,
+      this.entries.map((entry) => entry.name),
+    );
+    return `Command not found: ${name} (${near === null ? '' : `did you mean ${near}? `}"help" lists all)`;
+  }
+}

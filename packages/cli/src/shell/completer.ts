@@ -1,9 +1,9 @@
 import { joinPath } from '@meerkat/client';
 import { Answers } from './answers.ts';
-import { SHELL_CATALOG, type ShellCatalogEntry } from './catalog.ts';
 import { type Completion, candidatesFor, completionOf, cursorOf, splitPath, wordEnd } from './completion.ts';
 import { defineLine, type LineCommand } from './line-command.ts';
-import { findEntry, type Shell } from './shell.ts';
+import type { Shell } from './shell.ts';
+import type { ShellCatalogEntry } from './shell-command.ts';
 import type { Quote } from './words.ts';
 import { resolvePath } from './znode-path.ts';
 
@@ -39,9 +39,9 @@ export class Completer {
   complete(line: string): Completion | null {
     const { slot, quote } = cursorOf(line);
     if (slot.kind === 'command' || (slot.command === 'help' && slot.before.length === 0)) {
-      return this.#among(SHELL_CATALOG.map(({ name }) => name).sort(), slot.typed, quote);
+      return this.#among(this.#shell.commands.entries.map(({ name }) => name).sort(), slot.typed, quote);
     }
-    const entry = findEntry(slot.command);
+    const entry = this.#shell.commands.find(slot.command);
     if (entry === null) return null;
     const command = this.#commands.get(entry.name);
     if (command === undefined) {
@@ -54,7 +54,7 @@ export class Completer {
 
   /** It is not run: nothing but its options and arguments is looked at. */
   async #define(entry: ShellCatalogEntry): Promise<void> {
-    const host = { isShell: true, run: async () => {}, shell: this.#shell } as const;
+    const host = { isShell: true, catalog: this.#shell.catalog, run: async () => {}, shell: this.#shell } as const;
     this.#commands.set(entry.name, await defineLine(entry, this.#shell.io, () => host));
     this.#onNews();
   }

@@ -1,7 +1,8 @@
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Io } from '../run/io.ts';
+import { makeDirectory } from '../run/make-directory.ts';
 
 /** Commands that are kept. Past twice as many lines the file is written anew. */
 const KEPT_MAX = 2000;
@@ -45,7 +46,7 @@ export class HistoryFile {
   append(command: string): void {
     if (!isKept(command)) return;
     try {
-      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      makeDirectory(dirname(this.path), 0o700);
       appendFileSync(this.path, `${encode(command)}\n`, { mode: 0o600 });
       // It may be from before, and open to others.
       chmodSync(this.path, 0o600);

@@ -1,4 +1,5 @@
 import { Paint } from '../output/paint.ts';
+import type { CatalogEntry } from '../run/command.ts';
 import type { CommonWords } from '../run/common-words.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
@@ -15,6 +16,7 @@ export async function runInteractive(
   io: Io,
   stdin: NodeJS.ReadStream,
   words: CommonWords,
+  catalog: readonly CatalogEntry[],
   signal: AbortSignal,
 ): Promise<number> {
   using terminalInput = new TerminalInput();
@@ -26,7 +28,7 @@ export async function runInteractive(
     stderr: io.stderr,
     env: io.env,
   };
-  await using shell = new Shell(shellIo, words);
+  await using shell = new Shell(shellIo, words, catalog);
   const run = new InteractiveRun(shell, stdin, terminalInput, signal);
   return await run.run();
 }

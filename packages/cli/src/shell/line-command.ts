@@ -2,8 +2,7 @@ import { Command } from 'commander';
 import { HELP_LAYOUT } from '../help/layout.ts';
 import { tellMistakes } from '../help/mistake.ts';
 import type { Io } from '../run/io.ts';
-import type { ShellCatalogEntry } from './catalog.ts';
-import type { ShellCommandHost } from './shell-command.ts';
+import type { ShellCatalogEntry, ShellCommandHost } from './shell-command.ts';
 
 /** A command of the shell with its options, ready to take the words of a line, and the options that all lines have. */
 export interface LineCommand {

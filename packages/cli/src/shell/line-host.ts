@@ -2,27 +2,35 @@ import { isZooKeeperError, type ZooKeeperCode } from '@meerkat/client';
 import type { Command } from 'commander';
 import { Paint } from '../output/paint.ts';
 import { Report } from '../output/report.ts';
+import type { CatalogEntry } from '../run/command.ts';
 import { type CommonWords, makeReport } from '../run/common-words.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
 import { writeAll } from '../run/io.ts';
 import { isAbortion, tellFailure } from '../run/tell-failure.ts';
-import type { Shell } from './shell.ts';
-import type { ShellCommandHost } from './shell-command.ts';
+import type { ShellCommandHost, ShellState } from './shell-command.ts';
 import { ShellContext } from './shell-context.ts';
 
 /** Runs one line of the shell, and knows how it ended. */
 export class LineHost implements ShellCommandHost {
   readonly isShell = true;
-  readonly shell: Shell;
+  readonly catalog: readonly CatalogEntry[];
+  readonly shell: ShellState;
   readonly #program: Command;
   readonly #place: LinePlace;
   readonly #signal: AbortSignal;
   exitCode: number = CommandExit.ok;
 
-  constructor(shell: Shell, program: Command, place: LinePlace, signal: AbortSignal) {
+  constructor(
+    shell: ShellState,
+    catalog: readonly CatalogEntry[],
+    program: Command,
+    place: LinePlace,
+    signal: AbortSignal,
+  ) {
     this.shell = shell;
+    this.catalog = catalog;
     this.#program = program;
     this.#place = place;
     this.#signal = signal;

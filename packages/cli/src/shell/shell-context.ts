@@ -5,7 +5,7 @@ import type { Report } from '../output/report.ts';
 import { type CommonWords, timeoutOf } from '../run/common-words.ts';
 import type { Context, Located } from '../run/context.ts';
 import { type Io, writeAll } from '../run/io.ts';
-import type { Shell } from './shell.ts';
+import type { ShellState } from './shell-command.ts';
 import { resolvePath } from './znode-path.ts';
 
 /** What a line of the shell works with: the session of the shell, and paths below its current znode. */
@@ -16,12 +16,12 @@ export class ShellContext implements Context {
   readonly isShell = true;
   readonly timeoutMs: number | undefined;
   readonly call: Context['call'];
-  readonly #shell: Shell;
+  readonly #shell: ShellState;
   readonly #isQuiet: boolean;
   /** A path may end with "/": that of a sequential znode whose name is its number. */
   readonly #keepsSlash: boolean;
 
-  constructor(shell: Shell, report: Report, words: CommonWords, signal: AbortSignal, keepsSlash: boolean) {
+  constructor(shell: ShellState, report: Report, words: CommonWords, signal: AbortSignal, keepsSlash: boolean) {
     this.#shell = shell;
     this.io = shell.io;
     this.report = report;

@@ -3,14 +3,15 @@ import { type Command, CommanderError } from 'commander';
 import type { Service } from '../connection/location.ts';
 import { Paint } from '../output/paint.ts';
 import { hex } from '../output/stat-columns.ts';
+import type { CatalogEntry } from '../run/command.ts';
 import type { CommonWords } from '../run/common-words.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { type Io, writeAll } from '../run/io.ts';
 import { openSession, wordsFor } from '../run/process-context.ts';
-import { SHELL_CATALOG, type ShellCatalogEntry } from './catalog.ts';
+import { ShellCatalog } from './catalog.ts';
 import { defineLine, withTwoDashes } from './line-command.ts';
 import { LineHost } from './line-host.ts';
-import { nearestTo } from './nearest.ts';
+import type { ShellState } from './shell-command.ts';
 import { ShellSession } from './shell-session.ts';
 import { WatchList } from './watch-list.ts';
 
@@ -18,27 +19,28 @@ import { WatchList } from './watch-list.ts';
 const CLOSE_MS = 2000;
 
 /** A shell, wherever its lines come from: the session, the current znode, the watches, and what a line does. */
-export class Shell implements AsyncDisposable {
+export class Shell implements ShellState, AsyncDisposable {
   readonly io: Io;
-  /** The options that the shell was started with. */
   readonly words: CommonWords;
+  readonly commands: ShellCatalog;
+  readonly catalog: readonly CatalogEntry[];
   readonly session: ShellSession;
   readonly watches: WatchList;
-  /** Lines of this shell, from number 0 on, as `history` and `redo` count them. */
   readonly lines: string[] = [];
   /** Prints a line that no command prints: an event, a change of the connection. The terminal replaces it. */
   tell: (text: string) => void;
-  /** Called at every change of the connection, the current znode or the session: the prompt may be another. */
   onChange: () => void = () => {};
   currentPath = '/';
   previousPath = '/';
-  /** `quit` was typed. */
   isLeaving = false;
   readonly #paint: Paint;
   readonly #others: Map<string, Promise<Client>> = new Map();
 
-  constructor(io: Io, words: CommonWords) {
+  /** @param catalog the commands of the command line, which are lines of the shell too */
+  constructor(io: Io, words: CommonWords, catalog: readonly CatalogEntry[]) {
     this.io = io;
+    this.catalog = catalog;
+    this.commands = new ShellCatalog(catalog);
     this.words = words;
     this.#paint = Paint.for(io.stdout, io, words.color !== false);
     this.tell = (text) => void writeAll(io.stdout, `${text}\n`);
@@ -46,20 +48,16 @@ export class Shell implements AsyncDisposable {
     this.watches = new WatchList(this.#paint, (text) => this.tell(text));
   }
 
-  /**
-   * @param prefix of messages on standard error, which says where the line is
-   * @returns the exit code of the command
-   */
   async run(words: readonly string[], prefix: string, signal: AbortSignal): Promise<number> {
     const [name = '', ...rest] = words;
-    const entry = findEntry(name);
+    const entry = this.commands.find(name);
     if (entry === null) {
-      await writeAll(this.io.stderr, `${prefix}${unknownCommand(name)}\n`);
+      await writeAll(this.io.stderr, `${prefix}${this.commands.describeUnknown(name)}\n`);
       return CommandExit.invocation;
     }
     let host: LineHost | null = null;
     const makeHost = (program: Command): LineHost => {
-      host = new LineHost(this, program, { command: name, prefix }, signal);
+      host = new LineHost(this, this.catalog, program, { command: name, prefix }, signal);
       return host;
     };
     const line = await defineLine(entry, this.io, makeHost, prefix);
@@ -72,13 +70,11 @@ export class Shell implements AsyncDisposable {
     return (host as LineHost | null)?.exitCode ?? CommandExit.ok;
   }
 
-  /** Goes to a znode, which is there. */
   goTo(path: string): void {
     this.previousPath = this.currentPath;
     this.currentPath = path;
   }
 
-  /** The session with a service that a location names: kept until the shell ends. */
   otherSession(service: Service, signal: AbortSignal): Promise<Client> {
     const key = JSON.stringify(service);
     const known = this.#others.get(key);
@@ -110,19 +106,6 @@ export class Shell implements AsyncDisposable {
     }
     this.onChange();
   }
-}
-
-export function findEntry(name: string): ShellCatalogEntry | null {
-  return SHELL_CATALOG.find((entry) => entry.name === name) ?? null;
-}
-
-/** In zkCli's words, and what was meant. */
-export function unknownCommand(name: string): string {
-  const near = nearestTo(
-    name,
-    SHELL_CATALOG.map((entry) => entry.name),
-  );
-  return `Command not found: ${name} (${near === null ? '' : `did you mean ${near}? `}"help" lists all)`;
 }
 
 /** What a change of the connection means to whoever works with it; null for those that nobody needs to know. */

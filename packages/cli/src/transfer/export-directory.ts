@@ -6,6 +6,7 @@ import type { TreeEntry } from '../copy/tree-entry.ts';
 import { hex, isoTime } from '../output/stat-columns.ts';
 import { CommandFailure, fileFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
+import { makeDirectory } from '../run/make-directory.ts';
 import { EXPORT_VERSION, type ExportHeader, type ExportOrigin } from './export-line.ts';
 import { fileNameOf, znodeNameOf } from './file-name.ts';
 import { ACL, aclOf, aclRecord, describeIssue, describePathFault, KIND, TTL_MS } from './znode-fields.ts';
@@ -37,7 +38,7 @@ export class DirectoryWriter {
     const told = origin === null ? {} : { source: origin.source, zxid: hex(origin.zxid), time: isoTime(origin.timeMs) };
     this.#header = { meerkatExport: EXPORT_VERSION, root, ...(withAcl ? {} : { acl: false }), ...told };
     attempt(`cannot write to the directory ${directory}`, () => {
-      mkdirSync(directory, { recursive: true });
+      makeDirectory(directory);
       if (readdirSync(directory).length > 0) {
         const message = `the directory ${directory} has something in it: an export goes to a new or an empty one`;
         throw new CommandFailure(CommandExit.file, message);

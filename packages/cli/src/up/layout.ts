@@ -1,5 +1,7 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readZooCfg } from '@meerkat/server';
+import { makeDirectory } from '../run/make-directory.ts';
 import type { MemberPorts } from './ports.ts';
 
 /** Where one server of the ensemble keeps what is its own. */
@@ -9,6 +11,13 @@ export interface MemberFiles {
   readonly configuration: string;
   /** What the server prints. */
   readonly log: string;
+}
+
+/** What is chosen for all servers. */
+export interface Settings {
+  readonly tickTimeMs: number;
+  /** Lines of zoo.cfg, which win over ours. */
+  readonly lines: readonly string[];
 }
 
 /** How many servers have data below a directory; 0 when it is new. */
@@ -28,22 +37,22 @@ export function countMembers(directory: string): number {
  *     directory/1/log            what the server prints
  *     directory/1/data/myid      and the data of the server
  *
- * @throws Node's error when that cannot be done
+ * @throws Node's error when that cannot be done, ConfigurationError when the settings cannot be used
  */
-export function writeLayout(directory: string, ports: readonly MemberPorts[], tickTimeMs: number): MemberFiles[] {
+export function writeLayout(directory: string, ports: readonly MemberPorts[], settings: Settings): MemberFiles[] {
   const members = ports.map(({ quorum, election }, i) => `server.${i + 1}=127.0.0.1:${quorum}:${election}`);
   return ports.map(({ client }, i) => {
     const id = i + 1;
     const own = join(directory, String(id));
     const data = join(own, 'data');
-    mkdirSync(data, { recursive: true });
+    makeDirectory(data);
     writeFileSync(join(data, 'myid'), `${id}\n`);
     const lines = [
       '# Written by "meerkat up" at each start.',
       `clientPort=${client}`,
       'clientPortAddress=127.0.0.1',
       `dataDir=${data.replaceAll('\\', '\\\\')}`,
-      `tickTime=${tickTimeMs}`,
+      `tickTime=${settings.tickTimeMs}`,
       'initLimit=20',
       'syncLimit=5',
       'maxSessionTimeout=60000',
@@ -52,9 +61,12 @@ export function writeLayout(directory: string, ports: readonly MemberPorts[], ti
       // One server is an ensemble of one, so that it has a role and an epoch as the others.
       'standaloneEnabled=false',
       ...members,
+      ...settings.lines,
     ];
     const configuration = join(own, 'zoo.cfg');
-    writeFileSync(configuration, `${lines.join('\n')}\n`);
+    const text = `${lines.join('\n')}\n`;
+    readZooCfg({ text, file: configuration, workingDirectory: own });
+    writeFileSync(configuration, text);
     return { id, configuration, log: join(own, 'log') };
   });
 }

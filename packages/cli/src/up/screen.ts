@@ -1,5 +1,6 @@
 import type { Interface } from 'node:readline';
 import type { MemberProcess } from './member-process.ts';
+import type { MemberStatus } from './messages.ts';
 
 /** Where messages and the state of all servers are shown. */
 export interface Screen {
@@ -32,12 +33,12 @@ export class LineScreen implements Screen {
       const state = `${describeRole(member)}, epoch ${member.status?.epoch ?? 0}`;
       if (this.#last.get(member.id) === state) continue;
       this.#last.set(member.id, state);
-      this.#write(`${describeMember(member)}\n`);
+      this.#write(`${describeMember(member, this.#members)}\n`);
     }
   }
 
   showAll(): void {
-    for (const member of this.#members) this.#write(`${describeMember(member)}\n`);
+    for (const member of this.#members) this.#write(`${describeMember(member, this.#members)}\n`);
   }
 
   close(): void {}
@@ -94,26 +95,46 @@ export class TerminalScreen implements Screen {
       this.#write(message);
       return;
     }
-    const table = this.#members.map((member) => `${describeMember(member)}\n`).join('');
+    const table = this.#members.map((member) => `${describeMember(member, this.#members)}\n`).join('');
     this.#write(`\r${up}\u001b[J${message}${table}`);
     this.#height = this.#members.length;
     this.#input.prompt(true);
   }
 }
 
-/** `server 1  127.0.0.1:2181  follower  epoch 1  zxid 0x100000005  cut off from 2, 3`. */
-export function describeMember(member: MemberProcess): string {
+/** One server, as the table needs it. */
+export type ShownMember = Pick<MemberProcess, 'id' | 'clientPort' | 'status' | 'cutFrom' | 'isRunning' | 'isPaused'>;
+
+/**
+ * `server 1  127.0.0.1:2181  follower    epoch 1  zxid 0x100000005  cut off from 2, 3`, and of a server that does not serve
+ * because too few reach each other `server 1  127.0.0.1:2181  looking     epoch 1  no quorum: 1 of 3`.
+ */
+export function describeMember(member: ShownMember, members: readonly ShownMember[]): string {
   const { id, clientPort, status, cutFrom } = member;
-  const history = status === null ? [] : [`epoch ${status.epoch}`, `zxid 0x${status.lastZxid.toString(16)}`];
   const cuts = cutFrom.length === 0 ? [] : [`cut off from ${cutFrom.join(', ')}`];
-  return [`server ${id}`, `127.0.0.1:${clientPort}`, describeRole(member).padEnd(10), ...history, ...cuts]
+  return [
+    `server ${id}`,
+    `127.0.0.1:${clientPort}`,
+    describeRole(member).padEnd(10),
+    ...(status === null ? [] : [`epoch ${status.epoch}`, ...describeService(member, status, members)]),
+    ...cuts,
+  ]
     .join('  ')
     .trimEnd();
 }
 
+function describeService(member: ShownMember, status: MemberStatus, members: readonly ShownMember[]): string[] {
+  if (status.isServing) return [`zxid 0x${status.lastZxid.toString(16)}`];
+  const group = members.filter(
+    (other) => other.isRunning && !other.isPaused && (other === member || !member.cutFrom.includes(other.id)),
+  );
+  // With a quorum it is between two roles, for a moment.
+  return group.length > members.length / 2 ? [] : [`no quorum: ${group.length} of ${members.length}`];
+}
+
 const ROLES = { looking: 'looking', leading: 'leader', following: 'follower', observing: 'observer' } as const;
 
-function describeRole({ isRunning, isPaused, status }: MemberProcess): string {
+function describeRole({ isRunning, isPaused, status }: ShownMember): string {
   if (!isRunning) return 'dead';
   if (isPaused) return 'paused';
   if (status === null) return 'starting';

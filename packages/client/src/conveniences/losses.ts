@@ -1,19 +1,20 @@
+import { ERRORS } from '../error-table.ts';
 import { ZooKeeperError } from '../errors.ts';
 
 /** How often conveniences try again what a lost connection ended, and what somebody else undid. */
 export const ATTEMPTS_MAX = 10;
 
 /**
- * The connection to the server was lost on the way, not the session, and not the caller's patience: on the next
- * connection the truth can be found out.
+ * The reply was lost: the connection broke, or the service gave up waiting. On a connection the outcome can be found out at
+ * once. Not so when the service is overloaded, the session is over, or the caller has given up.
  */
 export function isLoss(error: unknown): error is ZooKeeperError {
-  return error instanceof ZooKeeperError && LOSSES.has(error.code);
+  if (!(error instanceof ZooKeeperError)) return false;
+  const { retryClass, outcome } = ERRORS[error.code];
+  return retryClass === 'connection' || (retryClass === 'pause' && outcome === 'unknown');
 }
 
 /** A loss after which the request may have been carried out. */
 export function isDoubtfulLoss(error: unknown): error is ZooKeeperError {
   return isLoss(error) && error.outcome === 'unknown';
 }
-
-const LOSSES: ReadonlySet<string> = new Set(['CONNECTIONLOSS', 'SESSIONMOVED', 'OPERATIONTIMEOUT', 'REQUESTTIMEOUT']);

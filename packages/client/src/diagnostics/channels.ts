@@ -1,5 +1,5 @@
 import { type Channel, channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel';
-import type { RequestTrace } from './trace-request.ts';
+import type { RequestTrace } from './request-trace.ts';
 
 /*
  * What anybody in the process can listen to without touching the client (node:diagnostics_channel):

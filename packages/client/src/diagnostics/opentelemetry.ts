@@ -1,5 +1,5 @@
 import { requestChannel } from './channels.ts';
-import type { RequestTrace } from './trace-request.ts';
+import type { RequestTrace } from './request-trace.ts';
 
 /*
  * Spans of requests, made from what the diagnostics channel tells: one CLIENT span for each request, from the call to

@@ -3,7 +3,8 @@ import { TestServer } from '@meerkat/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import { connect } from '../connect.ts';
 import { NoNodeError } from '../errors.ts';
-import { isTraced, type RequestTrace, traceRequest } from './trace-request.ts';
+import type { RequestTrace } from './request-trace.ts';
+import { isTraced, traceRequest } from './trace-request.ts';
 
 const ABOUT = { operation: 'get', path: '/a' };
 

@@ -56,4 +56,36 @@ export class Stat {
   get modified(): Date {
     return new Date(this.mtime);
   }
+
+  /** For `JSON.stringify`, which refuses bigints: zxids and the session id in hexadecimal, as ZooKeeper's tools print them. */
+  toJSON(): StatJson {
+    const { czxid, mzxid, pzxid, ephemeralOwner, ...numbers } = this;
+    return {
+      czxid: hex(czxid),
+      mzxid: hex(mzxid),
+      pzxid: hex(pzxid),
+      ephemeralOwner: hex(ephemeralOwner),
+      ...numbers,
+    };
+  }
+}
+
+/** A Stat as JSON. */
+export interface StatJson {
+  readonly czxid: string;
+  readonly mzxid: string;
+  readonly pzxid: string;
+  readonly ephemeralOwner: string;
+  /** Milliseconds since 1970. */
+  readonly ctime: number;
+  readonly mtime: number;
+  readonly version: number;
+  readonly cversion: number;
+  readonly aversion: number;
+  readonly dataLength: number;
+  readonly numChildren: number;
+}
+
+function hex(value: bigint): string {
+  return `0x${BigInt.asUintN(64, value).toString(16)}`;
 }

@@ -3,7 +3,7 @@ import { addChroot, addChrootSequential, removeChroot } from '../chroot.ts';
 import type { Operations } from '../conveniences/operations.ts';
 import { ConnectionLossError, makeError } from '../errors.ts';
 import type { Created, Znode } from '../machine/replies.ts';
-import type { Stat } from '../machine/stat.ts';
+import { Stat } from '../machine/stat.ts';
 import type { About, CallOptions, Requester } from '../requester.ts';
 import { makeCreate, makeDelete, makeSetData } from '../write-requests.ts';
 
@@ -233,7 +233,9 @@ export class FakeService implements Requester {
 
 /** A Stat of which only a few fields matter. */
 export function makeStat(fields: Partial<Stat> = {}): Stat {
+  const { toJSON } = Stat.prototype;
   return {
+    toJSON,
     czxid: 0n,
     mzxid: 0n,
     pzxid: 0n,

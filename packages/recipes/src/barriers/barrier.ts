@@ -1,8 +1,6 @@
-import { type CallOptions, type Client, NodeExistsError } from '@meerkat/client';
-import { Uncertainty } from '../doubt.ts';
-import { asGivenUp } from '../locks/contender.ts';
-import { Wait } from '../wait.ts';
-import { ignoreMissing } from './ready.ts';
+import type { CallOptions, Client } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreExisting, ignoreMissing } from '../kernel/failures.ts';
 
 /**
  * A barrier: a znode. While it is there, everybody waits; when it is gone, everybody goes on.
@@ -29,13 +27,8 @@ export class Barrier {
    * reply is lost and somebody removes it meanwhile, it is put up again.
    */
   async set(options: CallOptions = {}): Promise<void> {
-    await this.#change('set', options, async (call) => {
-      try {
-        await this.#client.createParents(this.path, '', { ...call, parentMode: 'container' });
-      } catch (error) {
-        if (!(error instanceof NodeExistsError)) throw error;
-      }
-    });
+    const attempt = this.#attempt(options, 'set');
+    await attempt.run(() => attempt.apply((call) => this.#create(call)));
   }
 
   /**
@@ -43,37 +36,22 @@ export class Barrier {
    * removed.
    */
   async remove(options: CallOptions = {}): Promise<void> {
+    const attempt = this.#attempt(options, 'remove');
     let standing: bigint | null = null;
-    await this.#change('remove', options, async (call) => {
+    const remove = async (call: CallOptions): Promise<void> => {
       const stat = await this.#client.exists(this.path, { ...call, read: 'linearizable' });
       // An attempt of which no answer came has removed it, and this is somebody's next one.
       if (stat === null || (standing !== null && stat.czxid !== standing)) return;
       standing = stat.czxid;
       await this.#client.delete(this.path, call).catch(ignoreMissing);
-    });
-  }
-
-  /** Attempts it until it is answered. An error that ends it says whether one of the attempts may have been applied. */
-  async #change(method: string, options: CallOptions, attempt: (call: CallOptions) => Promise<void>): Promise<void> {
-    const about = { operation: `Barrier.${method}`, path: this.path };
-    const uncertainty = new Uncertainty();
-    try {
-      await new Wait(this.#client, options, about).through(async (call) => {
-        try {
-          await attempt(call);
-        } catch (error) {
-          throw uncertainty.noted(error);
-        }
-      });
-    } catch (error) {
-      throw uncertainty.told(error, about);
-    }
+    };
+    await attempt.run(() => attempt.apply(remove));
   }
 
   /** Whether it stands. */
   async isSet(options: CallOptions = {}): Promise<boolean> {
-    const wait = this.#wait(options, 'Barrier.isSet');
-    const stat = await wait.through((call) => this.#client.exists(this.path, { ...call, read: 'linearizable' }));
+    const attempt = this.#attempt(options, 'isSet');
+    const stat = await attempt.through((call) => this.#client.exists(this.path, { ...call, read: 'linearizable' }));
     return stat !== null;
   }
 
@@ -85,24 +63,27 @@ export class Barrier {
    * @throws AbortedError, TimeoutError
    */
   async wait(options: CallOptions = {}): Promise<void> {
-    const wait = this.#wait(options, 'Barrier.wait');
+    const attempt = this.#attempt(options, 'wait');
     // Not older than the call: a barrier that somebody has put up before stops us.
     let read: 'linearizable' | 'local' = 'linearizable';
     let standing: bigint | null = null;
     for (;;) {
-      using seen = await wait.through((call) => this.#client.exists(this.path, { ...call, watch: true, read }));
+      using seen = await attempt.through((call) => this.#client.exists(this.path, { ...call, watch: true, read }));
       if (seen.stat === null) return;
       standing ??= seen.stat.czxid;
       if (seen.stat.czxid !== standing) return;
-      await wait.any([seen.changed]).catch((error: unknown) => {
-        const about = { operation: 'Barrier.wait', path: this.path };
-        throw asGivenUp(error, about, this.#client, 'the barrier stands');
-      });
+      attempt.obstacle = 'the barrier stands';
+      await attempt.any([seen.changed]);
       read = 'local';
     }
   }
 
-  #wait(options: CallOptions, operation: string): Wait {
-    return new Wait(this.#client, options, { operation, path: this.path });
+  /** It may be there. */
+  async #create(call: CallOptions): Promise<void> {
+    await this.#client.createParents(this.path, '', { ...call, parentMode: 'container' }).catch(ignoreExisting);
+  }
+
+  #attempt(options: CallOptions, method: string): Attempt {
+    return new Attempt(this.#client, options, { operation: `Barrier.${method}`, path: this.path });
   }
 }

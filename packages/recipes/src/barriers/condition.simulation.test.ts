@@ -10,11 +10,11 @@
 import { type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { compareBySequence } from '../kernel/sequence.ts';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
-import { NotHeldError } from '../locks/not-held-error.ts';
-import { compareBySequence } from '../sequence.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Condition } from './condition.ts';
@@ -60,9 +60,8 @@ function firstOf(tree: CommittedTree, path: string, zxid: number): string | unde
 test.each(seeds(4))(
   'no notification is lost, whatever goes wrong (seed %i)',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const judge = new Judge();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const judge = new Judge();
       const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
       await clients[0]!.create('/stock', '0 nobody');
       if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS, 300);

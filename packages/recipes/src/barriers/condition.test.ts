@@ -2,7 +2,7 @@ import { type Client, ConnectionLossError, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, withClients } from '../testing/fleet.ts';
 import { Condition } from './condition.ts';
 
 interface Seat {
@@ -11,18 +11,15 @@ interface Seat {
   readonly condition: Condition<Lock>;
 }
 
-function inWorld(program: (fleet: Fleet, seats: Seat[]) => Promise<void>, clientCount = 4): () => Promise<void> {
-  return async () => {
-    const fleet = new Fleet(1, 1);
-    await fleet.run(async () => {
-      const clients = await fleet.connectAll(clientCount);
-      const seats = clients.map((client) => {
-        const mutex = new Mutex(client, '/lock');
-        return { client, mutex, condition: new Condition(client, '/changed', mutex) };
-      });
-      await program(fleet, seats);
+/** A test with one server that never fails, and some clients with a mutex and a condition each. */
+function withSeats(program: (fleet: Fleet, ...seats: Seat[]) => Promise<void>, seatCount = 4): () => Promise<void> {
+  return withClients((fleet, ...clients) => {
+    const seats = clients.map((client) => {
+      const mutex = new Mutex(client, '/lock');
+      return { client, mutex, condition: new Condition(client, '/changed', mutex) };
     });
-  };
+    return program(fleet, ...seats);
+  }, seatCount);
 }
 
 async function waitOnce({ mutex, condition }: Seat, options = {}): Promise<Lock> {
@@ -31,9 +28,9 @@ async function waitOnce({ mutex, condition }: Seat, options = {}): Promise<Lock>
 
 test(
   'a notification wakes the one that has waited longest, and all when it is for all',
-  inWorld(async (fleet, [first, second, third, notifier]) => {
+  withSeats(async (fleet, first, second, third, notifier) => {
     const woken: number[] = [];
-    for (const [i, seat] of [first!, second!, third!].entries()) {
+    for (const [i, seat] of [first, second, third].entries()) {
       void waitOnce(seat).then(async (lock) => {
         woken.push(i);
         expect(lock.isHeld).toBe(true);
@@ -41,37 +38,37 @@ test(
       });
       await fleet.world.sleep(100);
     }
-    const lock = await notifier!.mutex.acquire();
-    expect(await notifier!.condition.notify(lock)).toBe(true);
+    const lock = await notifier.mutex.acquire();
+    expect(await notifier.condition.notify(lock)).toBe(true);
     await fleet.world.sleep(1000);
     // It is woken, and has not got the lock yet.
     expect(woken).toEqual([]);
     await lock.release();
     await fleet.world.sleep(1000);
     expect(woken).toEqual([0]);
-    const again = await notifier!.mutex.acquire();
-    expect(await notifier!.condition.notifyAll(again)).toBe(2);
-    expect(await notifier!.condition.notify(again)).toBe(false);
+    const again = await notifier.mutex.acquire();
+    expect(await notifier.condition.notifyAll(again)).toBe(2);
+    expect(await notifier.condition.notify(again)).toBe(false);
     await again.release();
     await fleet.world.sleep(1000);
     expect(woken.toSorted()).toEqual([0, 1, 2]);
-    expect((await notifier!.client.children('/changed')).children).toEqual([]);
+    expect((await notifier.client.children('/changed')).children).toEqual([]);
   }),
 );
 
 test(
   'a waiter that gives up leaves nothing behind, and passes a notification on that came too late for it',
-  inWorld(async (fleet, [first, second, , notifier]) => {
-    await expect(waitOnce(first!, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+  withSeats(async (fleet, first, second, _, notifier) => {
+    await expect(waitOnce(first, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     await fleet.world.sleep(500);
-    expect((await notifier!.client.children('/changed')).children).toEqual([]);
+    expect((await notifier.client.children('/changed')).children).toEqual([]);
     // Woken, it waits for the lock; then it loses patience, and the other one must have the notification.
-    const impatient = waitOnce(first!, { timeoutMs: 2000 });
+    const impatient = waitOnce(first, { timeoutMs: 2000 });
     await fleet.world.sleep(100);
-    const patient = waitOnce(second!);
+    const patient = waitOnce(second);
     await fleet.world.sleep(100);
-    const lock = await notifier!.mutex.acquire();
-    await notifier!.condition.notify(lock);
+    const lock = await notifier.mutex.acquire();
+    await notifier.condition.notify(lock);
     await expect(impatient).rejects.toMatchObject({ code: 'TIMEOUT' });
     await lock.release();
     await (await patient).release();
@@ -80,8 +77,8 @@ test(
 
 test(
   'whoever does not hold the lock neither waits nor notifies',
-  inWorld(async (_, [seat]) => {
-    const { mutex, condition } = seat!;
+  withSeats(async (_, seat) => {
+    const { mutex, condition } = seat;
     const lock = await mutex.acquire();
     await lock.release();
     await expect(condition.wait(lock)).rejects.toThrow('is not held any more: it was released');
@@ -92,7 +89,7 @@ test(
 
 test(
   'what changed under the lock is seen by whoever was notified',
-  inWorld(async (_, seats) => {
+  withSeats(async (_, ...seats) => {
     const [producer, ...consumers] = seats;
     await producer!.client.create('/stock', '0');
     const read = async (client: Client): Promise<number> => Number((await client.get('/stock', { codec: text })).data);
@@ -117,29 +114,29 @@ test(
 
 test(
   'a wait that ends badly does not hold the lock, not even one that had no time at all',
-  inWorld(async (fleet, [first, second]) => {
-    const lock = await first!.mutex.acquire();
-    await expect(first!.condition.wait(lock, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+  withSeats(async (fleet, first, second) => {
+    const lock = await first.mutex.acquire();
+    await expect(first.condition.wait(lock, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     expect(lock.isHeld).toBe(false);
-    const other = await second!.mutex.acquire({ timeoutMs: 5000 });
-    expect(await second!.condition.notify(other)).toBe(false);
+    const other = await second.mutex.acquire({ timeoutMs: 5000 });
+    expect(await second.condition.notify(other)).toBe(false);
     await fleet.world.sleep(1000);
   }),
 );
 
 test(
   'a waiter whose lock is lost before its znode is there looks again instead of waiting',
-  inWorld(async (fleet, [waiter, other]) => {
-    const { client, condition, mutex } = waiter!;
+  withSeats(async (fleet, waiter, other) => {
+    const { client, condition, mutex } = waiter;
     const lock = await mutex.acquire();
     const create = client.createProtected.bind(client);
     client.createProtected = (async (...call: Parameters<typeof create>) => {
       client.createProtected = create;
-      await other!.client.delete(lock.path);
+      await other.client.delete(lock.path);
       await fleet.world.until(() => !lock.isHeld, 10_000);
       // Somebody may have changed what the waiter waits for, and have found nobody to notify.
-      const theirs = await other!.mutex.acquire();
-      expect(await other!.condition.notify(theirs)).toBe(false);
+      const theirs = await other.mutex.acquire();
+      expect(await other.condition.notify(theirs)).toBe(false);
       await theirs.release();
       return create(...call);
     }) as typeof create;
@@ -151,10 +148,10 @@ test(
 
 test(
   'a notifier that loses the lock without having heard whether somebody was woken does not say that nobody was',
-  inWorld(async (fleet, [waiter, notifier, other]) => {
-    const waiting = waitOnce(waiter!);
+  withSeats(async (fleet, waiter, notifier, other) => {
+    const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);
-    const { client, condition, mutex } = notifier!;
+    const { client, condition, mutex } = notifier;
     const lock = await mutex.acquire();
     const begin = client.transaction.bind(client);
     client.transaction = () => {
@@ -163,7 +160,7 @@ test(
       const commit = made.commit.bind(made);
       made.commit = async (options) => {
         await commit(options);
-        await other!.client.delete(lock.path);
+        await other.client.delete(lock.path);
         await fleet.world.until(() => !lock.isHeld, 10_000);
         throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
       };
@@ -176,8 +173,8 @@ test(
 
 test(
   'a waiter that hears late that its lock was deleted looks again instead of waiting',
-  inWorld(async (fleet, [waiter, other]) => {
-    const { client, condition, mutex } = waiter!;
+  withSeats(async (fleet, waiter, other) => {
+    const { client, condition, mutex } = waiter;
     await client.ensurePath('/changed');
     const lock = await mutex.acquire();
     await fleet.world.sleep(100);
@@ -186,13 +183,13 @@ test(
       client.createProtected = create;
       const { network } = fleet.world;
       network.block('zk1', 'client1');
-      await other!.client.delete(lock.path);
-      const theirs = await other!.mutex.acquire();
-      expect(await other!.condition.notify(theirs)).toBe(false);
+      await other.client.delete(lock.path);
+      const theirs = await other.mutex.acquire();
+      expect(await other.condition.notify(theirs)).toBe(false);
       await theirs.release();
       expect(lock.isHeld).toBe(true);
       const creating = create(...call);
-      while ((await other!.client.children('/changed')).children.length === 0) await fleet.world.sleep(1);
+      while ((await other.client.children('/changed')).children.length === 0) await fleet.world.sleep(1);
       network.heal();
       return creating;
     }) as typeof create;
@@ -204,17 +201,17 @@ test(
 
 test(
   'a notifier of all that loses the lock in doubt is told of what it did',
-  inWorld(async (fleet, [waiter, notifier, other]) => {
-    const waiting = waitOnce(waiter!);
+  withSeats(async (fleet, waiter, notifier, other) => {
+    const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);
-    const { client, condition, mutex } = notifier!;
+    const { client, condition, mutex } = notifier;
     const lock = await mutex.acquire();
     const begin = client.transaction.bind(client);
     client.transaction = () => {
       client.transaction = begin;
       const made = begin();
       made.commit = async () => {
-        await other!.client.delete(lock.path);
+        await other.client.delete(lock.path);
         await fleet.world.until(() => !lock.isHeld, 10_000);
         throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
       };
@@ -225,7 +222,7 @@ test(
       operation: 'Condition.notifyAll',
       outcome: 'unknown',
     });
-    await other!.client.delete(`/changed/${(await client.children('/changed')).children[0]}`);
+    await other.client.delete(`/changed/${(await client.children('/changed')).children[0]}`);
     await (await waiting).release();
   }),
 );

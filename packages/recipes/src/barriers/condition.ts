@@ -1,4 +1,5 @@
 import {
+  type About,
   type CallOptions,
   type Client,
   joinPath,
@@ -6,14 +7,15 @@ import {
   SessionLostError,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
-import { makeMark } from '../layout.ts';
-import { lapse } from '../locks/guarded.ts';
-import type { Held } from '../locks/holding.ts';
-import { NotHeldError } from '../locks/not-held-error.ts';
-import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
-import { compareBySequence, sequenceOf, withoutSequence } from '../sequence.ts';
-import { isLoss, isPassing, Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import { isLoss, isPassing } from '../kernel/failures.ts';
+import { lapse } from '../kernel/guarded.ts';
+import type { Held } from '../kernel/holding.ts';
+import { makeMark } from '../kernel/layout.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { createOwned, type OwnedZnode } from '../kernel/owned-znode.ts';
+import { compareBySequence, sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 
 /*
  * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
@@ -66,16 +68,16 @@ export class Condition<L extends Held> {
    */
   async wait(lock: L, options: CallOptions = {}): Promise<L> {
     const about = { operation: 'Condition.wait', path: this.path };
-    const wait = new Wait(this.#client, options, about);
+    const attempt = new Attempt(this.#client, options, about);
     if (!lock.isHeld) throw notHeld(this.path, lock);
     const mark = makeMark('curator', this.#client.surroundings.random);
     try {
-      const waiter = await this.#stand(lock, mark, wait);
-      await lock.release(wait.next());
-      const isNotified = waiter !== null && (await this.#awaitNotification(waiter, wait));
+      const waiter = await this.#stand(lock, mark, attempt);
+      await lock.release(attempt.next());
+      const isNotified = waiter !== null && (await this.#awaitNotification(waiter, attempt));
       // It would be notified instead of those who wait, and of us when we come again.
-      if (!isNotified) await this.#remove(mark, wait);
-      return await this.#lockable.acquire(wait.next());
+      if (!isNotified) await this.#remove(mark, attempt);
+      return await this.#lockable.acquire(attempt.next());
     } catch (error) {
       lock.release().catch(() => {});
       void this.#giveUp(mark);
@@ -91,11 +93,11 @@ export class Condition<L extends Held> {
    */
   async notify(lock: L, options: CallOptions = {}): Promise<boolean> {
     const about = { operation: 'Condition.notify', path: this.path };
-    const wait = new Wait(this.#client, options, about);
+    const attempt = new Attempt(this.#client, options, about);
     let isDoubtful = false;
     try {
-      for (const name of await this.#waiters(wait)) {
-        const waking = await this.#wake(name, lock, wait, about, () => {
+      for (const name of await this.#waiters(attempt)) {
+        const waking = await this.#wake(name, lock, attempt, about, () => {
           isDoubtful = true;
         });
         // One that has gone by itself has not been notified, and passes nothing on: then another one has to be woken.
@@ -111,9 +113,9 @@ export class Condition<L extends Held> {
   /** Wakes all that wait. @returns how many there were @throws NotHeldError when `lock` is not held */
   async notifyAll(lock: L, options: CallOptions = {}): Promise<number> {
     const about = { operation: 'Condition.notifyAll', path: this.path };
-    const wait = new Wait(this.#client, options, about);
-    const names = await this.#waiters(wait);
-    const wakings = await Promise.all(names.map((name) => this.#wake(name, lock, wait, about))).catch(
+    const attempt = new Attempt(this.#client, options, about);
+    const names = await this.#waiters(attempt);
+    const wakings = await Promise.all(names.map((name) => this.#wake(name, lock, attempt, about))).catch(
       (error: unknown) => {
         throw asDoubtful(error, about);
       },
@@ -128,15 +130,16 @@ export class Condition<L extends Held> {
    *
    * @returns null when the lock was lost before that was certain: somebody may have notified before it was there
    */
-  async #stand(lock: L, mark: string, wait: Wait): Promise<OwnEphemeral | null> {
+  async #stand(lock: L, mark: string, attempt: Attempt): Promise<OwnedZnode | null> {
     while (lock.isHeld) {
       try {
-        const waiter = await createOwn(this.#client, joinPath(this.path, MARKER), '', true, wait, mark);
-        return (await this.#isLockThere(lock, wait)) ? waiter : null;
+        const options = { data: '', sequential: true, makeMark: () => mark };
+        const waiter = await createOwned(this.#client, joinPath(this.path, MARKER), options, attempt.next());
+        return (await this.#isLockThere(lock, attempt)) ? waiter : null;
       } catch (error) {
         if (error instanceof NoNodeError) {
-          await wait.through((call) => this.#client.ensurePath(this.path, { ...call, mode: 'container' }));
-        } else if (isPassing(error)) await wait.recover();
+          await attempt.through((call) => this.#client.ensurePath(this.path, { ...call, mode: 'container' }));
+        } else if (isPassing(error)) await attempt.reconnect();
         else throw error;
       }
     }
@@ -144,9 +147,9 @@ export class Condition<L extends Held> {
   }
 
   /** Asks the service: of a lock whose znode somebody has deleted we hear later than of the creation of ours. */
-  async #isLockThere(lock: L, wait: Wait): Promise<boolean> {
+  async #isLockThere(lock: L, attempt: Attempt): Promise<boolean> {
     try {
-      await wait.through((call) => lock.guarded.commit((transaction) => transaction, call));
+      await attempt.through((call) => lock.guarded.commit((transaction) => transaction, call));
       return lock.isHeld;
     } catch (error) {
       if (error instanceof NotHeldError) return false;
@@ -155,19 +158,19 @@ export class Condition<L extends Held> {
   }
 
   /** @returns true when the znode is gone; false when its session may be over, and it cannot be told */
-  async #awaitNotification({ path, lost }: OwnEphemeral, wait: Wait): Promise<boolean> {
+  async #awaitNotification({ path, lost }: OwnedZnode, attempt: Attempt): Promise<boolean> {
     while (!lost.aborted) {
-      using own = await wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+      using own = await attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
       if (own.stat === null) return true;
-      await wait.any([own.changed], { lost });
+      await attempt.any([own.changed], { lost });
     }
     return false;
   }
 
   /** @returns whether our znode was still there: nobody has notified it */
-  #remove(mark: string, wait: Wait): Promise<boolean> {
-    return wait.through(async (call) => {
-      const own = (await this.#waiters(wait)).find((name) => name.startsWith(mark));
+  #remove(mark: string, attempt: Attempt): Promise<boolean> {
+    return attempt.through(async (call) => {
+      const own = (await this.#waiters(attempt)).find((name) => name.startsWith(mark));
       if (own === undefined) return false;
       try {
         await this.#client.delete(joinPath(this.path, own), call);
@@ -182,11 +185,11 @@ export class Condition<L extends Held> {
 
   /** Whoever goes away with a notification leaves it to another one. Never rejects. */
   async #giveUp(mark: string): Promise<void> {
-    const wait = new Wait(this.#client, {}, { operation: 'Condition.wait', path: this.path });
+    const attempt = new Attempt(this.#client, {}, { operation: 'Condition.wait', path: this.path });
     try {
-      if (await this.#remove(mark, wait)) return;
-      for (const name of await this.#waiters(wait)) {
-        const isWoken = await wait
+      if (await this.#remove(mark, attempt)) return;
+      for (const name of await this.#waiters(attempt)) {
+        const isWoken = await attempt
           .through((call) => this.#client.delete(joinPath(this.path, name), call))
           .then(
             () => true,
@@ -199,9 +202,9 @@ export class Condition<L extends Held> {
     }
   }
 
-  async #waiters(wait: Wait): Promise<string[]> {
+  async #waiters(attempt: Attempt): Promise<string[]> {
     try {
-      const { children } = await wait.through((call) =>
+      const { children } = await attempt.through((call) =>
         this.#client.children(this.path, { ...call, read: 'linearizable' }),
       );
       return children.filter(isWaiter).sort(compareBySequence);
@@ -215,14 +218,14 @@ export class Condition<L extends Held> {
   async #wake(
     name: string,
     lock: L,
-    wait: Wait,
-    about: Waiting,
+    attempt: Attempt,
+    about: About,
     onDoubt = (): void => {},
   ): Promise<'woken' | 'gone' | 'doubtful'> {
     let isDoubtful = false;
     for (;;) {
       try {
-        await lock.guarded.delete(joinPath(this.path, name), wait.next());
+        await lock.guarded.delete(joinPath(this.path, name), attempt.next());
         return 'woken';
       } catch (error) {
         if (error instanceof NoNodeError) return isDoubtful ? 'doubtful' : 'gone';
@@ -233,7 +236,7 @@ export class Condition<L extends Held> {
         // NotHeldError says that nothing has happened.
         if (isDoubtful && error instanceof NotHeldError) throw lostInDoubt(about, error);
         if (!isLoss(error)) throw error;
-        await wait.recover();
+        await attempt.reconnect();
       }
     }
   }
@@ -247,7 +250,7 @@ function notHeld(path: string, lock: Held): NotHeldError {
   return lapse({ path, token: lock.token, signal: lock.signal });
 }
 
-function lostInDoubt(about: Waiting, cause?: Error): SessionLostError {
+function lostInDoubt(about: About, cause?: Error): SessionLostError {
   const detail = 'the lock was lost before it was known whether somebody was woken';
   return new SessionLostError({ ...about, outcome: 'unknown', detail, cause });
 }

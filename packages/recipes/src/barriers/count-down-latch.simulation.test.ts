@@ -11,7 +11,7 @@ import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Barrier } from './barrier.ts';
 import { CountDownLatch } from './count-down-latch.ts';
@@ -92,10 +92,9 @@ class Judge {
 test.each(seeds(4))(
   'a latch counts everybody once, and a barrier holds everybody (seed %i)',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const { world } = fleet;
-    const judge = new Judge();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const { world } = fleet;
+      const judge = new Judge();
       await untilWhole(fleet);
       const clients = await fleet.connectAll(CLIENTS);
       for (const client of clients) judge.follow(client);

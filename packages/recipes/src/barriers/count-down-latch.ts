@@ -11,9 +11,9 @@ import {
   type TransactionResult,
   text,
 } from '@meerkat/client';
-import { asGivenUp } from '../locks/contender.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreExisting } from '../kernel/failures.ts';
 import { Tally } from '../queues/tally.ts';
-import { Wait } from '../wait.ts';
 
 /**
  * A number that is counted down; whoever waits goes on when it is 0, and so does everybody who comes later.
@@ -55,31 +55,36 @@ export class CountDownLatch {
    *   ClosedError likewise, of outcome 'not-applied' when nothing was under way
    */
   async countDown(options: CallOptions = {}): Promise<number> {
-    const wait = this.#wait(options, 'countDown');
+    const attempt = this.#attempt(options, 'countDown');
     for (;;) {
-      const { left, version } = await this.#read(wait);
-      if (left === 0) return 0;
-      try {
-        const count = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
-          const growing = transaction as Transaction<TransactionResult[]>;
-          growing.set(this.path, `${left - 1}`, { version });
-          if (left === 1) growing.create(joinPath(this.path, OPEN), '');
-          return growing;
-        };
-        await this.#tally.commit(count, wait.next(), { mayBeApplied: false }, wait.about);
-        return left - 1;
-      } catch (error) {
-        // Somebody else has counted, or deleted the latch.
-        if (error instanceof NoNodeError) continue;
-        if (!(error instanceof TransactionError)) throw error;
-        if (!(error.cause instanceof BadVersionError || error.cause instanceof NoNodeError)) throw error.cause;
-      }
+      const left = await this.#countOnce(attempt);
+      if (left !== null) return left;
+    }
+  }
+
+  /** @returns null when somebody else has counted, or deleted the latch */
+  async #countOnce(attempt: Attempt): Promise<number | null> {
+    const { left, version } = await this.#read(attempt);
+    if (left === 0) return 0;
+    const count = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
+      const growing = transaction as Transaction<TransactionResult[]>;
+      growing.set(this.path, `${left - 1}`, { version });
+      if (left === 1) growing.create(joinPath(this.path, OPEN), '');
+      return growing;
+    };
+    try {
+      await this.#tally.commit(count, attempt.next(), { mayBeApplied: false }, attempt.about);
+      return left - 1;
+    } catch (error) {
+      const cause = error instanceof TransactionError ? error.cause : error;
+      if (cause instanceof BadVersionError || cause instanceof NoNodeError) return null;
+      throw cause;
     }
   }
 
   /** What is left. */
   async count(options: CallOptions = {}): Promise<number> {
-    return (await this.#read(this.#wait(options, 'count'))).left;
+    return (await this.#read(this.#attempt(options, 'count'))).left;
   }
 
   /**
@@ -89,11 +94,11 @@ export class CountDownLatch {
    * @throws AbortedError, TimeoutError
    */
   async wait(options: CallOptions = {}): Promise<void> {
-    const wait = this.#wait(options, 'wait');
+    const attempt = this.#attempt(options, 'wait');
     // Not older than the call: the latch that was there before may have been opened, and deleted.
     let read: 'linearizable' | 'local' = 'linearizable';
     for (;;) {
-      using open = await wait.through((call) =>
+      using open = await attempt.through((call) =>
         this.#client.exists(joinPath(this.path, OPEN), { ...call, watch: true, read }),
       );
       if (open.stat !== null) return;
@@ -103,22 +108,20 @@ export class CountDownLatch {
       });
       noted.catch(() => {});
       // Of one that began at 0 the maker may not have come to `open`, in older programs.
-      if (read === 'linearizable' && (await this.#read(wait)).left === 0) return;
+      if (read === 'linearizable' && (await this.#read(attempt)).left === 0) return;
       read = 'local';
-      await wait.any([noted]).catch((error: unknown) => {
-        const about = { operation: 'CountDownLatch.wait', path: this.path };
-        throw asGivenUp(error, about, this.#client, 'it is not counted down');
-      });
+      attempt.obstacle = 'it is not counted down';
+      await attempt.any([noted]);
       // Somebody who was faster may have deleted the latch already.
       if (wasOpened) return;
     }
   }
 
   /** Makes it where it is missing. */
-  async #read(wait: Wait): Promise<{ readonly left: number; readonly version: number }> {
+  async #read(attempt: Attempt): Promise<{ readonly left: number; readonly version: number }> {
     for (;;) {
       try {
-        const { data, stat } = await wait.through((call) =>
+        const { data, stat } = await attempt.through((call) =>
           this.#client.get(this.path, { ...call, codec: text, read: 'linearizable' }),
         );
         const left = /^\d+$/.test(data) ? Number(data) : Number.NaN;
@@ -126,13 +129,13 @@ export class CountDownLatch {
         return { left, version: stat.version };
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
-        await this.#make(wait);
+        await this.#make(attempt);
       }
     }
   }
 
-  async #make(wait: Wait): Promise<void> {
-    await wait.prepare(async (call) => {
+  async #make(attempt: Attempt): Promise<void> {
+    await attempt.prepare(async (call) => {
       await this.#client.ensurePath(parentOf(this.path), call);
       const transaction = this.#client.transaction().create(this.path, `${this.#count}`);
       const making = this.#count > 0 ? transaction : transaction.create(joinPath(this.path, OPEN), '');
@@ -146,17 +149,13 @@ export class CountDownLatch {
     });
   }
 
-  #wait(options: CallOptions, operation: string): Wait {
-    return new Wait(this.#client, options, { operation: `CountDownLatch.${operation}`, path: this.path });
+  #attempt(options: CallOptions, operation: string): Attempt {
+    return new Attempt(this.#client, options, { operation: `CountDownLatch.${operation}`, path: this.path });
   }
 }
 
 async function makeContainer(client: Client, path: string, call: CallOptions): Promise<void> {
-  try {
-    await client.create(path, '', { ...call, mode: 'container' });
-  } catch (error) {
-    if (!(error instanceof NodeExistsError)) throw error;
-  }
+  await client.create(path, '', { ...call, mode: 'container' }).catch(ignoreExisting);
 }
 
 const OPEN = 'open';

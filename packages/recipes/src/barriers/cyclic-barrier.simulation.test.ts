@@ -10,7 +10,7 @@ import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
 
@@ -103,9 +103,8 @@ function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigi
 test.each(seeds(3))(
   'nobody comes through alone, and nobody twice, seed %i',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const judge = new Judge();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const judge = new Judge();
       await untilWhole(fleet);
       const clients = await fleet.connectAll(PARTIES);
       const parties = clients.map((_, i) => `party ${i}`);

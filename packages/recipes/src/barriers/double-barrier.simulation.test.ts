@@ -12,7 +12,7 @@
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { DoubleBarrier } from './double-barrier.ts';
 import type { Inside } from './inside.ts';
@@ -159,10 +159,9 @@ function isThere({ from, to }: Member, zxid: number): boolean {
 test.each(seeds(4))(
   'nobody enters or leaves alone, whatever goes wrong (seed %i)',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const { random } = fleet.world;
-    const judge = new Judge();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const { random } = fleet.world;
+      const judge = new Judge();
       // One member more than is needed, and two of one object, which the tree cannot tell apart: what they are told is judged alone.
       const isShared = seed % 5 === 0;
       const clients = await fleet.connectAll(MEMBERS);

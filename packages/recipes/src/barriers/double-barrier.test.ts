@@ -1,10 +1,11 @@
 import { type Acl, type Client, ConnectionLossError, Perm, ThrottledError } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
-import { inWorld, watched } from '../testing/barrier-world.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { withClients } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
 import { makeWorld } from '../testing/line-world.ts';
+import { watched } from '../testing/watched.ts';
 import { DoubleBarrier } from './double-barrier.ts';
+import type { Inside } from './inside.ts';
 
 function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve = (): void => {};
@@ -40,7 +41,7 @@ function withUnluckyDeletes(
 describe('a double barrier', () => {
   test(
     'lets in when all are there, and out when all are done, round after round',
-    inWorld(async (fleet, clients) => {
+    withClients(async (fleet, ...clients) => {
       for (const layout of ['curator', 'kazoo'] as const) {
         const path = `/${layout}`;
         const rounds = new Set<bigint>();
@@ -62,16 +63,16 @@ describe('a double barrier', () => {
           expect((await clients[0]!.children(path)).children).toEqual([]);
         }
       }
-    }),
+    }, 3),
   );
 
   test(
     'does not wait for who has died inside, nor count who has died before',
-    inWorld(async (fleet, [a, b, c, d]) => {
-      const barriers = [a!, b!, c!, d!].map((client) => new DoubleBarrier(client, '/barrier', 3));
+    withClients(async (fleet, a, b, c, d) => {
+      const barriers = [a, b, c, d].map((client) => new DoubleBarrier(client, '/barrier', 3));
       void barriers[0]!.enter().catch(() => {});
       await fleet.world.sleep(100);
-      await a!.close();
+      await a.close();
       const entering = [barriers[1]!.enter(), barriers[2]!.enter()];
       const states = entering.map(watched);
       await fleet.world.sleep(500);
@@ -79,7 +80,7 @@ describe('a double barrier', () => {
       const third = await barriers[3]!.enter();
       const [first] = await Promise.all(entering);
       const leaving = first!.leave();
-      await c!.close();
+      await c.close();
       await third.leave();
       await leaving;
     }, 4),
@@ -88,11 +89,11 @@ describe('a double barrier', () => {
   test.each(['request', 'reply'] as const)(
     'keeps a member whose session counted as lost and came back, when the %s of the first removal is lost',
     (lost) =>
-      inWorld(async (fleet, [a, b]) => {
-        const client = withUnluckyDeletes(a!, 2, lost, () => fleet.world.sleep(1500));
+      withClients(async (fleet, a, b) => {
+        const client = withUnluckyDeletes(a, 2, lost, () => fleet.world.sleep(1500));
         const waiting = new DoubleBarrier(client, '/barrier', 2).enter();
         await fleet.world.sleep(1000);
-        const sessionId = a!.session?.id;
+        const sessionId = a.session?.id;
         const { lostSignal } = a!;
         // A service that is away for longer than the session timeout keeps its sessions.
         const [server] = fleet.ensemble.servers;
@@ -100,22 +101,22 @@ describe('a double barrier', () => {
         await fleet.world.sleep(6000);
         expect(lostSignal.aborted).toBe(true);
         server!.start();
-        await Promise.all([a!.whenConnected(), b!.whenConnected()]);
-        expect(a!.session?.id).toBe(sessionId);
-        const other = await new DoubleBarrier(b!, '/barrier', 2).enter();
+        await Promise.all([a.whenConnected(), b.whenConnected()]);
+        expect(a.session?.id).toBe(sessionId);
+        const other = await new DoubleBarrier(b, '/barrier', 2).enter();
         const inside = await waiting;
         await fleet.world.sleep(10_000);
         expect([inside.isHeld, other.isHeld]).toEqual([true, true]);
-        expect((await b!.children('/barrier', { read: 'linearizable' })).children).toHaveLength(3);
+        expect((await b.children('/barrier', { read: 'linearizable' })).children).toHaveLength(3);
         await Promise.all([inside.leave(), other.leave()]);
-        expect((await b!.children('/barrier', { read: 'linearizable' })).children).toEqual([]);
-      })(),
+        expect((await b.children('/barrier', { read: 'linearizable' })).children).toEqual([]);
+      }, 3)(),
   );
 
   test(
     'keeps a member that came again after a lost session when another one comes through the same object',
-    inWorld(async (fleet, [client, other]) => {
-      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+    withClients(async (fleet, client, other) => {
+      const barrier = new DoubleBarrier(client, '/barrier', 2);
       const first = barrier.enter();
       await fleet.world.sleep(1000);
       const { lostSignal } = client!;
@@ -124,84 +125,85 @@ describe('a double barrier', () => {
       await fleet.world.sleep(6000);
       expect(lostSignal.aborted).toBe(true);
       server!.start();
-      await Promise.all([client!.whenConnected(), other!.whenConnected()]);
-      const inside = await Promise.all([first, new DoubleBarrier(other!, '/barrier', 2).enter()]);
+      await Promise.all([client.whenConnected(), other.whenConnected()]);
+      const inside = await Promise.all([first, new DoubleBarrier(other, '/barrier', 2).enter()]);
       const late = await barrier.enter();
       await fleet.world.sleep(1000);
       expect(inside.map(({ isHeld }) => isHeld)).toEqual([true, true]);
       await Promise.all([...inside, late].map((member) => member.leave()));
-    }),
+    }, 3),
   );
 
   test(
     'does not hold who is late to leave for those who wait for the next round',
-    inWorld(async (_, [a, b, c]) => {
-      const [first, second, third] = [a!, b!, c!].map((client) => new DoubleBarrier(client, '/barrier', 3));
-      const inside = await Promise.all([first!.enter(), second!.enter(), third!.enter()]);
+    withClients(async (_, a, b, c) => {
+      const barrierOf = (client: Client): DoubleBarrier => new DoubleBarrier(client, '/barrier', 3);
+      const [first, second, third] = [barrierOf(a), barrierOf(b), barrierOf(c)];
+      const inside = await Promise.all([first.enter(), second.enter(), third.enter()]);
       // Somebody has deleted the first member's znode: the others do not wait for it.
-      const { children } = await a!.children('/barrier');
-      const owned = await Promise.all(children.map((name) => a!.exists(`/barrier/${name}`)));
-      const own = children[owned.findIndex((stat) => stat?.ephemeralOwner === a!.session?.id)];
-      await b!.delete(`/barrier/${own}`);
+      const { children } = await a.children('/barrier');
+      const owned = await Promise.all(children.map((name) => a.exists(`/barrier/${name}`)));
+      const own = children[owned.findIndex((stat) => stat?.ephemeralOwner === a.session?.id)];
+      await b.delete(`/barrier/${own}`);
       await Promise.all([inside[1]!.leave(), inside[2]!.leave()]);
-      const entering = [second!.enter(), third!.enter()];
-      while ((await a!.children('/barrier')).children.length < 2) await a!.sync();
+      const entering = [second.enter(), third.enter()];
+      while ((await a.children('/barrier')).children.length < 2) await a.sync();
       await inside[0]!.leave();
-      await first!.enter();
+      await first.enter();
       await Promise.all(entering);
-    }),
+    }, 3),
   );
 
   test(
     'begins a new round when all of the last one have died inside',
-    inWorld(async (fleet, [a, b, c, d]) => {
-      await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
-      await Promise.all([a!.close(), b!.close()]);
-      expect((await c!.children('/barrier')).children).toEqual(['ready']);
-      const entering = new DoubleBarrier(c!, '/barrier', 2).enter();
+    withClients(async (fleet, a, b, c, d) => {
+      await Promise.all([a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      await Promise.all([a.close(), b.close()]);
+      expect((await c.children('/barrier')).children).toEqual(['ready']);
+      const entering = new DoubleBarrier(c, '/barrier', 2).enter();
       const state = watched(entering);
       await fleet.world.sleep(1000);
       expect(state.isSettled).toBe(false);
-      await new DoubleBarrier(d!, '/barrier', 2).enter();
+      await new DoubleBarrier(d, '/barrier', 2).enter();
       await entering;
     }, 4),
   );
 
   test(
     'leaves nothing behind when a wait is given up',
-    inWorld(async (fleet, [client]) => {
-      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+    withClients(async (fleet, client) => {
+      const barrier = new DoubleBarrier(client, '/barrier', 2);
       for (const timeoutMs of [0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50]) {
         await expect(barrier.enter({ timeoutMs })).rejects.toMatchObject({ code: 'TIMEOUT' });
       }
       await fleet.world.sleep(1000);
-      expect((await client!.children('/barrier')).children).toEqual([]);
-    }),
+      expect((await client.children('/barrier')).children).toEqual([]);
+    }, 3),
   );
 
   test(
     'waits for the others once more when a wait to leave was given up',
-    inWorld(async (fleet, clients) => {
-      const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
-      const [a, b, c] = await Promise.all(entering);
-      const impatient = expect(a!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
-      const patient = watched(a!.leave());
+    withClients(async (fleet, first, second, third) => {
+      const enter = (client: Client): Promise<Inside> => new DoubleBarrier(client, '/barrier', 3).enter();
+      const [a, b, c] = await Promise.all([enter(first), enter(second), enter(third)]);
+      const impatient = expect(a.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      const patient = watched(a.leave());
       await impatient;
-      const again = a!.leave();
+      const again = a.leave();
       const state = watched(again);
-      await expect(a!.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
-      await b!.leave({ timeoutMs: 500 }).catch(() => {});
+      await expect(a.leave({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+      await b.leave({ timeoutMs: 500 }).catch(() => {});
       await fleet.world.sleep(1000);
-      expect([state.isSettled, patient.isSettled, a!.isHeld, c!.isHeld]).toEqual([false, false, false, true]);
-      await c!.leave();
-      await Promise.all([again, a!.leave(), b!.leave()]);
-      expect((await clients[0]!.children('/barrier')).children).toEqual([]);
-    }),
+      expect([state.isSettled, patient.isSettled, a.isHeld, c.isHeld]).toEqual([false, false, false, true]);
+      await c.leave();
+      await Promise.all([again, a.leave(), b.leave()]);
+      expect((await first.children('/barrier')).children).toEqual([]);
+    }, 3),
   );
 
   test(
     'lets whoever has given up waiting for the others go on behind its scope',
-    inWorld(async (_, clients) => {
+    withClients(async (_, ...clients) => {
       const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
       const [a] = await Promise.all(entering);
       const work = async (): Promise<void> => {
@@ -209,47 +211,47 @@ describe('a double barrier', () => {
         await inside.leave({ timeoutMs: 500 });
       };
       await expect(work()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
-    }),
+    }, 3),
   );
 
   test(
     'cannot tell whether it was counted when it is given up after its znode was made',
-    inWorld(async (fleet, [a, b]) => {
-      const barrier = new DoubleBarrier(a!, '/barrier', 2);
+    withClients(async (fleet, a, b) => {
+      const barrier = new DoubleBarrier(a, '/barrier', 2);
       await expect(barrier.enter({ timeoutMs: 0 })).rejects.toMatchObject({ outcome: 'not-applied' });
       const entering = barrier.enter();
       const ended = expect(entering).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
       await fleet.world.sleep(1000);
-      await a!.close();
+      await a.close();
       await ended;
-      const first = new DoubleBarrier(b!, '/barrier', 1);
+      const first = new DoubleBarrier(b, '/barrier', 1);
       const inside = await first.enter();
       await expect(inside.leave({ timeoutMs: 0 })).rejects.toMatchObject({ outcome: 'unknown' });
-    }),
+    }, 3),
   );
 
   test(
     'says that nothing was done when its znode is refused, and that others may have counted it if one was there before',
-    inWorld(async (fleet, [client, other]) => {
+    withClients(async (fleet, client, other) => {
       const read: Acl = { scheme: 'world', id: 'anyone', perms: Perm.read };
-      await other!.create('/barrier', '', { acl: [{ ...read, perms: Perm.all & ~Perm.create }] });
-      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      await other.create('/barrier', '', { acl: [{ ...read, perms: Perm.all & ~Perm.create }] });
+      const barrier = new DoubleBarrier(client, '/barrier', 2);
       await expect(barrier.enter()).rejects.toMatchObject({ code: 'NOAUTH', outcome: 'not-applied' });
-      await other!.setAcl('/barrier', [{ ...read, perms: Perm.all }]);
+      await other.setAcl('/barrier', [{ ...read, perms: Perm.all }]);
       const entering = expect(barrier.enter()).rejects.toMatchObject({ code: 'NOAUTH', outcome: 'unknown' });
       await fleet.world.sleep(1000);
-      const [name] = (await other!.children('/barrier')).children;
-      await other!.setAcl('/barrier', [{ ...read, perms: Perm.all & ~Perm.create }]);
-      await other!.delete(`/barrier/${name}`);
+      const [name] = (await other.children('/barrier')).children;
+      await other.setAcl('/barrier', [{ ...read, perms: Perm.all & ~Perm.create }]);
+      await other.delete(`/barrier/${name}`);
       await entering;
-    }),
+    }, 3),
   );
 
   test(
     'keeps nothing of all the calls that were given up',
-    inWorld(async (fleet, [client]) => {
+    withClients(async (fleet, client) => {
       const allSettled = vi.spyOn(Promise, 'allSettled');
-      const barrier = new DoubleBarrier(client!, '/barrier', 2);
+      const barrier = new DoubleBarrier(client, '/barrier', 2);
       for (let i = 0; i < 5; i++) await barrier.enter({ timeoutMs: 100 }).catch(() => {});
       await fleet.world.sleep(1000);
       const { results } = allSettled.mock;
@@ -258,46 +260,47 @@ describe('a double barrier', () => {
       const removals = pairs.flat().map((result) => (result.status === 'fulfilled' ? result.value : null));
       expect(removals.length).toBeGreaterThan(5);
       expect(removals.filter((removal) => Array.isArray(removal))).toEqual([]);
-    }),
+    }, 3),
   );
 
   test(
     'does not hammer on a server that has too much to do',
-    inWorld(async (fleet, [client, other]) => {
-      const begin = client!.transaction.bind(client);
+    withClients(async (fleet, client, other) => {
+      const begin = client.transaction.bind(client);
       let attempts = 0;
       let isBusy = true;
-      client!.transaction = () => {
+      client.transaction = () => {
         const made = begin();
         const commit = made.commit.bind(made);
         made.commit = async (options) => {
           attempts++;
           // It answers at once that it has not tried it.
-          await client!.exists('/');
+          await client.exists('/');
           if (isBusy) throw new ThrottledError({ operation: 'transaction', path: null });
           return commit(options);
         };
         return made;
       };
-      const entering = new DoubleBarrier(client!, '/barrier', 2).enter();
+      const entering = new DoubleBarrier(client, '/barrier', 2).enter();
       await fleet.world.sleep(1000);
       expect(attempts).toBeLessThan(100);
       isBusy = false;
-      await Promise.all([entering, new DoubleBarrier(other!, '/barrier', 2).enter()]);
-    }),
+      await Promise.all([entering, new DoubleBarrier(other, '/barrier', 2).enter()]);
+    }, 3),
   );
 
   test(
     'is not counted when it is given up before its znode was made, whatever it waited for',
-    inWorld(async (fleet, [a, b, c, d]) => {
-      const [first, second] = [a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2));
-      await Promise.all([first!.enter(), second!.enter()]);
-      await new DoubleBarrier(c!, '/barrier', 2).enter();
-      await Promise.all([a!.close(), b!.close()]);
-      const barrier = new DoubleBarrier(d!, '/barrier', 2);
+    withClients(async (fleet, a, b, c, d) => {
+      const barrierOf = (client: Client): DoubleBarrier => new DoubleBarrier(client, '/barrier', 2);
+      const [first, second] = [barrierOf(a), barrierOf(b)];
+      await Promise.all([first.enter(), second.enter()]);
+      await new DoubleBarrier(c, '/barrier', 2).enter();
+      await Promise.all([a.close(), b.close()]);
+      const barrier = new DoubleBarrier(d, '/barrier', 2);
       const early = barrier.enter({ timeoutMs: 1000 });
       await expect(early).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
-      await c!.close();
+      await c.close();
       const counted = expect(barrier.enter({ timeoutMs: 1000 })).rejects.toMatchObject({ outcome: 'unknown' });
       await fleet.world.sleep(900);
       const { network } = fleet.world;
@@ -313,33 +316,33 @@ describe('a double barrier', () => {
 
   test(
     'does not leave alone by the list of a server that is behind its round',
-    inWorld(async (fleet, [a, b, c]) => {
-      const [entering, ...others] = [a!, b!, c!].map((client) => new DoubleBarrier(client, '/barrier', 3));
+    withClients(async (fleet, a, b, c) => {
+      const [entering, ...others] = [a, b, c].map((client) => new DoubleBarrier(client, '/barrier', 3));
       const first = entering!.enter();
       await fleet.world.sleep(1000);
-      const before = await a!.children('/barrier');
+      const before = await a.children('/barrier');
       expect(before.children).toHaveLength(1);
       await Promise.all(others.map((barrier) => barrier.enter()));
       const inside = await first;
-      const children = a!.children.bind(a);
+      const children = a.children.bind(a);
       // As another server may show it, which has not come as far as the one whose event has let it in.
-      a!.children = (async (path: string, options: { readonly read?: string } = {}) => {
+      a.children = (async (path: string, options: { readonly read?: string } = {}) => {
         return options.read === 'linearizable' ? children(path, options as never) : before;
       }) as Client['children'];
       const state = watched(inside.leave());
       await fleet.world.sleep(1000);
       expect(state.isSettled).toBe(false);
-    }),
+    }, 3),
   );
 
   test(
     'lets nobody in where all have died between its look and its coming',
-    inWorld(async (fleet, [a, b, c, d]) => {
-      await c!.ensurePath('/barrier');
+    withClients(async (fleet, a, b, c, d) => {
+      await c.ensurePath('/barrier');
       const { promise: funeral, resolve: bury } = makeGate();
-      const transaction = c!.transaction.bind(c);
+      const transaction = c.transaction.bind(c);
       let isComing = false;
-      c!.transaction = () => {
+      c.transaction = () => {
         const made = transaction();
         const commit = made.commit.bind(made);
         made.commit = async (options) => {
@@ -349,40 +352,40 @@ describe('a double barrier', () => {
         };
         return made;
       };
-      const entering = new DoubleBarrier(c!, '/barrier', 2).enter();
+      const entering = new DoubleBarrier(c, '/barrier', 2).enter();
       const state = watched(entering);
       await fleet.world.until(() => isComing, 10_000);
-      await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
-      await Promise.all([a!.close(), b!.close()]);
+      await Promise.all([a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      await Promise.all([a.close(), b.close()]);
       bury();
       await fleet.world.sleep(1000);
       expect(state.isSettled).toBe(false);
-      const second = await new DoubleBarrier(d!, '/barrier', 2).enter();
+      const second = await new DoubleBarrier(d, '/barrier', 2).enter();
       expect((await entering).round).toBe(second.round);
     }, 4),
   );
 
   test(
     'lets in who comes when it is open, and waits for it',
-    inWorld(async (fleet, [a, b, c]) => {
-      const inside = await Promise.all([a!, b!].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
-      const late = await new DoubleBarrier(c!, '/barrier', 2).enter();
+    withClients(async (fleet, a, b, c) => {
+      const inside = await Promise.all([a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
+      const late = await new DoubleBarrier(c, '/barrier', 2).enter();
       expect(late.round).toBe(inside[0]!.round);
       const leaving = inside.map((member) => member.leave());
       const states = leaving.map(watched);
       await fleet.world.sleep(1000);
       expect(states.map(({ isSettled }) => isSettled)).toEqual([false, false]);
       await Promise.all([late.leave(), ...leaving]);
-      expect((await a!.children('/barrier')).children).toEqual([]);
-    }),
+      expect((await a.children('/barrier')).children).toEqual([]);
+    }, 3),
   );
 
   test(
     'ends for who brings more data than servers take, and asks no more then',
-    inWorld(async (fleet) => {
-      const [client] = await fleet.connectAll(1, { requestBytesMax: 8 * 1024 * 1024 });
-      await client!.ensurePath('/barrier');
-      const barrier = new DoubleBarrier(client!, '/barrier', 1, { data: new Uint8Array(1_500_000) });
+    withClients(async (fleet) => {
+      const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
+      await client.ensurePath('/barrier');
+      const barrier = new DoubleBarrier(client, '/barrier', 1, { data: new Uint8Array(1_500_000) });
       await expect(barrier.enter()).rejects.toMatchObject({
         code: 'REQUESTTOOLARGE',
         outcome: 'unknown',
@@ -391,10 +394,10 @@ describe('a double barrier', () => {
       });
       await fleet.world.sleep(1000);
       const states: string[] = [];
-      client!.onState(({ state }) => states.push(state));
+      client.onState(({ state }) => states.push(state));
       await fleet.world.sleep(20_000);
       expect(states).toEqual([]);
-      expect((await client!.children('/barrier')).children).toEqual([]);
+      expect((await client.children('/barrier')).children).toEqual([]);
     }, 0),
   );
 
@@ -420,11 +423,9 @@ describe('a double barrier', () => {
     });
   });
 
-  test('wakes one member for each that leaves', async () => {
-    const fleet = new Fleet(1, 1);
-    const members = 20;
-    await fleet.run(async () => {
-      const clients = await fleet.connectAll(members);
+  test(
+    'wakes one member for each that leaves',
+    withClients(async (fleet, ...clients) => {
       let lists = 0;
       for (const client of clients) {
         const children = client.children.bind(client);
@@ -433,18 +434,14 @@ describe('a double barrier', () => {
           return children(path, options as never);
         }) as typeof client.children;
       }
-      const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', members).enter()));
+      const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', 20).enter()));
       // Before it makes its znode and after: nobody is woken before all are there.
-      expect(lists).toBeLessThanOrEqual(3 * members);
+      expect(lists).toBeLessThanOrEqual(3 * 20);
       lists = 0;
-      const leaving: Promise<void>[] = [];
-      for (const member of inside) {
-        leaving.push(member.leave());
-        await fleet.world.sleep(100);
-      }
+      const leaving = inside.map((member, i) => fleet.world.sleep(100 * i).then(() => member.leave()));
       await Promise.all(leaving);
       // At the call, after its own deletion, at the end; and the lowest once for each who leaves.
-      expect(lists).toBeLessThanOrEqual(5 * members);
-    });
-  });
+      expect(lists).toBeLessThanOrEqual(5 * 20);
+    }, 20),
+  );
 });

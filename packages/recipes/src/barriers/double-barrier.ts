@@ -13,16 +13,16 @@ import {
   type TransactionResult,
   type Watched,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
-import { checkLayout, LAYOUTS, type Layout, makeUuidHex } from '../layout.ts';
-import { Holding } from '../locks/holding.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { LossStreak } from '../loss-streak.ts';
-import { whenBothSettled } from '../tidy.ts';
-import { isPassing, Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { whenBothSettled } from '../kernel/background.ts';
+import { asDoubtful, asHarmless, Uncertainty } from '../kernel/doubt.ts';
+import { ignoreMissing, isPassing, nullIfMissing } from '../kernel/failures.ts';
+import { Holding } from '../kernel/holding.ts';
+import { checkLayout, LAYOUTS, type Layout, makeUuidHex } from '../kernel/layout.ts';
+import { LossStreak } from '../kernel/loss-streak.ts';
+import { removeZnode } from '../kernel/removal.ts';
 import { Inside } from './inside.ts';
-import { awaitCreation, findFounder, ignoreMissing, isRace, membersOf, nullIfMissing, READY } from './ready.ts';
+import { awaitCreation, findFounder, isRace, membersOf, READY } from './ready.ts';
 
 /*
  * A double barrier: so many processes begin together and end together.
@@ -104,14 +104,14 @@ export class DoubleBarrier {
    */
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
-    const wait = new Wait(this.#client, options, about);
+    const attempt = new Attempt(this.#client, options, about);
     const path = joinPath(this.path, this.#makeName());
     const coming: Coming = { path, mayBeCounted: false, losses: new LossStreak() };
     try {
-      await this.#clear(wait, about);
+      await this.#clear(attempt);
       this.#coming.add(coming.path);
       for (;;) {
-        const inside = await this.#come(coming, wait, about);
+        const inside = await this.#come(coming, attempt);
         if (inside === null) continue;
         // It may have been left over on the way, and is not any more.
         this.#leftovers.delete(coming.path);
@@ -124,39 +124,39 @@ export class DoubleBarrier {
     }
   }
 
-  async #come(coming: Coming, wait: Wait, about: Waiting): Promise<Inside | null> {
-    const look = await this.#lookAhead(wait);
+  async #come(coming: Coming, attempt: Attempt): Promise<Inside | null> {
+    const look = await this.#lookAhead(attempt);
     try {
-      return await this.#comeAfter(look, coming, wait, about);
+      return await this.#comeAfter(look, coming, attempt);
     } finally {
       look.ready?.[Symbol.dispose]();
     }
   }
 
   /** One znode, and what comes of it. @returns null when we have to come again */
-  async #comeAfter(look: Look, coming: Coming, wait: Wait, about: Waiting): Promise<Inside | null> {
+  async #comeAfter(look: Look, coming: Coming, attempt: Attempt): Promise<Inside | null> {
     const { path } = coming;
     // A znode that comes when the caller has given up already is removed.
-    const limits = wait.next();
+    attempt.next();
     const joining = this.#join(coming, look);
-    const joined = await waitFor(this.#client, joining, limits, about).catch((error: unknown) => {
+    const joined = await attempt.waitFor(joining).catch((error: unknown) => {
       this.#giveUp(path, joining);
       throw error;
     });
     if (joined === null) {
-      await wait.recover();
+      await attempt.reconnect();
       // The removal of the znode that came to nothing would take the next one away, which has its name.
-      await waitFor(this.#client, this.#removed, wait.next(), about);
+      await attempt.waitFor(this.#removed);
       return null;
     }
     let round: bigint | null = null;
     try {
-      round = await this.#awaitReady(joined, wait);
+      round = await this.#awaitReady(joined, attempt);
       if (round !== null) return new Inside(this.#client, this.path, joined.member, round, this.#leftovers);
     } finally {
       if (round === null) this.#giveUp(path, Promise.resolve(joined));
     }
-    await waitFor(this.#client, this.#removed, wait.next(), about);
+    await attempt.waitFor(this.#removed);
     return null;
   }
 
@@ -181,42 +181,42 @@ export class DoubleBarrier {
   }
 
   /** Of earlier calls that were given up znodes may be left, also of lost sessions: with these we would count twice. */
-  async #clear(wait: Wait, about: Waiting): Promise<void> {
-    await waitFor(this.#client, this.#removed, wait.next(), about);
+  async #clear(attempt: Attempt): Promise<void> {
+    await attempt.waitFor(this.#removed);
     for (const path of this.#leftovers) {
       if (this.#coming.has(path)) continue;
-      await wait.through((call) => this.#client.delete(path, call).catch(ignoreMissing));
+      await attempt.through((call) => this.#client.delete(path, call).catch(ignoreMissing));
       this.#leftovers.delete(path);
     }
   }
 
   /** Waits while there is a `ready` and nobody inside who was counted for it. */
-  async #lookAhead(wait: Wait): Promise<Look> {
+  async #lookAhead(attempt: Attempt): Promise<Look> {
     for (;;) {
-      const first = await this.#lookAtReady(wait);
+      const first = await this.#lookAtReady(attempt);
       if (first.stat === null) return { ready: first, leftOverSince: null };
       using ready = first;
-      const others = await this.#list(wait, 'linearizable');
+      const others = await this.#list(attempt, 'linearizable');
       if (others === null || !others.children.includes(READY)) continue;
       const members = membersOf(others.children);
       // All members of a round have died, and nobody was left to end it.
       if (members.length === 0) return { ready: null, leftOverSince: others.stat.version };
       const paths = members.map((name) => joinPath(this.path, name));
-      const founder = await findFounder(this.#client, paths, first.stat.czxid, wait);
+      const founder = await findFounder(this.#client, paths, first.stat.czxid, attempt);
       if (founder !== null) return { ready: null, leftOverSince: null };
-      using late = await wait.through((call) => this.#client.exists(paths[0]!, { ...call, watch: true }));
-      if (late.stat !== null) await wait.any([ready.changed, late.changed]);
+      using late = await attempt.through((call) => this.#client.exists(paths[0]!, { ...call, watch: true }));
+      if (late.stat !== null) await attempt.any([ready.changed, late.changed]);
     }
   }
 
-  #lookAtReady(wait: Wait): Promise<ReadyLook> {
+  #lookAtReady(attempt: Attempt): Promise<ReadyLook> {
     const path = joinPath(this.path, READY);
-    return wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+    return attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
   }
 
   /** @returns null when there is no barrier yet, or not any more */
-  #list(wait: Wait, read: 'local' | 'linearizable'): Promise<Children | null> {
-    return wait.through((call) => this.#client.children(this.path, { ...call, read })).catch(nullIfMissing);
+  #list(attempt: Attempt, read: 'local' | 'linearizable'): Promise<Children | null> {
+    return attempt.through((call) => this.#client.children(this.path, { ...call, read })).catch(nullIfMissing);
   }
 
   /** Makes our znode. @returns null when the session ended meanwhile, or there is none, or `look` is out of date */
@@ -245,7 +245,7 @@ export class DoubleBarrier {
         }
         // A member that has counted as lost is made anew by its name: the removal of the old one must not take that.
         const remove = (call: CallOptions): Promise<void> => client.delete(path, call);
-        const member = new Holding(client, { path, stat }, lost, { isNameShared: true, remove });
+        const member = new Holding(client, { path, stat, lost }, { isNameShared: true, remove });
         return { member, ready: look.ready, othersMax: created.othersMax };
       }
     } catch (error) {
@@ -285,10 +285,10 @@ export class DoubleBarrier {
           return { stat: null, othersMax: Number.POSITIVE_INFINITY };
         await client.ensurePath(this.path, { mode: 'container' });
       } else if (isPassing(error)) {
-        const wait = new Wait(client, {}, about);
-        await wait.recover();
+        const attempt = new Attempt(client, {}, about);
+        await attempt.reconnect();
         // A service that answers this may be one that our data are too large for.
-        await wait.through((call) => client.exists(path, call));
+        await attempt.through((call) => client.exists(path, call));
         losses.check(about);
       } else throw error;
       return 'again';
@@ -296,7 +296,7 @@ export class DoubleBarrier {
   }
 
   /** @returns the round that we are in, the zxid of the creation of its `ready`; null when we have to come again */
-  async #awaitReady({ member, ready, othersMax }: Joined, wait: Wait): Promise<bigint | null> {
+  async #awaitReady({ member, ready, othersMax }: Joined, attempt: Attempt): Promise<bigint | null> {
     let look = ready;
     let own: ReadyLook | null = null;
     try {
@@ -305,25 +305,20 @@ export class DoubleBarrier {
       while (!member.signal.aborted) {
         if (look === null) {
           own?.[Symbol.dispose]();
-          own = await this.#lookAtReady(wait);
+          own = await this.#lookAtReady(attempt);
           look = own;
-          if (look.stat !== null) return (await this.#isIn(member, look.stat.czxid, wait)) ? look.stat.czxid : null;
           canOpen = true;
         }
+        if (look.stat !== null) return (await this.#isIn(member, look.stat.czxid, attempt)) ? look.stat.czxid : null;
+        const opened = canOpen ? await this.#openIfAll(member, attempt) : 'few';
+        if (opened === 'gone') return null;
+        if (typeof opened === 'bigint') return member.isHeld ? opened : null;
+        canOpen = opened === 'again';
         if (canOpen) {
-          const listed = await this.#list(wait, 'local');
-          // The barrier's own znode is gone, and ours with it.
-          if (listed === null) return null;
-          const others = membersOf(listed.children).filter((name) => name !== nameOf(member.path));
-          canOpen = others.length + 1 >= this.memberCount;
-          if (canOpen) {
-            const round = await this.#open([member.path, ...others.map((name) => joinPath(this.path, name))], wait);
-            if (round !== null) return member.isHeld ? round : null;
-            look = null;
-            continue;
-          }
+          look = null;
+          continue;
         }
-        const zxid = await awaitCreation(look.changed, member.signal, wait);
+        const zxid = await awaitCreation(look.changed, member.signal, attempt);
         if (zxid !== null && zxid > member.token) return member.isHeld ? zxid : null;
         // The server does not tell the zxid, or the round began before we came.
         look = null;
@@ -334,23 +329,34 @@ export class DoubleBarrier {
     }
   }
 
+  /** @returns the round; 'few' when others are missing; 'again' when the next look tells; 'gone' with the barrier's own znode */
+  async #openIfAll(member: Holding, attempt: Attempt): Promise<bigint | 'few' | 'again' | 'gone'> {
+    const listed = await this.#list(attempt, 'local');
+    // And ours with it.
+    if (listed === null) return 'gone';
+    const others = membersOf(listed.children).filter((name) => name !== nameOf(member.path));
+    if (others.length + 1 < this.memberCount) return 'few';
+    const paths = [member.path, ...others.map((name) => joinPath(this.path, name))];
+    return (await this.#open(paths, attempt)) ?? 'again';
+  }
+
   /** Whether we belong to a round that is open: we were there when it began, or come while one is inside who was. */
-  async #isIn(member: Holding, round: bigint, wait: Wait): Promise<boolean> {
+  async #isIn(member: Holding, round: bigint, attempt: Attempt): Promise<boolean> {
     if (member.token > round) {
-      const listed = await this.#list(wait, 'linearizable');
+      const listed = await this.#list(attempt, 'linearizable');
       const paths = membersOf(listed?.children ?? []).map((name) => joinPath(this.path, name));
-      if ((await findFounder(this.#client, paths, round, wait)) === null) return false;
+      if ((await findFounder(this.#client, paths, round, attempt)) === null) return false;
     }
     return member.isHeld;
   }
 
   /** Makes `ready` if so many of these are still there. @returns the round; null: the next look tells whether it was done */
-  async #open(members: readonly string[], wait: Wait): Promise<bigint | null> {
+  async #open(members: readonly string[], attempt: Attempt): Promise<bigint | null> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     for (const path of members.slice(0, this.memberCount)) transaction.check(path);
     transaction.create(joinPath(this.path, READY), '');
     try {
-      const results = await wait.through((call) => transaction.commit(call));
+      const results = await attempt.through((call) => transaction.commit(call));
       return (results.at(-1) as CreatedInTransaction).stat?.czxid ?? null;
     } catch (error) {
       if (!(error instanceof TransactionError)) throw error;

@@ -1,4 +1,5 @@
 import {
+  type About,
   type CallOptions,
   type Children,
   type Client,
@@ -11,10 +12,9 @@ import {
   type TransactionResult,
   type Watched,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
-import type { Holding } from '../locks/holding.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import type { Holding } from '../kernel/holding.ts';
 import { findFounder, isRace, membersOf, READY } from './ready.ts';
 
 /** Being inside a double barrier: from the moment when all are there until all have left. */
@@ -57,7 +57,7 @@ export class Inside implements AsyncDisposable {
    */
   async leave(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'Inside.leave', path: this.#path };
-    const wait = new Wait(this.#client, options, about);
+    const attempt = new Attempt(this.#client, options, about);
     this.#hasLeft = true;
     try {
       // An earlier call has a patience of its own.
@@ -66,12 +66,12 @@ export class Inside implements AsyncDisposable {
           () => true,
           () => false,
         );
-        if (await waitFor(this.#client, leaving, wait.next(), about)) return;
+        if (await attempt.waitFor(leaving)) return;
       }
     } catch (error) {
       throw asDoubtful(error, about);
     }
-    this.#leaving = this.#leave(wait, about);
+    this.#leaving = this.#leave(attempt, about);
     await this.#leaving;
   }
 
@@ -81,9 +81,9 @@ export class Inside implements AsyncDisposable {
     else await this.leave();
   }
 
-  async #leave(wait: Wait, about: Waiting): Promise<void> {
+  async #leave(attempt: Attempt, about: About): Promise<void> {
     try {
-      while (!(await this.#step(wait)));
+      while (!(await this.#step(attempt)));
     } catch (error) {
       // The barrier's own znode is gone, so nobody is inside.
       if (error instanceof NoNodeError) return;
@@ -100,36 +100,36 @@ export class Inside implements AsyncDisposable {
    *
    * @returns whether everybody has left
    */
-  async #step(wait: Wait): Promise<boolean> {
+  async #step(attempt: Attempt): Promise<boolean> {
     const client = this.#client;
-    const { children, stat } = await this.#list(wait);
+    const { children, stat } = await this.#list(attempt);
     const own = nameOf(this.#member.path);
     const isMember = this.#member.isHeld && children.includes(own);
     const isOpen = children.includes(READY);
     // A znode of ours that a lost session has left behind would count for the next round, so we wait for its end too.
     const others = membersOf(children).filter((name) => name !== own || !isMember);
-    if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, wait);
+    if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, attempt);
     const isLowest = isMember && own < others[0]!;
     const awaited = isLowest ? others.at(-1)! : others[0]!;
-    const releasing = isMember && !isLowest ? this.#member.release(wait.next()) : Promise.resolve();
+    const releasing = isMember && !isLowest ? this.#member.release(attempt.next()) : Promise.resolve();
     // If the look fails, too, nobody waits for it any more.
     releasing.catch(() => {});
-    using found = await this.#watch(joinPath(this.#path, awaited), wait);
+    using found = await this.#watch(joinPath(this.#path, awaited), attempt);
     await releasing;
     if (found.stat === null) return false;
     let watched: Watched = found;
     // It came when the round was open, or belongs to the next one, who will wait for us.
-    if (found.stat.czxid > this.round && !(isOpen && (await this.#isOpen(wait)))) {
+    if (found.stat.czxid > this.round && !(isOpen && (await this.#isOpen(attempt)))) {
       const paths = others.map((name) => joinPath(this.#path, name));
-      const founder = await findFounder(client, paths, this.round, wait);
+      const founder = await findFounder(client, paths, this.round, attempt);
       if (founder === null) {
-        await this.#member.release(wait.next());
+        await this.#member.release(attempt.next());
         return true;
       }
-      watched = await this.#watch(founder, wait);
+      watched = await this.#watch(founder, attempt);
     }
     using awaitedOne = watched;
-    await wait.any([awaitedOne.changed], isLowest ? { lost: this.#member.signal } : {});
+    await attempt.any([awaitedOne.changed], isLowest ? { lost: this.#member.signal } : {});
     return false;
   }
 
@@ -137,19 +137,19 @@ export class Inside implements AsyncDisposable {
    * Not as it was before our round began. Of that the client may know by an event alone, and then it may be connected next to
    * a server that has not come as far: there the others would not be there yet.
    */
-  async #list(wait: Wait): Promise<Children> {
-    const listed = await wait.through((call) => this.#client.children(this.#path, call));
+  async #list(attempt: Attempt): Promise<Children> {
+    const listed = await attempt.through((call) => this.#client.children(this.#path, call));
     if (listed.stat.pzxid >= this.round) return listed;
-    return wait.through((call) => this.#client.children(this.#path, { ...call, read: 'linearizable' }));
+    return attempt.through((call) => this.#client.children(this.#path, { ...call, read: 'linearizable' }));
   }
 
-  #watch(path: string, wait: Wait): Promise<{ readonly stat: Stat | null } & Watched> {
-    return wait.through((call) => this.#client.exists(path, { ...call, watch: true }));
+  #watch(path: string, attempt: Attempt): Promise<{ readonly stat: Stat | null } & Watched> {
+    return attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
   }
 
   /** Whether the `ready` that there is belongs to our round. (Our own members delete it with the last of them; kazoo's first.) */
-  async #isOpen(wait: Wait): Promise<boolean> {
-    const ready = await wait.through((call) => this.#client.exists(joinPath(this.#path, READY), call));
+  async #isOpen(attempt: Attempt): Promise<boolean> {
+    const ready = await attempt.through((call) => this.#client.exists(joinPath(this.#path, READY), call));
     return ready?.czxid === this.round;
   }
 
@@ -157,13 +157,13 @@ export class Inside implements AsyncDisposable {
    * The last one ends the round, unless somebody has come in since `version`. A `ready` without members is left over, whichever
    * round it was of.
    */
-  async #end({ isMember, isOpen, version }: LastLook, wait: Wait): Promise<boolean> {
+  async #end({ isMember, isOpen, version }: LastLook, attempt: Attempt): Promise<boolean> {
     if (!isMember && !isOpen) return true;
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     if (isMember) transaction.delete(this.#member.path);
     if (isOpen) transaction.check(this.#path, { version }).delete(joinPath(this.#path, READY));
     try {
-      await wait.through((call) => transaction.commit(call));
+      await attempt.through((call) => transaction.commit(call));
       return true;
     } catch (error) {
       if (!(error instanceof TransactionError)) throw error;

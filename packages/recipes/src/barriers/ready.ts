@@ -1,19 +1,8 @@
-import { type Client, NoNodeError, type TransactionError, type WatchEvent } from '@meerkat/client';
-import type { Wait } from '../wait.ts';
+import type { Client, TransactionError, WatchEvent } from '@meerkat/client';
+import type { Attempt } from '../kernel/attempt.ts';
 
 /** The znode that opens a double barrier, beside those of its members. */
 export const READY = 'ready';
-
-/** What was to be deleted is not there. */
-export function ignoreMissing(error: unknown): void {
-  if (!(error instanceof NoNodeError)) throw error;
-}
-
-/** What was to be read is not there. */
-export function nullIfMissing(error: unknown): null {
-  ignoreMissing(error);
-  return null;
-}
 
 /** The names of the members, the lowest first. */
 export function membersOf(children: readonly string[]): string[] {
@@ -25,9 +14,9 @@ export async function findFounder(
   client: Client,
   paths: readonly string[],
   round: bigint,
-  wait: Wait,
+  attempt: Attempt,
 ): Promise<string | null> {
-  const stats = await wait.through((call) => Promise.all(paths.map((path) => client.exists(path, call))));
+  const stats = await attempt.through((call) => Promise.all(paths.map((path) => client.exists(path, call))));
   return paths.find((_, i) => (stats[i]?.czxid ?? round) < round) ?? null;
 }
 
@@ -35,13 +24,13 @@ export async function findFounder(
 export async function awaitCreation(
   changed: Promise<WatchEvent>,
   lost: AbortSignal,
-  wait: Wait,
+  attempt: Attempt,
 ): Promise<bigint | null> {
   let zxid: bigint | null = null;
   const noted = changed.then((event) => {
     if (event.type === 'created') zxid = event.zxid;
   });
-  await wait.any([noted], { lost });
+  await attempt.any([noted], { lost });
   return zxid;
 }
 

@@ -1,6 +1,6 @@
 import { type Client, text, ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type Meeting, Rendezvous } from './rendezvous.ts';
 
@@ -30,9 +30,8 @@ class Minutes {
 test.each(seeds(3))(
   'all who meet see the same, and each is in one meeting (seed %i)',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const minutes = new Minutes();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const minutes = new Minutes();
       // One more than meet at one time.
       const clients = await fleet.connectAll(PARTIES + 1);
       if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);

@@ -1,7 +1,8 @@
 import { type Client, ConnectionLossError, NotReadOnlyError, text, type ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { inWorld, watched } from '../testing/barrier-world.ts';
 import { doubtClient } from '../testing/doubted-client.ts';
+import { withClients } from '../testing/fleet.ts';
+import { watched } from '../testing/watched.ts';
 import { CyclicBarrier } from './cyclic-barrier.ts';
 import { readMeeting, writeMeeting } from './meeting-record.ts';
 import { Rendezvous } from './rendezvous.ts';
@@ -17,7 +18,7 @@ function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => 
 describe('a rendezvous', () => {
   test(
     'shows each what all have brought, in the order of their arrival',
-    inWorld(async (fleet, clients) => {
+    withClients(async (fleet, ...clients) => {
       for (let round = 0; round < 3; round++) {
         const meetings = await Promise.all(
           clients.map(async (client, i) => {
@@ -31,12 +32,12 @@ describe('a rendezvous', () => {
         await fleet.world.sleep(1000);
         expect((await clients[0]!.children('/meeting')).children).toEqual([]);
       }
-    }),
+    }, 3),
   );
 
   test(
     'does not count who has given up, and lets more than one group meet',
-    inWorld(async (fleet, clients) => {
+    withClients(async (fleet, ...clients) => {
       const meet = (i: number, value: string, timeoutMs?: number) =>
         new Rendezvous(clients[i]!, '/meeting', 2, { codec: text }).meet(value, { timeoutMs });
       await expect(meet(0, 'gone', 100)).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -48,38 +49,38 @@ describe('a rendezvous', () => {
         expect(values[index]).toBe(`${k}`);
       }
       expect(new Set(groups).size).toBe(3);
-    }),
+    }, 3),
   );
 
   test(
     'waits on with the arrival that it made after one that is in doubt, however late that is removed',
-    inWorld(async (fleet, [first, second]) => {
-      const { client, relent } = doubtClient(first!, '/meeting');
+    withClients(async (fleet, first, second) => {
+      const { client, relent } = doubtClient(first, '/meeting');
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('1');
       await fleet.world.sleep(1000);
       relent();
       // Longer than any pause of the removal.
       await fleet.world.sleep(5000);
-      await new Rendezvous(second!, '/meeting', 2, { codec: text }).meet('2', { timeoutMs: 5000 });
+      await new Rendezvous(second, '/meeting', 2, { codec: text }).meet('2', { timeoutMs: 5000 });
       expect((await meeting).values).toEqual(['1', '2']);
-    }),
+    }, 3),
   );
 
   test(
     'cannot tell whether others have met with it when it is given up after its arrival',
-    inWorld(async (fleet, [client]) => {
-      await client!.ensurePath('/meeting');
+    withClients(async (fleet, client) => {
+      await client.ensurePath('/meeting');
       const outcomes = new Set<string>();
       for (let timeoutMs = 0; timeoutMs < 12; timeoutMs += 0.5) {
-        const arrived = (await client!.exists('/meeting'))!.cversion;
-        const meeting = new Rendezvous(client!, '/meeting', 1).meet(new Uint8Array(), { timeoutMs });
+        const arrived = (await client.exists('/meeting'))!.cversion;
+        const meeting = new Rendezvous(client, '/meeting', 1).meet(new Uint8Array(), { timeoutMs });
         const outcome = await meeting.then(
           () => 'met',
           (error: ZooKeeperError) => error.outcome,
         );
         outcomes.add(outcome);
         await fleet.world.sleep(1000);
-        const hasArrived = (await client!.exists('/meeting'))!.cversion > arrived;
+        const hasArrived = (await client.exists('/meeting'))!.cversion > arrived;
         if (hasArrived) expect(outcome).not.toBe('not-applied');
       }
       expect(outcomes).toEqual(new Set(['not-applied', 'unknown', 'met']));
@@ -88,24 +89,24 @@ describe('a rendezvous', () => {
 
   test(
     'says that nobody has met with it when it is given up before its arrival, whatever is in flight then',
-    inWorld(async (fleet, [client]) => {
+    withClients(async (fleet, client) => {
       const { network } = fleet.world;
-      const rendezvous = new Rendezvous(client!, '/meeting', 2);
+      const rendezvous = new Rendezvous(client, '/meeting', 2);
       const meet = (): Promise<unknown> => rendezvous.meet(new Uint8Array(), { timeoutMs: 1000 });
-      const ensurePath = client!.ensurePath.bind(client);
-      client!.ensurePath = (...call) => {
-        client!.ensurePath = ensurePath;
+      const ensurePath = client.ensurePath.bind(client);
+      client.ensurePath = (...call) => {
+        client.ensurePath = ensurePath;
         network.block('zk1', 'client1');
         return ensurePath(...call);
       };
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
       network.heal();
-      await client!.whenConnected();
+      await client.whenConnected();
       const { promise: delay, resolve: goOn } = makeGate();
-      const remove = client!.delete.bind(client);
-      client!.delete = async (path, options) => {
-        client!.delete = (...call) => {
-          client!.delete = remove;
+      const remove = client.delete.bind(client);
+      client.delete = async (path, options) => {
+        client.delete = (...call) => {
+          client.delete = remove;
           network.block('zk1', 'client1');
           return remove(...call);
         };
@@ -121,19 +122,19 @@ describe('a rendezvous', () => {
 
   test(
     'does not say that nobody has met with it when the service refuses what comes after its arrival',
-    inWorld(async (fleet, [client, other]) => {
-      const meeting = new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('first');
+    withClients(async (fleet, client, other) => {
+      const meeting = new Rendezvous(other, '/meeting', 2, { codec: text }).meet('first');
       await fleet.world.sleep(1000);
-      const begin = client!.transaction.bind(client);
-      client!.transaction = () => {
+      const begin = client.transaction.bind(client);
+      client.transaction = () => {
         const made = begin();
         const commit = made.commit.bind(made);
         made.commit = async (options) => {
           made.commit = async () => {
             throw new NotReadOnlyError({ operation: 'transaction', path: null });
           };
-          client!.transaction = () => made;
-          client!.children = async (path: string) => {
+          client.transaction = () => made;
+          client.children = async (path: string) => {
             throw new NotReadOnlyError({ operation: 'children', path });
           };
           await commit(options);
@@ -141,7 +142,7 @@ describe('a rendezvous', () => {
         };
         return made;
       };
-      const refused = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('second');
+      const refused = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('second');
       await expect(refused).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
       expect((await meeting).values).toEqual(['first', 'second']);
     }, 2),
@@ -149,30 +150,30 @@ describe('a rendezvous', () => {
 
   test(
     'does not count twice who has given up and comes again, though its first arrival is still there',
-    inWorld(async (fleet, [client, other]) => {
+    withClients(async (fleet, client, other) => {
       const { promise: delay, resolve: goOn } = makeGate();
-      const remove = client!.delete.bind(client);
-      client!.delete = async (path, options) => {
-        client!.delete = remove;
+      const remove = client.delete.bind(client);
+      client.delete = async (path, options) => {
+        client.delete = remove;
         await delay;
         return remove(path, options);
       };
-      const rendezvous = new Rendezvous(client!, '/meeting', 2, { codec: text });
+      const rendezvous = new Rendezvous(client, '/meeting', 2, { codec: text });
       await expect(rendezvous.meet('first', { timeoutMs: 1000 })).rejects.toMatchObject({ outcome: 'unknown' });
       const meeting = rendezvous.meet('second');
       await fleet.world.sleep(1000);
-      expect((await other!.children('/meeting')).children).toHaveLength(1);
-      await new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('other');
+      expect((await other.children('/meeting')).children).toHaveLength(1);
+      await new Rendezvous(other, '/meeting', 2, { codec: text }).meet('other');
       expect((await meeting).values).toEqual(['second', 'other']);
       goOn();
       await fleet.world.sleep(1000);
-      expect((await other!.children('/meeting')).children).toEqual([]);
+      expect((await other.children('/meeting')).children).toEqual([]);
     }, 2),
   );
 
   test(
     'ends for who comes last when servers close connections because all is too large together, and asks no more then',
-    inWorld(async (fleet) => {
+    withClients(async (fleet) => {
       const clients = await fleet.connectAll(3, { requestBytesMax: 8 * 1024 * 1024 });
       const value = new Uint8Array(500_000);
       const meet = (client: Client): Promise<unknown> => new Rendezvous(client, '/meeting', 3).meet(value);
@@ -191,46 +192,46 @@ describe('a rendezvous', () => {
 
   test(
     'goes on without an arrival that somebody else has written to',
-    inWorld(async (fleet, [absent, client, other]) => {
-      const lost = new Rendezvous(absent!, '/meeting', 2, { codec: text }).meet('absent');
+    withClients(async (fleet, absent, client, other) => {
+      const lost = new Rendezvous(absent, '/meeting', 2, { codec: text }).meet('absent');
       await fleet.world.sleep(1000);
       const { network } = fleet.world;
       network.block('client1', 'zk1');
       network.block('zk1', 'client1');
-      const [name] = (await client!.children('/meeting')).children;
-      await client!.set(`/meeting/${name}`, 'by hand');
+      const [name] = (await client.children('/meeting')).children;
+      await client.set(`/meeting/${name}`, 'by hand');
       let lists = 0;
-      const children = client!.children.bind(client);
-      client!.children = ((...call: Parameters<typeof children>) => {
+      const children = client.children.bind(client);
+      client.children = ((...call: Parameters<typeof children>) => {
         lists++;
         return children(...call);
       }) as typeof children;
-      const meeting = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('one');
+      const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('one');
       await fleet.world.sleep(1000);
       // A session that nobody has heard of for a while lives on, and its arrival with it.
-      expect((await other!.children('/meeting')).children).toHaveLength(2);
+      expect((await other.children('/meeting')).children).toHaveLength(2);
       expect(lists).toBeLessThan(5);
-      const { values } = await new Rendezvous(other!, '/meeting', 2, { codec: text }).meet('two');
+      const { values } = await new Rendezvous(other, '/meeting', 2, { codec: text }).meet('two');
       expect(values).toEqual(['one', 'two']);
       await meeting;
       network.heal();
       await expect(lost).rejects.toMatchObject({ code: 'NONODE', outcome: 'unknown' });
-    }),
+    }, 3),
   );
 
   test(
     'says that somebody else has deleted its arrival, and not that its session is lost',
-    inWorld(async (fleet, [client, other]) => {
-      const meeting = new Rendezvous(client!, '/meeting', 2, { codec: text }).meet('gone');
+    withClients(async (fleet, client, other) => {
+      const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('gone');
       const ended = expect(meeting).rejects.toMatchObject({
         code: 'NONODE',
         outcome: 'unknown',
         message: expect.stringContaining('somebody else has deleted'),
       });
       await fleet.world.sleep(1000);
-      await other!.deleteRecursive('/meeting');
+      await other.deleteRecursive('/meeting');
       await ended;
-    }),
+    }, 3),
   );
 
   test('writes its record as it is described', () => {
@@ -248,7 +249,7 @@ describe('a rendezvous', () => {
 describe('a cyclic barrier', () => {
   test(
     'opens for so many at once, again and again',
-    inWorld(async (_, clients) => {
+    withClients(async (_, ...clients) => {
       const seen: bigint[] = [];
       for (let round = 0; round < 4; round++) {
         const passages = await Promise.all(clients.map((client) => new CyclicBarrier(client, '/steps', 3).wait()));
@@ -258,6 +259,6 @@ describe('a cyclic barrier', () => {
         seen.push(...rounds);
       }
       expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : 1)));
-    }),
+    }, 3),
   );
 });

@@ -1,4 +1,5 @@
 import {
+  type About,
   bytes,
   type CallOptions,
   type Client,
@@ -14,16 +15,16 @@ import {
   type TransactionResult,
   type ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
-import { makeMark } from '../layout.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { LossStreak } from '../loss-streak.ts';
-import { createOwn, type OwnEphemeral } from '../own-ephemeral.ts';
-import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
-import { isPassing, Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import { ignoreMissing, isPassing } from '../kernel/failures.ts';
+import { makeMark } from '../kernel/layout.ts';
+import { LossStreak } from '../kernel/loss-streak.ts';
+import { createOwned, type OwnedZnode } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
+import { compareBySequence, compareSequences, sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
-import { ignoreMissing, isRace } from './ready.ts';
+import { isRace } from './ready.ts';
 
 /*
  * So many parties meet, each brings something, all see everything, and they go on: round after round.
@@ -92,22 +93,22 @@ export class Rendezvous<T = Uint8Array> {
    */
   async meet(value: T, options: CallOptions = {}): Promise<Meeting<T>> {
     const about = { operation: 'Rendezvous.meet', path: this.path };
-    const wait = new Wait(this.#client, options, about);
+    const attempt = new Attempt(this.#client, options, about);
     const data = this.#codec.encode(value);
-    await this.#clear(wait);
-    const party = await this.#arrive(data, wait);
+    await this.#clear(attempt);
+    const party = await this.#arrive(data, attempt);
     let hasMet = false;
     try {
       // It is the service of whoever comes last to the others, so it does not end with the caller's patience, but nobody would
       // catch what becomes of it if that had ended before.
-      const limits = wait.next();
-      await waitFor(this.#client, this.#convene(about), limits, about);
+      attempt.next();
+      await attempt.waitFor(this.#convene(about));
       while (!party.lost.aborted) {
-        using own = await wait.through((call) => this.#client.get(party.path, { ...call, watch: true }));
+        using own = await attempt.through((call) => this.#client.get(party.path, { ...call, watch: true }));
         if (own.stat.version > 0) break;
-        await wait.any([own.changed], { lost: party.lost });
+        await attempt.any([own.changed], { lost: party.lost });
       }
-      const meeting = await this.#find(party, wait);
+      const meeting = await this.#find(party, attempt);
       hasMet = meeting !== null;
       if (meeting !== null) return meeting;
     } catch (error) {
@@ -121,10 +122,10 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** Arrivals of calls that were given up, or have lost their session, may still be there: with these we would count twice. */
-  async #clear(wait: Wait): Promise<void> {
+  async #clear(attempt: Attempt): Promise<void> {
     const marks = [...this.#leftovers];
     if (marks.length === 0) return;
-    await wait.prepare(async (call) => {
+    await attempt.prepare(async (call) => {
       const children = await this.#client.children(this.path, { ...call, read: 'linearizable' }).catch(ignoreMissing);
       const left = (children?.children ?? []).filter((name) => marks.some((mark) => name.startsWith(mark)));
       const paths = left.map((name) => joinPath(this.path, name));
@@ -137,17 +138,18 @@ export class Rendezvous<T = Uint8Array> {
    * Makes our arrival, once. It is not made again when the session ends before it is known whether it was made: the others
    * may have met with it by then.
    */
-  async #arrive(data: Uint8Array | null, wait: Wait): Promise<OwnEphemeral> {
+  async #arrive(data: Uint8Array | null, attempt: Attempt): Promise<OwnedZnode> {
     const client = this.#client;
+    const path = joinPath(this.path, ARRIVAL);
     for (;;) {
-      // Of each attempt: the removal of one that is in doubt may come late, and would take away what a later one has made.
       const mark = makeMark('curator', client.surroundings.random);
       try {
-        return await createOwn(client, joinPath(this.path, ARRIVAL), data, true, wait, mark);
+        const options = { data, sequential: true, makeMark: () => mark };
+        return await createOwned(client, path, options, attempt.next());
       } catch (error) {
         if (error instanceof NoNodeError) {
-          await wait.prepare((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
-        } else if (isPassing(error) && error.outcome === 'not-applied') await wait.recover();
+          await attempt.prepare((call) => client.ensurePath(this.path, { ...call, mode: 'container' }));
+        } else if (attempt.passes(error) && error.outcome === 'not-applied') await attempt.reconnect();
         else {
           this.#leftovers.add(mark);
           throw error;
@@ -156,7 +158,7 @@ export class Rendezvous<T = Uint8Array> {
     }
   }
 
-  #unknown({ path, lost }: OwnEphemeral): ZooKeeperError {
+  #unknown({ path, lost }: OwnedZnode): ZooKeeperError {
     const about = { operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown' } as const;
     if (lost.aborted) return new SessionLostError({ ...about, detail: 'it ended while we waited to meet the others' });
     const detail = `somebody else has deleted ${nameOf(path)}, which stood for us, or written to it`;
@@ -164,14 +166,14 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** Lets those meet who can. @throws RequestTooLargeError also when servers close the connection because of it */
-  async #convene(about: Waiting): Promise<void> {
+  async #convene(about: About): Promise<void> {
     const client = this.#client;
-    const wait = new Wait(client, {}, about);
+    const attempt = new Attempt(client, {}, about);
     const losses = new LossStreak();
     /** Arrivals that are not as they were made: they have met, or somebody else has written to them. */
     const written = new Set<string>();
     for (;;) {
-      const { children } = await wait.through((call) => client.children(this.path, call));
+      const { children } = await attempt.through((call) => client.children(this.path, call));
       const lastMet = children.filter(isRecord).sort(compareBySequence).at(-1);
       const waiting = children
         .filter((name) => isArrival(name) && (lastMet === undefined || compareBySequence(lastMet, name) < 0))
@@ -182,7 +184,7 @@ export class Rendezvous<T = Uint8Array> {
       losses.check(about);
       let size = 0;
       try {
-        const parties = await wait.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
+        const parties = await attempt.through((call) => Promise.all(waiting.map((name) => this.#read(name, call))));
         const others = parties.filter(({ version }) => version !== 0);
         for (const { name } of others) written.add(name);
         if (others.length > 0) continue;
@@ -198,7 +200,7 @@ export class Rendezvous<T = Uint8Array> {
         // One of them has left, or somebody else was faster, or it was done and nobody has told us: the next look tells.
         if (error instanceof NoNodeError) continue;
         if (isPassing(error)) {
-          await wait.recover();
+          await attempt.reconnect();
           continue;
         }
         if (!(error instanceof TransactionError)) throw error;
@@ -213,14 +215,14 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** The meeting that a party was in; null when there is none. */
-  async #find(party: OwnEphemeral, wait: Wait): Promise<Meeting<T> | null> {
+  async #find(party: OwnedZnode, attempt: Attempt): Promise<Meeting<T> | null> {
     const client = this.#client;
     const own = nameOf(party.path);
-    const { children } = await wait.through((call) => client.children(this.path, { ...call, read: 'linearizable' }));
+    const { children } = await attempt.through((call) => client.children(this.path, { ...call, read: 'linearizable' }));
     const records = children.filter(isRecord).filter((name) => isWithin(name, sequenceOf(own)!));
     for (const name of records) {
       const path = joinPath(this.path, name);
-      const { data, stat } = await wait.through((call) => client.get(path, call));
+      const { data, stat } = await attempt.through((call) => client.get(path, call));
       const arrivals = readMeeting(data);
       const index = arrivals.findIndex((arrival) => arrival.name === own);
       if (index < 0) continue;
@@ -239,16 +241,16 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /** Takes away our arrival, and records that nobody needs any more. Never rejects. */
-  async #leave(party: OwnEphemeral): Promise<void> {
+  async #leave(party: OwnedZnode): Promise<void> {
     const client = this.#client;
-    const wait = new Wait(client, {}, { operation: 'Rendezvous.meet', path: this.path });
+    const attempt = new Attempt(client, {}, { operation: 'Rendezvous.meet', path: this.path });
     try {
-      await removeZnode(client, party.path, party.sessionId);
-      const { children } = await wait.through((call) => client.children(this.path, call));
+      await removeZnode(client, party.path, party.stat.ephemeralOwner);
+      const { children } = await attempt.through((call) => client.children(this.path, call));
       const present = children.filter(isArrival).map((name) => sequenceOf(name)!);
       for (const record of children.filter(isRecord)) {
         if (present.some((sequence) => isWithin(record, sequence))) continue;
-        await wait.through((call) => client.delete(joinPath(this.path, record), call)).catch(() => {});
+        await attempt.through((call) => client.delete(joinPath(this.path, record), call)).catch(() => {});
       }
     } catch {
       // The client has ended, or the place is gone; the next one who leaves takes away what is left.

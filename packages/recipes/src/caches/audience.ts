@@ -1,4 +1,4 @@
-import type { Budget } from '@meerkat/client';
+import type { Attempt } from '../kernel/attempt.ts';
 import type { CachedZnode } from './cached-znode.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Difference } from './timeline.ts';
@@ -23,15 +23,13 @@ export class Audience {
   }
 
   /** Resolves at the next publication or at the end, after so many milliseconds at the latest. */
-  async next(budget: Budget, delayMs: number): Promise<void> {
+  async next(attempt: Attempt, delayMs: number): Promise<void> {
     let wake = (): void => {};
     const published = new Promise<void>((resolve) => {
       wake = resolve;
       this.#waiting.add(resolve);
     });
-    const passed = budget.pause(delayMs);
-    passed.catch(() => {});
-    await Promise.race([published, passed]).finally(() => this.#waiting.delete(wake));
+    await attempt.any([published], { delayMs }).finally(() => this.#waiting.delete(wake));
   }
 
   tell(differences: readonly Difference<CachedZnode>[]): void {

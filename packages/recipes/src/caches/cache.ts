@@ -1,5 +1,6 @@
 import type { CallOptions } from '@meerkat/client';
-import type { CacheChange, CacheReads } from './cached-znode.ts';
+import type { CacheReads } from './cached-znode.ts';
+import type { CacheChanges } from './change-feed.ts';
 import type { ZnodeImage } from './znode-image.ts';
 
 export interface ChangesOptions {
@@ -57,7 +58,7 @@ export abstract class Cache implements AsyncDisposable {
    * @example
    * for await (const { type, path, before, after } of cache.changes()) console.log(type, path);
    */
-  changes(options: ChangesOptions = {}): AsyncIterableIterator<CacheChange, undefined> {
+  changes(options: ChangesOptions = {}): CacheChanges {
     return this.image.changes(options.initial === true);
   }
 

@@ -1,11 +1,14 @@
 import type { CacheChange, CachedZnode } from './cached-znode.ts';
 import type { Difference } from './timeline.ts';
 
+/** Without the second parameter of AsyncIterableIterator, which TypeScript has since 5.6 only. */
+export type CacheChanges = AsyncIterator<CacheChange, undefined> & AsyncIterable<CacheChange>;
+
 /**
  * The changes of an image for one consumer. One that is slower than the changes gets those of a path as one, from what it
  * saw last to what is there: never more wait than there are paths, and what was made and is gone again is not told.
  */
-export class ChangeFeed implements AsyncIterableIterator<CacheChange, undefined> {
+export class ChangeFeed implements AsyncIterator<CacheChange, undefined>, AsyncIterable<CacheChange> {
   readonly #current: (path: string) => CachedZnode | null;
   readonly #zxid: () => bigint;
   readonly #onClosed: (feed: ChangeFeed) => void;

@@ -1,5 +1,5 @@
 import type { Client } from '@meerkat/client';
-import { afterFailure } from './patience.ts';
+import { Attempt } from '../kernel/attempt.ts';
 
 /** `read`: with its data. `check`: the stat alone, which shows whether there is anything to read. */
 export type Look = 'read' | 'check';
@@ -33,6 +33,7 @@ export class Inquiries {
   readonly #looking: Set<string> = new Set();
   readonly #listing: Set<string> = new Set();
   readonly #ended: AbortController = new AbortController();
+  readonly #attempt: Attempt;
   /** Ends the pause after a lost connection; null when there is none. */
   #cancelPause: (() => void) | null = null;
   #isHeld = false;
@@ -41,6 +42,8 @@ export class Inquiries {
     this.#client = client;
     this.#options = options;
     this.#events = events;
+    const about = { operation: 'cache', path: null };
+    this.#attempt = new Attempt(client, { signal: this.#ended.signal }, about, { awaitsQuorum: true });
   }
 
   /** Nothing is to be asked, and nothing is being asked. */
@@ -106,25 +109,17 @@ export class Inquiries {
       if (this.#isFull) return;
       if (this.#listing.has(path)) continue;
       this.#lists.delete(path);
-      void this.#attempt(
-        path,
-        this.#listing,
-        () => this.#events.list(path),
-        () => this.addList(path),
-      );
+      const request = (): Promise<void> => this.#events.list(path);
+      void this.#send(path, this.#listing, request, () => this.addList(path));
     }
     for (const [path, how] of this.#looks) {
       if (this.#isFull) return;
       if (this.#looking.has(path)) continue;
       this.#looks.delete(path);
-      void this.#attempt(
-        path,
-        this.#looking,
-        () => this.#events.look(path, how),
-        () => {
-          if (!this.#looks.has(path)) this.#looks.set(path, how);
-        },
-      );
+      const request = (): Promise<void> => this.#events.look(path, how);
+      void this.#send(path, this.#looking, request, () => {
+        if (!this.#looks.has(path)) this.#looks.set(path, how);
+      });
     }
   }
 
@@ -137,22 +132,28 @@ export class Inquiries {
     return this.#looking.size + this.#listing.size >= this.#options.requestsMax;
   }
 
-  async #attempt(path: string, asking: Set<string>, request: () => Promise<void>, again: () => void): Promise<void> {
+  async #send(path: string, asking: Set<string>, request: () => Promise<void>, again: () => void): Promise<void> {
     asking.add(path);
     try {
-      await request();
+      const hasAnswer = await this.#tryOnce(request);
       asking.delete(path);
+      if (!hasAnswer) again();
+      this.ask();
+      this.#events.onAnswered();
     } catch (error) {
-      try {
-        await afterFailure(this.#client, error, this.#ended.signal);
-      } catch (last) {
-        this.#events.onFailed(last as Error);
-        return;
-      }
-      asking.delete(path);
-      again();
+      this.#events.onFailed(error as Error);
     }
-    this.ask();
-    this.#events.onAnswered();
+  }
+
+  /** @returns false when it has failed, and may be tried again by now: behind what has come before it since */
+  async #tryOnce(request: () => Promise<void>): Promise<boolean> {
+    try {
+      await request();
+      this.#attempt.answered();
+      return true;
+    } catch (error) {
+      await this.#attempt.recover(error);
+      return false;
+    }
   }
 }

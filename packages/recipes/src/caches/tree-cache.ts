@@ -1,5 +1,5 @@
 import type { Client } from '@meerkat/client';
-import { checkLimit } from '../bounds.ts';
+import { checkLimit } from '../kernel/bounds.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';

@@ -1,28 +1,27 @@
 import {
   AbortedError,
-  Budget,
   type CallOptions,
   type Client,
-  ClosedError,
-  DataInconsistencyError,
   joinPath,
   NoNodeError,
-  NoWatcherError,
   nullableBytes,
+  onAbort,
   parentOf,
   type Stat,
   UnimplementedError,
   type WatchStream,
   type WatchStreamEvent,
 } from '@meerkat/client';
-import { onAbort } from '../abort.ts';
-import { checkEndingMs, checkLimit } from '../bounds.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkEndingMs, checkLimit } from '../kernel/bounds.ts';
 import { Audience } from './audience.ts';
-import type { CacheChange, CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
+import type { CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
+import type { CacheChanges } from './change-feed.ts';
 import { ChildNames } from './child-names.ts';
+import { endedByUser, isGoodEnd } from './image-end.ts';
 import { type ImageLimits, ImageShape } from './image-shape.ts';
 import { Inquiries, type Look } from './inquiries.ts';
-import { hasComeTo } from './patience.ts';
+import { Setback } from './setback.ts';
 import { Timeline } from './timeline.ts';
 
 /**
@@ -62,7 +61,8 @@ export class ZnodeImage {
   /** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
   readonly #childrenAsOf: Map<string, bigint> = new Map();
   readonly #audience: Audience = new Audience();
-  readonly #releaseSignal: () => void;
+  /** Called at the end. */
+  readonly #releases: (() => void)[] = [];
   /** All that was to be told up to here has been taken off the watch. */
   #told = 0n;
   /** Largest zxid of an event. */
@@ -77,12 +77,8 @@ export class ZnodeImage {
    */
   #missingFrom: bigint | null = null;
 
-  /**
-   * The service seems to have gone back, and is asked whether it has; nothing that it tells is taken for true meanwhile. Ends the
-   * asking. null: it goes forward.
-   */
-  #doubt: AbortController | null = null;
-
+  /** Nothing that is told is taken for true while it is asked whether the service has gone back. */
+  readonly #setback: Setback;
   readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
   readonly #unseen: Set<string> = new Set();
@@ -98,6 +94,11 @@ export class ZnodeImage {
     this.#client = client;
     this.#shape = new ImageShape(path, limits);
     this.#names = new ChildNames(path);
+    this.#setback = new Setback(client, path, {
+      drain: () => this.#drain(),
+      onCaughtUp: () => this.#onGap(),
+      onFailed: (error) => this.#fail(error),
+    });
     this.#inquiries = new Inquiries(
       client,
       { refreshSpreadMs, requestsMax },
@@ -111,20 +112,17 @@ export class ZnodeImage {
     this.#watch = client.watch(path, { recursive: this.#shape.isDeep, bufferMax: BUFFER_MAX });
     this.ready = this.waitFor(0n);
     this.ready.catch(() => {});
-    const end = (): void => void this.close();
-    const releaseSignal = signal === undefined || signal.aborted ? () => {} : onAbort(signal, end);
     const states = client.onState(({ state }) => {
       // Before it is armed there is nothing that could be missed, and no gap follows.
       if (state === 'connected' || this.#gaps < 0) return;
       this.#drain();
       this.#missingFrom ??= this.#untold;
     });
-    this.#releaseSignal = () => {
-      releaseSignal();
-      states[Symbol.dispose]();
-    };
-    if (signal?.aborted === true) end();
-    else void this.#run();
+    this.#releases.push(
+      () => states[Symbol.dispose](),
+      onAbort(signal, () => void this.close()),
+    );
+    if (this.#end === null) void this.#run();
   }
 
   /** The image is the tree as it was at this zxid. −1 before `ready`. */
@@ -164,20 +162,20 @@ export class ZnodeImage {
    * @throws AbortedError, TimeoutError; whatever has ended the image
    */
   async waitFor(zxid: bigint, options: CallOptions = {}): Promise<void> {
-    const budget = new Budget(options, this.#client.surroundings, { operation: 'waitFor', path: this.path });
+    const attempt = new Attempt(this.#client, options, { operation: 'waitFor', path: this.path });
     for (let round = 0; ; round++) {
       if (this.#end !== null) throw this.#end;
       if (this.#timeline.zxid >= 0n && this.zxid >= zxid) return;
       // A change elsewhere has no event here: only a reply tells that the server has come so far.
-      if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(budget);
+      if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(attempt);
       if (this.#end === null && this.zxid >= zxid && this.#timeline.zxid >= 0n) return;
       if (this.#end !== null) throw this.#end;
-      await this.#audience.next(budget, Math.min(1000, 10 * 2 ** round));
+      await this.#audience.next(attempt, Math.min(1000, 10 * 2 ** round));
     }
   }
 
   /** @param hasInitial begins with what is there, as if it had just been created */
-  changes(hasInitial: boolean): AsyncIterableIterator<CacheChange, undefined> {
+  changes(hasInitial: boolean): CacheChanges {
     const { values } = this.#timeline;
     const feed = this.#audience.follow(
       (path) => values.get(path) ?? null,
@@ -218,7 +216,7 @@ export class ZnodeImage {
       }
       // Says why, or nothing if it was the user.
       for await (const _ of this.#watch);
-      this.#finish(this.#endedByUser());
+      this.#finish(endedByUser(this.#client, this.path));
     } catch (error) {
       this.#fail(error as Error);
     }
@@ -233,7 +231,7 @@ export class ZnodeImage {
       this.#fail(error as Error);
     }
     const { lastZxid } = this.#client;
-    if (this.#end !== null || this.#doubt !== null || lastZxid <= this.#told) return;
+    if (this.#end !== null || this.#setback.isDoubted || lastZxid <= this.#told) return;
     this.#told = lastZxid;
     if (!this.#timeline.isSettled) this.#scheduleSettling();
   }
@@ -243,7 +241,7 @@ export class ZnodeImage {
       this.#onGap();
       return;
     }
-    if (this.#doubt !== null) return;
+    if (this.#setback.isDoubted) return;
     const { type, path, zxid } = event;
     if (type === 'children' || !this.#shape.belongs(path)) return;
     if (zxid === null) this.#lacksZxids = true;
@@ -270,12 +268,11 @@ export class ZnodeImage {
   }
 
   #onGap(): void {
-    this.#doubt?.abort();
+    this.#setback.end();
     if (this.#client.lastZxid < this.#told) {
       this.#onDoubt();
       return;
     }
-    this.#doubt = null;
     this.#inquiries.release();
     this.#gaps++;
     this.#lacksZxids = false;
@@ -295,38 +292,13 @@ export class ZnodeImage {
     this.#scheduleSettling();
   }
 
-  /**
-   * The first replies name no zxid, or one that was gone past. A server that lags behind the service does so after a lost
-   * session, and so does a service that was set back. One that has caught up with it tells which. What is told until then is
-   * dropped: the gap comes behind it.
-   */
+  /** What is told until it is decided is dropped: the gap comes behind it. */
   #onDoubt(): void {
     // Whatever is in flight was asked before.
     this.#gaps++;
     this.#missingFrom ??= this.#untold;
     this.#inquiries.hold();
-    const doubt = new AbortController();
-    this.#doubt = doubt;
-    void this.#settleDoubt(doubt.signal);
-  }
-
-  async #settleDoubt(signal: AbortSignal): Promise<void> {
-    try {
-      const hasCome = await hasComeTo(this.#client, this.path, this.#told, signal);
-      // Without this connection there is going to be another gap, and everything begins anew.
-      if (signal.aborted || this.#client.state !== 'connected') return;
-      this.#drain();
-      if (signal.aborted) return;
-      if (hasCome) this.#onGap();
-      else this.#fail(this.#goneBack());
-    } catch (error) {
-      if (!signal.aborted) this.#fail(error as Error);
-    }
-  }
-
-  #goneBack(): Error {
-    const detail = `the service has gone back to before 0x${this.#told.toString(16)}: open the cache anew`;
-    return new DataInconsistencyError({ operation: 'cache', path: this.path, detail });
+    void this.#setback.ask(this.#told);
   }
 
   /** A creation or deletion that is told with its zxid is one that the parent's pzxid need not tell any more. */
@@ -438,7 +410,7 @@ export class ZnodeImage {
 
   #settle(): void {
     this.#drain();
-    if (this.#end !== null || this.#doubt !== null) return;
+    if (this.#end !== null || this.#setback.isDoubted) return;
     // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
     if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
@@ -449,12 +421,12 @@ export class ZnodeImage {
     this.#audience.tell(differences);
   }
 
-  async #sync(budget: Budget): Promise<void> {
+  async #sync(attempt: Attempt): Promise<void> {
     try {
-      await this.#client.sync(this.path, budget.next());
+      await this.#client.sync(this.path, attempt.next());
     } catch {
       // What does not pass ends the image; for the rest there is another round, as long as there is time.
-      budget.next();
+      attempt.next();
     }
   }
 
@@ -463,17 +435,11 @@ export class ZnodeImage {
     void this.#watch.close();
   }
 
-  #endedByUser(): Error {
-    const about = { operation: 'cache', path: this.path };
-    if (this.#client.state === 'closed') return new ClosedError(about);
-    return new NoWatcherError({ ...about, detail: 'its watch was taken off by removeWatches' });
-  }
-
   #finish(error: Error): void {
     if (this.#end !== null) return;
     this.#end = error;
-    this.#releaseSignal();
-    this.#doubt?.abort();
+    for (const release of this.#releases.splice(0)) release();
+    this.#setback.end();
     this.#inquiries.end();
     this.#audience.end(isGoodEnd(error) ? null : error);
   }
@@ -481,8 +447,3 @@ export class ZnodeImage {
 
 /** Events that may wait between two turns of the event loop; more of them are a gap, which costs a refresh. */
 const BUFFER_MAX = 100_000;
-
-/** The user has ended it: by closing it or the client, or by taking all watches off the path. */
-function isGoodEnd(error: Error): boolean {
-  return error instanceof AbortedError || error instanceof ClosedError || error instanceof NoWatcherError;
-}

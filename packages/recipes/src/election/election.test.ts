@@ -13,12 +13,12 @@ const SHAPES: readonly ElectionOptions[] = [
 describe.each(SHAPES)('an election with %o', (shape) => {
   test('is won in the order of candidature, and tells who leads', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
-      const election = new Election(one!.client, '/leader', { ...shape, id: 'one' });
+      const election = new Election(one.client, '/leader', { ...shape, id: 'one' });
       expect(await election.leader()).toBeNull();
       const first = await election.campaign();
-      const second = new Election(two!.client, '/leader', { ...shape, id: 'two' }).campaign();
+      const second = new Election(two.client, '/leader', { ...shape, id: 'two' }).campaign();
       await sleep(50);
-      const seen = new Election(three!.client, '/leader', shape);
+      const seen = new Election(three.client, '/leader', shape);
       expect((await seen.candidates()).map(({ id, isLeader }) => [id, isLeader])).toEqual([
         ['one', true],
         ['two', false],
@@ -36,13 +36,13 @@ describe.each(SHAPES)('an election with %o', (shape) => {
       const controller = new AbortController();
       const observing = (async () => {
         const { signal } = controller;
-        for await (const leader of new Election(three!.client, '/leader', shape).observe({ signal })) {
+        for await (const leader of new Election(three.client, '/leader', shape).observe({ signal })) {
           leaders.push(leader?.id ?? null);
         }
       })();
       await sleep(100);
-      const first = await new Election(one!.client, '/leader', { ...shape, id: 'one' }).campaign();
-      const second = new Election(two!.client, '/leader', { ...shape, id: 'two' }).campaign();
+      const first = await new Election(one.client, '/leader', { ...shape, id: 'one' }).campaign();
+      const second = new Election(two.client, '/leader', { ...shape, id: 'two' }).campaign();
       await sleep(100);
       cut('host1');
       await second;
@@ -59,9 +59,9 @@ describe.each(SHAPES)('an election with %o', (shape) => {
 
 test('a leader whose data are no text is told of, and so is the next one', () =>
   inWorld(2, async ([one, two]) => {
-    const binary = new Mutex(one!.client, '/leader', { data: Uint8Array.of(0x6f, 0xff, 0x6b) });
+    const binary = new Mutex(one.client, '/leader', { data: Uint8Array.of(0x6f, 0xff, 0x6b) });
     const lock = await binary.acquire();
-    const election = new Election(two!.client, '/leader', { style: 'selector', id: 'two' });
+    const election = new Election(two.client, '/leader', { style: 'selector', id: 'two' });
     expect(await election.leader()).toMatchObject({ id: 'o\uFFFDk', token: lock.token });
     const leaders = election.observe();
     expect((await leaders.next()).value?.token).toBe(lock.token);
@@ -74,7 +74,7 @@ test('a leader whose data are no text is told of, and so is the next one', () =>
 describe('an observer of the leader without a session', () => {
   test.each(['its signal', 'the client'])('ends with %s, and does not fail', (end) =>
     inWorld(1, async ([one], { sleep, cut }) => {
-      const { client } = one!;
+      const { client } = one;
       const controller = new AbortController();
       const leaders = new Election(client, '/leader').observe({ signal: controller.signal });
       cut('host1');
@@ -92,23 +92,23 @@ describe('an observer of the leader without a session', () => {
 describe('a leader that runs', () => {
   test('leads until its work ends, and resigns', () =>
     inWorld(2, async ([one, two]) => {
-      const result = await new Election(one!.client, '/leader').run(async ({ token, signal }) => {
+      const result = await new Election(one.client, '/leader').run(async ({ token, signal }) => {
         expect(signal.aborted).toBe(false);
-        expect(await new Election(two!.client, '/leader').leader()).toMatchObject({ token });
+        expect(await new Election(two.client, '/leader').leader()).toMatchObject({ token });
         return 'done';
       });
       expect(result).toBe('done');
-      expect(await names(two!, '/leader')).toEqual([]);
-      const failing = new Election(one!.client, '/leader').run(() => Promise.reject(new Error('no')));
+      expect(await names(two, '/leader')).toEqual([]);
+      const failing = new Election(one.client, '/leader').run(() => Promise.reject(new Error('no')));
       await expect(failing).rejects.toThrow('no');
-      expect(await names(two!, '/leader')).toEqual([]);
+      expect(await names(two, '/leader')).toEqual([]);
     }));
 
   test('stands again when it has lost its leadership, until it is told to stop', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       const terms: bigint[] = [];
       const controller = new AbortController();
-      const running = new Election(one!.client, '/leader').run(
+      const running = new Election(one.client, '/leader').run(
         ({ token, signal }) => {
           terms.push(token);
           return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -121,25 +121,25 @@ describe('a leader that runs', () => {
       heal();
       await sleep(8000);
       expect(terms).toHaveLength(2);
-      const [leader] = await new Election(two!.client, '/leader').candidates();
+      const [leader] = await new Election(two.client, '/leader').candidates();
       expect((leader as Candidate).token).toBe(terms[1]);
       controller.abort();
       await running;
-      expect(await names(two!, '/leader')).toEqual([]);
+      expect(await names(two, '/leader')).toEqual([]);
     }));
 
   test('leaves nothing at the signal of a caller who leads again and again', () =>
     inWorld(1, async ([one]) => {
       const { signal } = new AbortController();
-      const election = new Election(one!.client, '/leader');
+      const election = new Election(one.client, '/leader');
       for (let i = 0; i < 3; i++) await election.run(async () => i, { signal });
       expect(leftAt(signal)).toBe(0);
     }));
 
   test('never led when it is told to stop before', () =>
     inWorld(2, async ([one, two]) => {
-      await new Election(one!.client, '/leader').campaign();
+      await new Election(one.client, '/leader').campaign();
       const signal = AbortSignal.abort();
-      expect(await new Election(two!.client, '/leader').run(async () => 'led', { signal })).toBeNull();
+      expect(await new Election(two.client, '/leader').run(async () => 'led', { signal })).toBeNull();
     }));
 });

@@ -1,26 +1,19 @@
-import { AbortedError, type Acl, type CallOptions, type Client } from '@meerkat/client';
-import { firstAbortOf } from '../abort.ts';
-import { checkMs } from '../bounds.ts';
-import type { Layout } from '../layout.ts';
-import { contend } from '../locks/contender.ts';
-import { Holding } from '../locks/holding.ts';
-import { type Contending, inspect, type Line } from '../locks/line.ts';
+import { AbortedError, type CallOptions, type Client } from '@meerkat/client';
+import { firstAbortOf } from '../kernel/abort.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkMs } from '../kernel/bounds.ts';
+import { contend } from '../kernel/contender.ts';
+import { Holding } from '../kernel/holding.ts';
+import { type Contending, inspect, type Line } from '../kernel/line.ts';
+import type { SharedHeldOptions } from '../kernel/options.ts';
 import { makeMutexLine } from '../locks/mutex.ts';
 import { observeLeader } from './observe-leader.ts';
 
-export interface ElectionOptions {
+export interface ElectionOptions extends SharedHeldOptions {
   /** Who we are, for those who ask for the leader. Default ''. */
   readonly id?: string | undefined;
-  /** With whom it is shared: Curator (the default) or kazoo's Election. */
-  readonly layout?: Layout | undefined;
   /** Which of Curator's two elections: LeaderLatch (the default) or LeaderSelector. kazoo has one. */
   readonly style?: 'latch' | 'selector' | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-  /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
-   */
-  readonly marginMs?: number | undefined;
 }
 
 /** Somebody who leads or wants to. */
@@ -65,7 +58,7 @@ export class Election {
     if (!STYLES.includes(style)) throw new RangeError(`there is no style '${style}'; there are 'latch', 'selector'`);
     const line = makeMutexLine(path, layout, id, acl);
     const marker = layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
-    this.#line = { ...line, marker, markers: [marker] };
+    this.#line = { ...line, marker, markers: [marker], firstDoes: 'leads' };
   }
 
   /**
@@ -75,8 +68,9 @@ export class Election {
    */
   async campaign(options: CallOptions = {}): Promise<Holding> {
     const about = { operation: 'Election.campaign', path: this.path };
-    const place = await contend(this.#client, this.#line, options, about);
-    return new Holding(this.#client, place, place.lost, { marginMs: this.#marginMs });
+    const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
+    const place = await attempt.run(() => contend(this.#line, attempt));
+    return new Holding(this.#client, place, { marginMs: this.#marginMs });
   }
 
   /**

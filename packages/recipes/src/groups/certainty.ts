@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
-import { firstAbortOf } from '../abort.ts';
-import { Deadline } from '../deadline.ts';
-import { Latest } from './latest.ts';
+import { firstAbortOf } from '../kernel/abort.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { Latest } from '../kernel/latest.ts';
 
 /** Whether the znode is there and ours. */
 export type Presence =

@@ -1,29 +1,29 @@
 import { ConnectionLossError, Perm, RequestTooLargeError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
 describe('what a persistent ephemeral holds', () => {
   test('is new data, also in the znode that is made after a lost session', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         await presence.whenPresent();
         await presence.set('two');
         expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
         const first = client.session?.id;
-        world.world.network.partition(['app'], ['zk1']);
-        await world.world.until(() => client.state === 'lost', 20_000);
+        fleet.world.network.partition(['app'], ['zk1']);
+        await fleet.world.until(() => client.state === 'lost', 20_000);
         expect(presence.isPresent).toBe(false);
         expect(presence.presence).toMatchObject({ isPresent: false, reason: 'session-lost' });
         const written = presence.set('three');
-        await world.world.sleep(10_000);
-        world.world.network.heal();
+        await fleet.world.sleep(10_000);
+        fleet.world.network.heal();
         await written;
         await presence.whenPresent();
         expect(client.session?.id).not.toBe(first);
@@ -38,11 +38,11 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test("is not written to somebody else's znode that has just come in the place of its own", () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         await using presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         await presence.whenPresent();
         await presence.set('two');
@@ -53,7 +53,7 @@ describe('what a persistent ephemeral holds', () => {
           return client.set(...write);
         });
         presence.set('three').catch(() => {});
-        await world.world.until(() => !presence.isPresent && set.mock.calls.length > 0, 5000);
+        await fleet.world.until(() => !presence.isPresent && set.mock.calls.length > 0, 5000);
         expect(presence.presence).toMatchObject({ reason: 'taken' });
         const { data, stat } = await other.get('/a', { codec: text });
         expect([data, stat.version]).toEqual(['theirs', 0]);
@@ -65,10 +65,10 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('is taken for granted where nobody may write, it included, when the reply to its creation was lost', () =>
-    inWorld(
+    runFleet(
       12,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read }];
         const create = client.createParents.bind(client);
         client.createParents = async (...made) => {
@@ -87,11 +87,11 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('stays when the service refuses new data, and then is the next', () =>
-    inWorld(
+    runFleet(
       14,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         const token = await presence.whenPresent();
         await presence.set('two');
@@ -104,7 +104,7 @@ describe('what a persistent ephemeral holds', () => {
         expect(presence.data).toBe('two');
         // Made again, it holds what was taken last.
         await other.delete('/a');
-        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
         expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
         await presence.set('four');
         expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('four');
@@ -115,18 +115,18 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test.each(['deleted', 'replaced'])('comes back when new data are refused while the znode is %s', (what) =>
-    inWorld(
+    runFleet(
       15,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         const presence = new PersistentEphemeral(client, '/a', { data: 'one', whenTaken: 'replace' });
         const token = await presence.whenPresent();
         await other.delete('/a');
         // Before the event of the deletion is here.
         if (what === 'replaced') void other.create('/a', 'theirs', { mode: 'ephemeral' }).catch(() => {});
         await expect(presence.set('x'.repeat(2_000_000))).rejects.toThrow(RequestTooLargeError);
-        await world.world.until(() => presence.isPresent && presence.token !== token, 10_000);
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 10_000);
         const { data, stat } = await other.get('/a', { codec: text, read: 'linearizable' });
         expect([data, stat.ephemeralOwner]).toEqual(['one', client.session?.id]);
         await presence.set('two');
@@ -139,10 +139,10 @@ describe('what a persistent ephemeral holds', () => {
   );
 
   test.each(['before', 'while'])('is what it was given first when new data are refused %s it is made', (when) =>
-    inWorld(
+    runFleet(
       16,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const refused: Promise<void>[] = [];
         const setLarge = (): void => {
           const setting = presence.set('x'.repeat(2_000_000));
@@ -160,7 +160,7 @@ describe('what a persistent ephemeral holds', () => {
         }
         const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         if (when === 'before') setLarge();
-        await world.world.until(() => refused.length > 0, 5000);
+        await fleet.world.until(() => refused.length > 0, 5000);
         await Promise.all(refused);
         await presence.whenPresent({ timeoutMs: 5000 });
         expect((await client.get('/a', { codec: text })).data).toBe('one');
@@ -174,10 +174,10 @@ describe('what a persistent ephemeral holds', () => {
   );
 
   test('is not to be had when what it was given first is refused, and that ends it', () =>
-    inWorld(
+    runFleet(
       17,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const presence = new PersistentEphemeral(client, '/a', { data: 'x'.repeat(2_000_000) });
         await expect(presence.whenPresent()).rejects.toThrow(RequestTooLargeError);
         await presence.close();
@@ -187,11 +187,11 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('stays when servers close the connections of those who bring new data', () =>
-    inWorld(
+    runFleet(
       19,
-      async (world) => {
+      async (fleet) => {
         // The servers take 1 MiB.
-        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+        const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
         const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         const token = await presence.whenPresent();
         await expect(presence.set('x'.repeat(2_000_000), { timeoutMs: 60_000 })).rejects.toThrow(RequestTooLargeError);
@@ -207,16 +207,16 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('is what servers take once that is set, after they closed the connections of what it was given first', () =>
-    inWorld(
+    runFleet(
       22,
-      async (world) => {
-        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
         let losses = 0;
         client.onState(({ state }) => {
           if (state === 'suspended') losses++;
         });
         const presence = new PersistentEphemeral(client, '/a', { data: 'x'.repeat(2_000_000) });
-        await world.world.sleep(60_000);
+        await fleet.world.sleep(60_000);
         expect(losses).toBeLessThan(20);
         await presence.set('small', { timeoutMs: 20_000 });
         expect((await client.get('/a', { codec: text })).data).toBe('small');
@@ -227,16 +227,16 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('is what it was given, also if the caller writes to those bytes', () =>
-    inWorld(
+    runFleet(
       21,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const bytes = new TextEncoder().encode('one');
         const presence = new PersistentEphemeral(client, '/a', { data: bytes });
         const token = await presence.whenPresent();
         bytes.fill(0x78);
         await client.delete('/a');
-        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
         expect((await client.get('/a', { codec: text })).data).toBe('one');
         await presence.close();
         await client.close();
@@ -245,10 +245,10 @@ describe('what a persistent ephemeral holds', () => {
     ));
 
   test('may be what was refused, when an attempt before the refusal may have been applied', () =>
-    inWorld(
+    runFleet(
       22,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
         await presence.whenPresent();
         const set = client.set.bind(client);

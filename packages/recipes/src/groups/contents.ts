@@ -1,6 +1,6 @@
 import { type Data, ZooKeeperError } from '@meerkat/client';
+import { Latest } from '../kernel/latest.ts';
 import { Draft } from './draft.ts';
-import { Latest } from './latest.ts';
 
 /** What an ephemeral znode of ours is to hold, and what it was seen to hold. */
 export class Contents {

@@ -1,6 +1,6 @@
 import { type Data, NoAuthError, QuotaExceededError, RequestTooLargeError, ZooKeeperError } from '@meerkat/client';
-import { asDoubtful } from '../doubt.ts';
-import { LossStreak } from '../loss-streak.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import { LossStreak } from '../kernel/loss-streak.ts';
 
 /** Data that are to be written, and what trying that has cost. */
 export class Draft {

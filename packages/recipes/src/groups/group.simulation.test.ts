@@ -12,9 +12,9 @@
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Group, type GroupLayout, type GroupObservation, type Member, type Membership } from './group.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three', 'four'];
 const LAYOUTS: readonly GroupLayout[] = ['curator', 'kazoo', 'kazoo-shallow'];
@@ -27,7 +27,7 @@ const LAG_MS = 5000;
 const SEEDS = seeds(4);
 
 test('everybody sees exactly the members that live', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 interface Process {
@@ -50,8 +50,8 @@ interface Notes {
   readonly lists: { host: string; names: readonly string[]; sinceZxid: number; untilZxid: number }[];
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const layout = random.pick(LAYOUTS);
   const processes: Process[] = HOSTS.map((host) => ({
     host,
@@ -68,12 +68,12 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const marks: { readonly ms: number; readonly zxid: number }[] = [];
 
   const start = async (process: Process): Promise<void> => {
-    const client = await world.connect(process.host);
+    const client = await fleet.connectAs(process.host);
     const group = new Group(client, PATH, { layout });
     process.client = client;
-    process.connectedMs = world.world.nowMs;
+    process.connectedMs = fleet.world.nowMs;
     client.onState(({ state }) => {
-      process.connectedMs = state === 'connected' ? world.world.nowMs : Number.POSITIVE_INFINITY;
+      process.connectedMs = state === 'connected' ? fleet.world.nowMs : Number.POSITIVE_INFINITY;
     });
     // Without an owner the stale member of a process that died stays for a while beside the new one.
     const owner = layout !== 'curator' && random.chance(0.3) ? undefined : process.host;
@@ -93,7 +93,8 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     states[Symbol.dispose]();
     expect(membership.isMember).toBe(false);
     const { path } = membership;
-    if (wasConnected) notes.memberships.push({ path, sessionId: sessionId!, isMember: false, zxid: world.mark.zxid });
+    if (wasConnected)
+      notes.memberships.push({ path, sessionId: sessionId!, isMember: false, zxid: fleet.committedZxid });
     return wasConnected;
   };
   const set = async ({ client, membership, data }: Process, timeoutMs: number | undefined): Promise<void> => {
@@ -101,13 +102,13 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       await membership!.set(data, timeoutMs === undefined ? {} : { timeoutMs });
       const { path, isMember } = membership!;
       const sessionId = client!.session?.id;
-      if (isMember && sessionId !== undefined) notes.sets.push({ path, sessionId, data, zxid: world.mark.zxid });
+      if (isMember && sessionId !== undefined) notes.sets.push({ path, sessionId, data, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
     }
   };
   const look = (): void => {
-    const [ms, zxid] = [world.world.nowMs, world.mark.zxid];
+    const [ms, zxid] = [fleet.world.nowMs, fleet.committedZxid];
     marks.push({ ms, zxid });
     for (const { host, client, membership, observation, connectedMs } of processes) {
       const session = client?.session;
@@ -125,15 +126,15 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const looking = (async () => {
     while (!isOver) {
       look();
-      await world.world.sleep(100);
+      await fleet.world.sleep(100);
     }
   })();
   const living = processes.map(async (process) => {
     for (let life = 1; !isOver; life++) {
       await start(process);
-      const endMs = world.world.nowMs + random.between(1000, 15_000);
-      for (let i = 1; !isOver && world.world.nowMs < endMs; i++) {
-        await world.world.sleep(random.between(50, 1500));
+      const endMs = fleet.world.nowMs + random.between(1000, 15_000);
+      for (let i = 1; !isOver && fleet.world.nowMs < endMs; i++) {
+        await fleet.world.sleep(random.between(50, 1500));
         if (layout !== 'curator' || process.membership === null) continue;
         process.data = `${life}.${i}`;
         void set(process, random.chance(0.3) ? random.between(0, 500) : undefined);
@@ -144,23 +145,23 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       process.membership = null;
       process.observation = null;
       process.data = '';
-      if (random.chance(0.5)) await world.kill(client!);
+      if (random.chance(0.5)) await fleet.kill(client!);
       else {
         const hasLeft = await leave(client!, membership!);
         // It may come again with the client that it has, at once.
         if (hasLeft && random.chance(0.5)) {
           const again = new Group(client!, PATH, { layout }).join(process.host, { owner: process.host });
-          await world.world.sleep(random.between(0, 200));
+          await fleet.world.sleep(random.between(0, 200));
           await leave(client!, again);
         }
         await observation?.close();
         await client?.close();
       }
-      await world.world.sleep(random.between(0, 6000));
+      await fleet.world.sleep(random.between(0, 6000));
     }
   });
-  await world.storm(HOSTS, STORM_MS);
-  await world.heal();
+  await fleet.storm(HOSTS, STORM_MS);
+  await fleet.recover();
   isOver = true;
   await Promise.all([looking, ...living]);
 
@@ -169,7 +170,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const viewOf = ({ observation }: Process): string[] =>
     (observation?.current ?? []).map(({ id, data }) => `${id}=${new TextDecoder().decode(data)}`).sort();
   const isRight = (): boolean => present.every((process) => viewOf(process).join() === expected.join());
-  const settled = await world.world.until(isRight, 30_000, 50);
+  const settled = await fleet.world.until(isRight, 30_000, 50);
   if (!settled) for (const process of present) expect(viewOf(process), process.host).toEqual(expected);
 
   for (const { client } of present.slice(0, 1)) {
@@ -182,7 +183,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     await client!.close();
   }
   await Promise.all(observing);
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes);
 }
 

@@ -1,7 +1,7 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { Group, type GroupLayout, type GroupView } from './group.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 const ids = (members: GroupView['members']): string[] => members.map(({ id }) => id).sort();
@@ -9,11 +9,11 @@ const decoder = new TextDecoder();
 
 describe('a group', () => {
   test('tells who is there, and each change, with what members say of themselves', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const observer = await world.connect('observer');
-        const [ann, bob] = [await world.connect('ann'), await world.connect('bob')];
+      async (fleet) => {
+        const observer = await fleet.connectAs('observer');
+        const [ann, bob] = [await fleet.connectAs('ann'), await fleet.connectAs('bob')];
         const told: string[] = [];
         const observation = new Group(observer, '/groups/shop').observe();
         const watching = (async () => {
@@ -24,17 +24,17 @@ describe('a group', () => {
           }
         })();
         await observation.ready();
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         const first = new Group(ann, '/groups/shop').join('ann', { data: 'a1' });
         await first.whenJoined();
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         const second = new Group(bob, '/groups/shop').join('bob', { data: 'b1' });
         await second.whenJoined();
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         await first.set('a2');
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         await second.close();
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         expect(ids(await new Group(bob, '/groups/shop').members())).toEqual(['ann']);
         await observation.close();
         await watching;
@@ -56,10 +56,10 @@ describe('a group', () => {
     ['kazoo', /^[0-9a-f]{32}__party__$/, 'ann'],
     ['kazoo-shallow', /^[0-9a-f]{32}-ann$/, ''],
   ])('has the znodes of the layout %s', (layout, name, data) =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const group = new Group(client, '/g', { layout });
         const options = layout === 'curator' ? { data: 'hello' } : {};
         await using membership = group.join('ann', options);
@@ -81,10 +81,10 @@ describe('a group', () => {
   test.each<GroupLayout>(['kazoo', 'kazoo-shallow'])(
     'does not change who a member is by what it tells (%s)',
     (layout) =>
-      inWorld(
+      runFleet(
         5,
-        async (world) => {
-          const client = await world.connect('app');
+        async (fleet) => {
+          const client = await fleet.connectAs('app');
           const group = new Group(client, '/g', { layout });
           await using membership = group.join('ann');
           await membership.whenJoined();
@@ -100,10 +100,10 @@ describe('a group', () => {
   );
 
   test('does not take two members for one whose owners and ids are the same when written one behind the other', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const group = new Group(client, '/g', { layout: 'kazoo' });
         const [one, two] = [group.join('b c', { owner: 'a' }), group.join('c', { owner: 'a b' })];
         expect(one.path).not.toBe(two.path);
@@ -116,10 +116,10 @@ describe('a group', () => {
     ));
 
   test('refuses an id with a character that no znode may have in its name', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         for (const id of ['a\u0000', 'a\u001f', 'smile \u{1f600}', 'half \ud83d', 'a/b', '..']) {
           expect(() => new Group(client, '/g').join(id), id).toThrow(RangeError);
         }
@@ -131,13 +131,13 @@ describe('a group', () => {
   test.each<GroupLayout>(['curator', 'kazoo', 'kazoo-shallow'])(
     'lists a member that was restarted quickly once, and not its stale znode (%s)',
     (layout) =>
-      inWorld(
+      runFleet(
         3,
-        async (world) => {
-          const before = await world.connect('ann', { sessionTimeoutMs: 30_000 });
+        async (fleet) => {
+          const before = await fleet.connectAs('ann', { sessionTimeoutMs: 30_000 });
           await new Group(before, '/g', { layout }).join('ann', { owner: 'host1' }).whenJoined();
-          await world.kill(before);
-          const after = await world.connect('ann');
+          await fleet.kill(before);
+          const after = await fleet.connectAs('ann');
           const group = new Group(after, '/g', { layout });
           await using membership = group.join('ann', { owner: 'host1' });
           await membership.whenJoined();
@@ -153,11 +153,11 @@ describe('a group', () => {
   );
 
   test('a member whose session is lost is gone, and comes back with the next one as somebody who joins', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const observer = await world.connect('observer');
-        const ann = await world.connect('ann');
+      async (fleet) => {
+        const observer = await fleet.connectAs('observer');
+        const ann = await fleet.connectAs('ann');
         const membership = new Group(ann, '/g').join('ann');
         await membership.whenJoined();
         const told: string[] = [];
@@ -166,13 +166,13 @@ describe('a group', () => {
           for await (const { joined, left } of observation) told.push(`+${ids(joined)} -${ids(left)}`);
         })();
         await observation.ready();
-        world.world.network.partition(['ann'], ['zk1']);
-        await world.world.until(() => observation.current?.length === 0, 20_000);
+        fleet.world.network.partition(['ann'], ['zk1']);
+        await fleet.world.until(() => observation.current?.length === 0, 20_000);
         expect(membership.isMember).toBe(false);
-        world.world.network.heal();
+        fleet.world.network.heal();
         await membership.whenJoined();
-        await world.world.until(() => observation.current?.length === 1, 20_000);
-        await world.world.sleep(100);
+        await fleet.world.until(() => observation.current?.length === 1, 20_000);
+        await fleet.world.sleep(100);
         await observation.close();
         await watching;
         expect(told).toEqual(['+ann -', '+ -ann', '+ann -']);

@@ -1,6 +1,7 @@
-import { type Acl, type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
-import { checkedName } from '../child-name.ts';
-import { checkLayout, type Layout, makeUuidHex } from '../layout.ts';
+import { type CallOptions, type Client, type Data, joinPath, type Stat } from '@meerkat/client';
+import { checkedName } from '../kernel/child-name.ts';
+import { checkLayout, type Layout, makeUuidHex } from '../kernel/layout.ts';
+import type { ZnodeOptions } from '../kernel/options.ts';
 import type { Presence } from './certainty.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
@@ -8,7 +9,7 @@ import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
 /** How members stand in the tree. The two of kazoo are those of its Party and its ShallowParty. */
 export type GroupLayout = Layout | 'kazoo-shallow';
 
-export interface GroupOptions {
+export interface GroupOptions extends ZnodeOptions {
   /**
    * Whose znodes the members are, for groups that other libraries share:
    *
@@ -19,8 +20,6 @@ export interface GroupOptions {
    * Default 'curator'.
    */
   readonly layout?: GroupLayout | undefined;
-  /** Who may do what with the znodes of members that join here. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
 }
 
 export interface JoinOptions {

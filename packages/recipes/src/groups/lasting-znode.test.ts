@@ -1,7 +1,7 @@
 import { AbortedError, ConnectionLossError, NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { type Registration, ServiceDiscovery } from './service-discovery.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 const INSTANCE = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' } as const;
@@ -9,10 +9,10 @@ const PATH = '/services/db/a';
 
 describe('a permanent instance', () => {
   test.each(['PERMANENT', 'DYNAMIC'] as const)('is not registered any more once it is closed (%s)', (serviceType) =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const registration = new ServiceDiscovery(client, '/services').register({ ...INSTANCE, serviceType });
         await registration.whenRegistered();
         await registration.close();
@@ -27,10 +27,10 @@ describe('a permanent instance', () => {
   );
 
   test('stays when whoever had its id before is closed once more', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const discovery = new ServiceDiscovery(client, '/services');
         await using before = discovery.register(INSTANCE);
         await before.whenRegistered();
@@ -49,11 +49,11 @@ describe('a permanent instance', () => {
   test.each(['applied', 'lost'])(
     'stays when the deletion of the one before it is repeated, whose request was %s',
     (fate) =>
-      inWorld(
+      runFleet(
         3,
-        async (world) => {
-          const client = await world.connect('server');
-          const other = await world.connect('other');
+        async (fleet) => {
+          const client = await fleet.connectAs('server');
+          const other = await fleet.connectAs('other');
           const before = new ServiceDiscovery(client, '/services').register(INSTANCE);
           await before.whenRegistered();
           const remove = client.delete.bind(client);
@@ -78,21 +78,21 @@ describe('a permanent instance', () => {
   );
 
   test('stays when it is registered again while the deletion of the one before it waits for a connection', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
+      async (fleet) => {
         for (const afterMs of [0, 0.5, 1, 1.5, 2, 3, 4]) {
-          const client = await world.connect('server', { sessionTimeoutMs: 30_000 });
+          const client = await fleet.connectAs('server', { sessionTimeoutMs: 30_000 });
           const discovery = new ServiceDiscovery(client, '/services');
           const before = discovery.register(INSTANCE);
           await before.whenRegistered();
           const closed = before.close();
-          await world.world.sleep(afterMs);
-          for (const end of world.world.network.openEnds) end.breakStream();
+          await fleet.world.sleep(afterMs);
+          for (const end of fleet.world.network.openEnds) end.breakStream();
           await closed;
           const registration = discovery.register(INSTANCE);
           await registration.whenRegistered();
-          await world.world.sleep(3000);
+          await fleet.world.sleep(3000);
           expect(await client.exists(PATH, { read: 'linearizable' }), `broken after ${afterMs} ms`).not.toBeNull();
           await registration.close();
           expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
@@ -103,11 +103,11 @@ describe('a permanent instance', () => {
     ));
 
   test('goes when it is closed, also if somebody else has written to it', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('server');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
+        const other = await fleet.connectAs('other');
         const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
         await registration.whenRegistered();
         await other.set(PATH, '{"name":"db","id":"a","enabled":false}');
@@ -119,10 +119,10 @@ describe('a permanent instance', () => {
     ));
 
   test('tells who closes it that the service does not delete it', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         await client.createParents('/services/db', '');
         const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
         await client.setAcl('/services/db', acl);
@@ -137,11 +137,11 @@ describe('a permanent instance', () => {
     ));
 
   test('is written also while somebody deletes it', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('server');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
+        const other = await fleet.connectAs('other');
         const createParents = client.createParents.bind(client);
         const set = client.set.bind(client);
         client.createParents = async (...args: Parameters<typeof createParents>) => {
@@ -165,17 +165,17 @@ describe('a permanent instance', () => {
     ));
 
   test('does not go with the session of a process that has registered it as a dynamic one', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const before = await world.connect('server');
+      async (fleet) => {
+        const before = await fleet.connectAs('server');
         const dynamic = new ServiceDiscovery(before, '/services').register({ ...INSTANCE, serviceType: 'DYNAMIC' });
         await dynamic.whenRegistered();
-        await world.kill(before);
-        const client = await world.connect('server');
+        await fleet.kill(before);
+        const client = await fleet.connectAs('server');
         const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
         await registration.whenRegistered();
-        await world.world.sleep(20_000);
+        await fleet.world.sleep(20_000);
         expect(await client.exists(PATH)).toMatchObject({ isEphemeral: false });
         await registration.close();
         expect(await client.exists(PATH)).toBeNull();
@@ -185,17 +185,17 @@ describe('a permanent instance', () => {
     ));
 
   test('is there once it is updated with what servers take, after it was not', () =>
-    inWorld(
+    runFleet(
       10,
-      async (world) => {
-        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
         let losses = 0;
         client.onState(({ state }) => {
           if (state === 'suspended') losses++;
         });
         const discovery = new ServiceDiscovery(client, '/services');
         const registration = discovery.register<string>({ ...INSTANCE, payload: 'x'.repeat(2_000_000) });
-        await world.world.sleep(60_000);
+        await fleet.world.sleep(60_000);
         expect(losses).toBeLessThan(20);
         await registration.update({ payload: 'small' }, { timeoutMs: 20_000 });
         await registration.whenRegistered();
@@ -207,11 +207,11 @@ describe('a permanent instance', () => {
     ));
 
   test('stays as it is when servers close the connection for its update', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
+      async (fleet) => {
         // The servers take 1 MiB.
-        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
         const discovery = new ServiceDiscovery(client, '/services');
         const registration = discovery.register<string>(INSTANCE);
         await registration.whenRegistered();
@@ -226,10 +226,10 @@ describe('a permanent instance', () => {
     ));
 
   test('is not said to be as it was when an update may have been written before it was refused', () =>
-    inWorld(
+    runFleet(
       15,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
         await registration.whenRegistered();
         const set = client.set.bind(client);
@@ -250,10 +250,10 @@ describe('a permanent instance', () => {
     ));
 
   test('is registered although an update behind it was refused', () =>
-    inWorld(
+    runFleet(
       11,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
         const update = expect(registration.update({ payload: 'x'.repeat(2_000_000) })).rejects.toThrow(
           RequestTooLargeError,
@@ -267,21 +267,21 @@ describe('a permanent instance', () => {
     ));
 
   test('takes out nobody else when it is closed before anything was sent', () =>
-    inWorld(
+    runFleet(
       12,
-      async (world) => {
-        const client = await world.connect('server');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
+        const other = await fleet.connectAs('other');
         const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
         await theirs.whenRegistered();
-        const { network } = world.world;
+        const { network } = fleet.world;
         network.block('server', 'zk1');
         network.block('zk1', 'server');
-        await world.world.until(() => client.state !== 'connected', 60_000);
+        await fleet.world.until(() => client.state !== 'connected', 60_000);
         await new ServiceDiscovery(client, '/services').register(INSTANCE).close();
         network.heal();
         await client.whenConnected();
-        await world.world.sleep(3000);
+        await fleet.world.sleep(3000);
         expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
         await theirs.close();
         await Promise.all([client.close(), other.close()]);
@@ -290,11 +290,11 @@ describe('a permanent instance', () => {
     ));
 
   test('takes out nobody who has registered after somebody had deleted it by hand', () =>
-    inWorld(
+    runFleet(
       13,
-      async (world) => {
-        const client = await world.connect('server');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
+        const other = await fleet.connectAs('other');
         const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
         await registration.whenRegistered();
         await other.delete(PATH);
@@ -309,10 +309,10 @@ describe('a permanent instance', () => {
     ));
 
   test('tells what an update was refused for, also when nothing can be written any more', () =>
-    inWorld(
+    runFleet(
       14,
-      async (world) => {
-        const client = await world.connect('server', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
         const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
         await registration.whenRegistered();
         await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);

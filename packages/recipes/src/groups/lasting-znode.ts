@@ -10,16 +10,9 @@ import {
   TransactionError,
   ZooKeeperError,
 } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreRejection, orDisconnected, unlessClientEnds } from '../kernel/background.ts';
 import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
-import {
-  neverAborted,
-  orDisconnected,
-  pause,
-  unheard,
-  unlessClientEnds,
-  untilDone,
-  withLimits,
-} from './persistence.ts';
 
 /** The znode of an instance that no session holds. It is not watched: what others do to it stays until it is written again. */
 export class LastingZnode {
@@ -27,6 +20,7 @@ export class LastingZnode {
   readonly #path: string;
   readonly #acl: readonly Acl[];
   readonly #closing = new AbortController();
+  readonly #writing: Attempt;
   #written: Promise<void>;
   /** What it holds, or will. */
   #data: string;
@@ -45,8 +39,10 @@ export class LastingZnode {
     this.#acl = acl;
     this.#data = data;
     this.#held = data;
+    const about = { operation: 'register', path };
+    this.#writing = new Attempt(client, { signal: this.#closing.signal }, about, { awaitsQuorum: true });
     this.#written = this.#write(data);
-    unheard(this.#written);
+    ignoreRejection(this.#written);
   }
 
   get data(): string {
@@ -65,7 +61,7 @@ export class LastingZnode {
       // It may be there although what was set since was refused.
       if (!this.#isPresent) throw error;
     });
-    await withLimits(this.#client, options, about, () => written);
+    await new Attempt(this.#client, options, about).waitFor(written);
   }
 
   /** In the order of the calls. */
@@ -73,13 +69,9 @@ export class LastingZnode {
     this.#data = data;
     // What was refused before, because it was too large say, does not stand in the way of what comes now.
     this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
-    unheard(this.#written);
-    await withLimits(
-      this.#client,
-      options,
-      { operation: 'Registration.update', path: this.#path },
-      () => this.#written,
-    );
+    ignoreRejection(this.#written);
+    const about = { operation: 'Registration.update', path: this.#path };
+    await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#written);
   }
 
   /**
@@ -89,7 +81,7 @@ export class LastingZnode {
    */
   close(): Promise<void> {
     this.#closing.abort();
-    this.#closed ??= unheard(
+    this.#closed ??= ignoreRejection(
       this.#remove().catch((error: unknown) => {
         this.#closed = null;
         throw error;
@@ -111,22 +103,25 @@ export class LastingZnode {
     });
     await this.#written.catch(() => {});
     let ours = this.#known;
-    const removed = untilDone(client, neverAborted(), async () => {
-      if (!this.#mayExist) return;
-      const stat = await client.exists(this.#path, { read: 'linearizable' });
-      ours ??= stat;
-      if (stat === null || stat.czxid !== ours?.czxid) return;
-      if (!wasAway) ours = stat;
-      if (stat.version !== ours.version) return;
-      try {
-        await client.delete(this.#path, { version: stat.version });
-      } catch (error) {
-        // Gone, or somebody else's by now.
-        if (error instanceof NoNodeError || error instanceof BadVersionError) return;
-        wasAway = true;
-        throw error;
-      }
-    }).finally(() => states[Symbol.dispose]());
+    const removing = new Attempt(client, {}, { operation: 'close', path: this.#path }, { awaitsQuorum: true });
+    const removed = removing
+      .through(async () => {
+        if (!this.#mayExist) return;
+        const stat = await client.exists(this.#path, { read: 'linearizable' });
+        ours ??= stat;
+        if (stat === null || stat.czxid !== ours?.czxid) return;
+        if (!wasAway) ours = stat;
+        if (stat.version !== ours.version) return;
+        try {
+          await client.delete(this.#path, { version: stat.version });
+        } catch (error) {
+          // Gone, or somebody else's by now.
+          if (error instanceof NoNodeError || error instanceof BadVersionError) return;
+          wasAway = true;
+          throw error;
+        }
+      })
+      .finally(() => states[Symbol.dispose]());
     await orDisconnected(client, unlessClientEnds(removed));
   }
 
@@ -143,10 +138,9 @@ export class LastingZnode {
   }
 
   async #write(data: string): Promise<void> {
-    const { signal } = this.#closing;
     const draft = new Draft(data);
-    await untilDone(this.#client, signal, async () => {
-      if (draft.isCostly) await pause(this.#client, signal, COSTLY_PAUSE_MS);
+    await this.#writing.through(async () => {
+      if (draft.isCostly) await this.#writing.pause(COSTLY_PAUSE_MS);
       try {
         this.#known = await this.#put(data);
         this.#mayExist = true;

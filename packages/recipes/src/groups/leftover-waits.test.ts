@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type CallOptions, type Client, TimeoutError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { Group } from './group.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { ServiceDiscovery } from './service-discovery.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
@@ -49,11 +49,11 @@ const CASES: Readonly<Record<string, (client: Client) => Wait>> = {
 
 describe.each(Object.keys(CASES))('%s', (title) => {
   test('keeps nothing of a call that its caller has given up', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('app');
-        world.world.network.block('zk1', 'app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        fleet.world.network.block('zk1', 'app');
         const wait = CASES[title]!(client);
         const errors: WeakRef<TimeoutError>[] = [];
         for (let i = 0; i < 20; i++) {
@@ -65,7 +65,7 @@ describe.each(Object.keys(CASES))('%s', (title) => {
         await new Promise(setImmediate);
         collectGarbage();
         expect(errors.filter((error) => error.deref() !== undefined).length).toBeLessThan(3);
-        world.world.network.heal();
+        fleet.world.network.heal();
         await wait({});
         await client.close();
       },

@@ -20,18 +20,18 @@ import {
 } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { Attempt } from '../kernel/attempt.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type Message, Messenger } from './messenger.ts';
-import { neverAborted, untilDone } from './persistence.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const MEMBERS = ['ann', 'bob', 'cid'];
 const STORM_MS = 30_000;
 const SEEDS = seeds(3);
 
 test('no message is lost, and none comes out of order', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** What was received by one loop, in order. */
@@ -52,8 +52,8 @@ class Notes {
   readonly gone: { readonly key: string; readonly zxid: number }[] = [];
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const notes = new Notes();
   let isOver = false;
   let isQuiet = false;
@@ -62,14 +62,14 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   /** Calls with limits hear in time. */
   const limited = async <T>(run: (options: CallOptions) => Promise<T>): Promise<T> => {
     const timeoutMs = !isOver && random.chance(0.3) ? random.between(0, 400) : Number.POSITIVE_INFINITY;
-    const dueMs = world.world.nowMs + timeoutMs;
+    const dueMs = fleet.world.nowMs + timeoutMs;
     try {
       return await run(timeoutMs < Number.POSITIVE_INFINITY ? { timeoutMs } : {});
     } catch (error) {
       if (!(error instanceof ClosedError)) expect(error).toBeInstanceOf(TimeoutError);
       throw error;
     } finally {
-      expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+      expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
     }
   };
   const acknowledge = async (member: string, { zxid, acknowledge }: Message): Promise<void> => {
@@ -81,7 +81,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     try {
       await limited(acknowledge);
       ends[at] = 'done';
-      notes.gone.push({ key, zxid: world.mark.zxid });
+      notes.gone.push({ key, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
       ends[at] = error.outcome;
@@ -91,22 +91,22 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     while (!isDead() && !isQuiet) {
       const leaving = new AbortController();
       const { member } = messenger;
-      const loop: Loop = { member, sinceZxid: world.mark.zxid, received: [] };
+      const loop: Loop = { member, sinceZxid: fleet.committedZxid, received: [] };
       notes.loops.push(loop);
       const stay = isOver ? 600_000 : random.between(0, 10_000);
-      void world.world.until(() => isQuiet || isDead(), stay).then(() => leaving.abort());
+      void fleet.world.until(() => isQuiet || isDead(), stay).then(() => leaving.abort());
       for await (const message of messenger.receive({ signal: leaving.signal })) {
         const { id, sender, data, zxid } = message;
         const text = new TextDecoder().decode(data);
         expect(text).toMatch(new RegExp(`^${sender} \\d+$`));
         loop.received.push({ id, text, zxid: Number(zxid) });
         // Whoever dies while it works on a message has not handled it, or not acknowledged it.
-        await world.world.sleep(random.between(0, 300));
+        await fleet.world.sleep(random.between(0, 300));
         if (isDead()) return;
         if (isOver || random.chance(0.9)) await acknowledge(member, message);
         if (!isOver && random.chance(0.1)) break;
       }
-      await world.world.sleep(10);
+      await fleet.world.sleep(10);
     }
   };
   const send = async (messenger: Messenger): Promise<void> => {
@@ -119,49 +119,50 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   };
   const live = async (member: string): Promise<Client> => {
     for (;;) {
-      const client = await world.connect(member);
+      const client = await fleet.connectAs(member);
       const messenger = new Messenger(client, '/mail', member);
       let isDead = false;
       const receiving = receive(messenger, () => isDead).catch((error: unknown) => {
         if (!isDead) throw error;
       });
-      const endMs = world.world.nowMs + random.between(1000, 15_000);
+      const endMs = fleet.world.nowMs + random.between(1000, 15_000);
       const sending: Promise<void>[] = [];
-      while (!isOver && world.world.nowMs < endMs) {
+      while (!isOver && fleet.world.nowMs < endMs) {
         // Not waited for: several may be on the way to one receiver.
         for (let i = random.between(1, 3); i > 0; i--) sending.push(send(messenger));
-        await world.world.sleep(random.between(20, 1500));
+        await fleet.world.sleep(random.between(20, 1500));
       }
       if (isOver) {
         await receiving;
         return client;
       }
       isDead = true;
-      if (random.chance(0.5)) await world.kill(client);
+      if (random.chance(0.5)) await fleet.kill(client);
       else await client.close();
       await Promise.all([receiving, ...sending]);
-      await world.world.sleep(random.between(0, 3000));
+      await fleet.world.sleep(random.between(0, 3000));
     }
   };
-  const opener = await world.connect('opener');
+  const opener = await fleet.connectAs('opener');
   await Promise.all(MEMBERS.map((member) => new Messenger(opener, '/mail', member).open()));
   const living = MEMBERS.map(live);
-  await Promise.race([world.storm(MEMBERS, STORM_MS), Promise.all(living)]);
-  await world.heal();
+  await Promise.race([fleet.storm(MEMBERS, STORM_MS), Promise.all(living)]);
+  await fleet.recover();
   isOver = true;
 
   const messenger = new Messenger(opener, '/mail', 'opener');
+  const asking = new Attempt(opener, {}, { operation: 'backlog', path: null }, { awaitsQuorum: true });
   const backlogs = (): Promise<(number | null)[]> =>
-    Promise.all(MEMBERS.map((member) => untilDone(opener, neverAborted(), () => messenger.backlog(member))));
+    Promise.all(MEMBERS.map((member) => asking.through(() => messenger.backlog(member))));
   let left = await backlogs();
   for (let i = 0; i < 120 && left.some((count) => count !== 0); i++) {
-    await world.world.sleep(1000);
+    await fleet.world.sleep(1000);
     left = await backlogs();
   }
   expect(left).toEqual([0, 0, 0]);
   isQuiet = true;
   const clients = await Promise.all(living);
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes);
   await Promise.all([opener, ...clients].map((client) => client.close()));
 }

@@ -1,17 +1,17 @@
 import { ConnectionLossError, NoAuthError, NoNodeError, Perm, TimeoutError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { type Message, Messenger } from './messenger.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 const textOf = ({ data }: Message): string => new TextDecoder().decode(data);
 
 describe('messages between members', () => {
   test('come in the order in which they were sent, with their senders', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const [annClient, bobClient] = [await world.connect('ann'), await world.connect('bob')];
+      async (fleet) => {
+        const [annClient, bobClient] = [await fleet.connectAs('ann'), await fleet.connectAs('bob')];
         const ann = new Messenger(annClient, '/mail', 'ann/1');
         const bob = new Messenger(bobClient, '/mail', 'bob');
         await expect(ann.send('bob', 'too early')).rejects.toThrow(NoNodeError);
@@ -41,10 +41,10 @@ describe('messages between members', () => {
     ));
 
   test('come from whoever has put them there, also from a program that does not escape its name', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const client = await world.connect('bob');
+      async (fleet) => {
+        const client = await fleet.connectAs('bob');
         const bob = new Messenger(client, '/mail', 'bob');
         await bob.open();
         await client.createProtected('/mail/bob/100%-', 'x', { sequential: true });
@@ -62,10 +62,10 @@ describe('messages between members', () => {
     ));
 
   test('are not waited for longer than the receiver likes, also where a copy is to be taken away', () =>
-    inWorld(
+    runFleet(
       10,
-      async (world) => {
-        const client = await world.connect('bob');
+      async (fleet) => {
+        const client = await fleet.connectAs('bob');
         const bob = new Messenger(client, '/mail', 'bob');
         await bob.open();
         const mark = `_c_${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}-ann-`;
@@ -73,16 +73,16 @@ describe('messages between members', () => {
         const controller = new AbortController();
         const receiving = bob.receive({ signal: controller.signal });
         expect((await receiving.next()).value).toMatchObject({ sender: 'ann' });
-        const { network } = world.world;
+        const { network } = fleet.world;
         network.block('bob', 'zk1');
         network.block('zk1', 'bob');
         let isOver = false;
         const next = receiving.next().then(({ done }) => {
           isOver = done === true;
         });
-        await world.world.until(() => client.state !== 'connected', 60_000);
+        await fleet.world.until(() => client.state !== 'connected', 60_000);
         controller.abort();
-        await world.world.until(() => isOver, 1000);
+        await fleet.world.until(() => isOver, 1000);
         expect(isOver).toBe(true);
         network.heal();
         await next;
@@ -93,10 +93,10 @@ describe('messages between members', () => {
     ));
 
   test('are told to be out of reach when the mailbox may not be listed any more, also in the midst of many', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const [client, admin] = [await world.connect('bob'), await world.connect('admin')];
+      async (fleet) => {
+        const [client, admin] = [await fleet.connectAs('bob'), await fleet.connectAs('admin')];
         const bob = new Messenger(client, '/mail', 'bob');
         await bob.open();
         for (const text of ['1', '2']) await bob.send('bob', text);
@@ -106,8 +106,8 @@ describe('messages between members', () => {
             received.push(textOf(message));
             await admin.addAuth('digest', 'admin:x');
             await admin.setAcl('/mail/bob', [{ scheme: 'auth', id: '', perms: Perm.all }]);
-            for (const end of world.world.network.openEnds) end.breakStream();
-            await world.world.sleep(2000);
+            for (const end of fleet.world.network.openEnds) end.breakStream();
+            await fleet.world.sleep(2000);
           }
         })();
         await expect(receiving).rejects.toThrow(NoAuthError);
@@ -118,10 +118,10 @@ describe('messages between members', () => {
     ));
 
   test('come again when they were not acknowledged, under the same id', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('ann');
+      async (fleet) => {
+        const client = await fleet.connectAs('ann');
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
         await ann.send('ann', 'a');
@@ -144,10 +144,10 @@ describe('messages between members', () => {
     ));
 
   test('are given out once in a loop when the sender repeated them, and the copy is taken away', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('ann');
+      async (fleet) => {
+        const client = await fleet.connectAs('ann');
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
         const id = await ann.send('ann', 'once');
@@ -167,20 +167,20 @@ describe('messages between members', () => {
     ));
 
   test('say whether they may have been sent when the sender gives up', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const client = await world.connect('ann');
+      async (fleet) => {
+        const client = await fleet.connectAs('ann');
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
-        world.world.network.block('ann', 'zk1');
-        world.world.network.block('zk1', 'ann');
+        fleet.world.network.block('ann', 'zk1');
+        fleet.world.network.block('zk1', 'ann');
         const error: unknown = await ann.send('ann', 'x', { timeoutMs: 500 }).catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(TimeoutError);
-        await world.world.until(() => client.state === 'suspended', 10_000);
+        await fleet.world.until(() => client.state === 'suspended', 10_000);
         const waiting: unknown = await ann.send('ann', 'x', { timeoutMs: 50 }).catch((reason: unknown) => reason);
         expect(waiting).toMatchObject({ outcome: 'not-applied' });
-        world.world.network.heal();
+        fleet.world.network.heal();
         await client.whenConnected();
         expect(await ann.send('ann', 'y')).toMatch(/^[0-9a-f-]{36}$/);
         await client.close();
@@ -189,10 +189,10 @@ describe('messages between members', () => {
     ));
 
   test('say that they may have been sent when the mailbox is gone after an attempt without an answer', () =>
-    inWorld(
+    runFleet(
       11,
-      async (world) => {
-        const [client, admin] = [await world.connect('ann'), await world.connect('admin')];
+      async (fleet) => {
+        const [client, admin] = [await fleet.connectAs('ann'), await fleet.connectAs('admin')];
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
         const create = client.create.bind(client);
@@ -210,10 +210,10 @@ describe('messages between members', () => {
     ));
 
   test('are refused when servers close connections because they are too large, and hold up none behind them', () =>
-    inWorld(
+    runFleet(
       12,
-      async (world) => {
-        const client = await world.connect('ann', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('ann', { requestBytesMax: 8 * 1024 * 1024 });
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
         const sends = ['1', 'x'.repeat(1_500_000), '2'].map((text) => ann.send('ann', text));
@@ -226,21 +226,21 @@ describe('messages between members', () => {
     ));
 
   test('who gives up hears so in time, also behind others, and in order', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const client = await world.connect('ann');
+      async (fleet) => {
+        const client = await fleet.connectAs('ann');
         const ann = new Messenger(client, '/mail', 'ann');
         await ann.open();
-        const { network } = world.world;
+        const { network } = fleet.world;
         network.block('ann', 'zk1');
         network.block('zk1', 'ann');
         const first = ann.send('ann', 'first');
-        const begunMs = world.world.nowMs;
+        const begunMs = fleet.world.nowMs;
         const error = await ann.send('ann', 'second', { timeoutMs: 100 }).catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(TimeoutError);
         expect(error).toMatchObject({ outcome: 'not-applied' });
-        expect(world.world.nowMs - begunMs).toBeLessThan(101);
+        expect(fleet.world.nowMs - begunMs).toBeLessThan(101);
         const third = ann.send('ann', 'third');
         network.heal();
         await Promise.all([first, third]);

@@ -1,4 +1,5 @@
 import {
+  type About,
   type Acl,
   type CallOptions,
   type Client,
@@ -10,21 +11,18 @@ import {
   withoutProtection,
   type Znode,
 } from '@meerkat/client';
-import { checkedName } from '../child-name.ts';
-import { Uncertainty } from '../doubt.ts';
-import { makeUuid } from '../layout.ts';
-import { LossStreak } from '../loss-streak.ts';
-import { compareBySequence, withoutSequence } from '../sequence.ts';
-import { neverAborted, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkedName } from '../kernel/child-name.ts';
+import { makeUuid } from '../kernel/layout.ts';
+import { LossStreak } from '../kernel/loss-streak.ts';
+import type { ZnodeOptions } from '../kernel/options.ts';
+import { compareBySequence, withoutSequence } from '../kernel/sequence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
-export interface MessengerOptions {
-  /**
-   * Who may do what with mailboxes and messages that are made here, and with the path above them where it is missing: other
-   * members make theirs below it. Default: everybody everything.
-   */
-  readonly acl?: readonly Acl[] | undefined;
-}
+/**
+ * The ACL is also that of the path above the mailboxes where it is missing: other members make theirs below it.
+ */
+export type MessengerOptions = ZnodeOptions;
 
 /** What somebody has sent to us. */
 export interface Message {
@@ -75,9 +73,8 @@ export class Messenger {
   /** Makes our mailbox, so that others can send; `receive` does, too. */
   async open(options: CallOptions = {}): Promise<void> {
     const path = this.#boxOf(this.member);
-    await untilDoneWithin(this.#client, options, { operation: 'Messenger.open', path }, (signal) =>
-      this.#client.ensurePath(path, { signal, acl: this.#acl }),
-    );
+    const attempt = this.#attempt(options, { operation: 'Messenger.open', path });
+    await attempt.run(() => attempt.apply((call) => this.#client.ensurePath(path, { ...call, acl: this.#acl })));
   }
 
   /**
@@ -108,7 +105,7 @@ export class Messenger {
    * the signal and with the client.
    */
   async *receive(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Message, undefined> {
-    const { signal = neverAborted() } = options;
+    const { signal } = options;
     const box = this.#boxOf(this.member);
     let roster: Roster | null = null;
     /** The znode in which a message came first. */
@@ -117,30 +114,50 @@ export class Messenger {
       await this.open({ signal });
       roster = new Roster(this.#client, box, { withData: false, signal });
       for await (const entries of roster.entries) {
-        for (const name of [...entries.keys()].sort(compareBySequence)) {
-          const { id, sender } = parseName(name);
-          const first = seen.get(id);
-          if (first === name) continue;
-          if (first !== undefined) {
-            await this.#remove(joinPath(box, name), { signal });
-            continue;
-          }
-          const found = await this.#read(joinPath(box, name), signal);
-          if (found === null) continue;
-          remember(seen, id, name, entries);
-          const { data, stat } = found;
-          const acknowledge = (call: CallOptions = {}): Promise<void> => this.#remove(joinPath(box, name), call);
-          yield { id, sender, data, zxid: stat.czxid, acknowledge };
-          const { isOver, failure } = roster.entries;
-          if (failure !== null) throw failure;
-          if (isOver) return;
-        }
+        yield* this.#deliver(entries, roster, seen, signal);
       }
     } catch (error) {
-      if (!signal.aborted && !(error instanceof ClosedError)) throw error;
+      if (signal?.aborted !== true && !(error instanceof ClosedError)) throw error;
     } finally {
       roster?.close();
     }
+  }
+
+  /** Those that are there, until the roster ends. */
+  async *#deliver(
+    entries: RosterEntries,
+    roster: Roster,
+    seen: Map<string, string>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Message, void> {
+    for (const name of [...entries.keys()].sort(compareBySequence)) {
+      const message = await this.#take(name, seen, entries, signal);
+      if (message !== null) yield message;
+      if (roster.entries.failure !== null) throw roster.entries.failure;
+      if (roster.entries.isOver) return;
+    }
+  }
+
+  /** @returns null when it is not given out: another copy of one that was, or acknowledged by now */
+  async #take(
+    name: string,
+    seen: Map<string, string>,
+    entries: RosterEntries,
+    signal: AbortSignal | undefined,
+  ): Promise<Message | null> {
+    const path = joinPath(this.#boxOf(this.member), name);
+    const { id, sender } = parseName(name);
+    const first = seen.get(id);
+    if (first === name) return null;
+    if (first !== undefined) {
+      await this.#remove(path, { signal });
+      return null;
+    }
+    const found = await this.#read(path, signal);
+    if (found === null) return null;
+    remember(seen, id, name, entries);
+    const { data, stat } = found;
+    return { id, sender, data, zxid: stat.czxid, acknowledge: (call = {}) => this.#remove(path, call) };
   }
 
   /** How many messages wait for a member; null when it has no mailbox. */
@@ -157,44 +174,51 @@ export class Messenger {
     const mark = `_c_${id}-`;
     const path = joinPath(box, `${mark}${encodeURIComponent(this.member)}-`);
     const about = { operation: 'Messenger.send', path: box };
-    const uncertainty = new Uncertainty();
+    const attempt = this.#attempt(options, about);
     const losses = new LossStreak();
-    await untilDoneWithin(client, options, about, async (signal) => {
-      await withLimits(client, { signal }, { ...about, outcome: 'not-applied' }, () => turn);
-      if (uncertainty.exists) {
-        const { children } = await client.children(box, { read: 'linearizable', signal });
+    const put = async (call: CallOptions): Promise<void> => {
+      if (attempt.isDoubtful) {
+        const { children } = await client.children(box, { ...call, read: 'linearizable' });
         if (children.some((name) => name.startsWith(mark))) return;
         losses.check(about);
       }
       try {
-        await client.create(path, data, { sequential: true, acl: this.#acl, signal });
+        await client.create(path, data, { ...attempt.next(), sequential: true, acl: this.#acl });
       } catch (error) {
-        throw losses.noted(uncertainty.noted(error), data?.length ?? 0);
+        throw losses.noted(error, data?.length ?? 0);
       }
+    };
+    return attempt.run(async () => {
+      await attempt.waitFor(turn);
+      await attempt.apply(put);
+      return id;
     });
-    return id;
   }
 
-  async #read(path: string, signal: AbortSignal): Promise<Znode | null> {
+  async #read(path: string, signal: AbortSignal | undefined): Promise<Znode | null> {
     try {
-      return await untilDone(this.#client, signal, () => this.#client.get(path, { signal }));
+      return await this.#attempt({ signal }, { operation: 'Messenger.receive', path }).through((call) =>
+        this.#client.get(path, call),
+      );
     } catch (error) {
       // Somebody has acknowledged it, or we are to stop.
-      if (error instanceof NoNodeError || signal.aborted) return null;
+      if (error instanceof NoNodeError || signal?.aborted === true) return null;
       throw error;
     }
   }
 
   async #remove(path: string, options: CallOptions): Promise<void> {
-    const about = { operation: 'Message.acknowledge', path };
-    await untilDoneWithin(this.#client, options, about, async (signal) => {
-      try {
-        await this.#client.delete(path, { signal });
-      } catch (error) {
-        // The number in its name is nobody else's: what is gone was deleted by an attempt before this one.
-        if (!(error instanceof NoNodeError)) throw error;
-      }
-    });
+    const attempt = this.#attempt(options, { operation: 'Message.acknowledge', path });
+    try {
+      await attempt.run(() => attempt.apply((call) => this.#client.delete(path, call)));
+    } catch (error) {
+      // The number in its name is nobody else's: what is gone was deleted by an attempt before this one.
+      if (!(error instanceof NoNodeError)) throw error;
+    }
+  }
+
+  #attempt(options: CallOptions, about: About): Attempt {
+    return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
 
   #boxOf(member: string): string {

@@ -21,11 +21,11 @@ import {
 } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
-import { sequenceOf } from '../sequence.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type Binding, type ClaimedName, NameService } from './name-service.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const BOUND = ['db/x', 'db/y'];
@@ -35,7 +35,7 @@ const MARGIN_MS = 2000;
 const SEEDS = seeds(4);
 
 test('names and numbers are given out once', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** A process that lives until the end. */
@@ -63,8 +63,8 @@ class Notes {
   readonly stands: { readonly path: string; readonly zxid: number; readonly token: bigint | null }[] = [];
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const notes = new Notes();
   let isOver = false;
   let written = 0;
@@ -74,7 +74,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const look = (client: Client, claimed: ClaimedName): void => {
     const { clock } = client.surroundings;
     if (!claimed.isHeld || client.lostAtMs - MARGIN_MS < clock.monotonicMs()) return;
-    notes.stands.push({ path: claimed.path, zxid: world.mark.zxid, token: claimed.token });
+    notes.stands.push({ path: claimed.path, zxid: fleet.committedZxid, token: claimed.token });
   };
   const release = async (client: Client, claimed: ClaimedName): Promise<void> => {
     let wasConnected = client.state === 'connected';
@@ -85,11 +85,11 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     claims.delete(claimed);
     states[Symbol.dispose]();
     expect(claimed.isHeld).toBe(false);
-    if (wasConnected) notes.stands.push({ path: claimed.path, zxid: world.mark.zxid, token: null });
+    if (wasConnected) notes.stands.push({ path: claimed.path, zxid: fleet.committedZxid, token: null });
   };
   const live = async (host: string): Promise<Survivor> => {
     for (;;) {
-      const client = await world.connect(host);
+      const client = await fleet.connectAs(host);
       const names = new NameService(client, '/names');
       const tally = makeTally();
       notes.tallies.push(tally);
@@ -110,9 +110,9 @@ async function liveThrough(world: GroupWorld): Promise<void> {
         }
       };
       const unbind = async (name: string, options: ExpectedVersionOptions): Promise<void> => {
-        const sinceZxid = world.mark.zxid;
+        const sinceZxid = fleet.committedZxid;
         await count('unbind', names.unbind(name, options));
-        tally.unbound.push({ path: `/names/${name}`, sinceZxid, untilZxid: world.mark.zxid });
+        tally.unbound.push({ path: `/names/${name}`, sinceZxid, untilZxid: fleet.committedZxid });
       };
       const claim = async (address: string, options: CallOptions = {}): Promise<ClaimedName | null> => {
         const claimed = await notes.claimed.note(address, names.claim('workers/w-', address, options));
@@ -132,7 +132,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
           if (claimed === null) return;
           if (client.state === 'connected' && !client.lostSignal.aborted) await expectAlive(client, claimed);
           look(client, claimed);
-          await world.world.sleep(random.between(0, 500));
+          await fleet.world.sleep(random.between(0, 500));
           look(client, claimed);
           if (random.chance(0.8)) await release(client, claimed);
         } else {
@@ -154,29 +154,29 @@ async function liveThrough(world: GroupWorld): Promise<void> {
         given(`id ${await count('nextId', names.nextId())}`);
         expect(await claim(`${host} in calm`)).not.toBeNull();
       };
-      const endMs = world.world.nowMs + random.between(1000, 10_000);
-      while (!isOver && world.world.nowMs < endMs) {
+      const endMs = fleet.world.nowMs + random.between(1000, 10_000);
+      while (!isOver && fleet.world.nowMs < endMs) {
         await act(random.chance(0.5) ? { timeoutMs: random.between(0, 300) } : {}).catch((error: unknown) => {
           if (!isZooKeeperError(error)) throw error;
         });
-        await world.world.sleep(random.between(0, 100));
+        await fleet.world.sleep(random.between(0, 100));
       }
       if (isOver) return { client, actInCalm };
-      if (random.chance(0.5)) await world.kill(client);
+      if (random.chance(0.5)) await fleet.kill(client);
       else await client.close();
-      await world.world.sleep(random.between(0, 1000));
+      await fleet.world.sleep(random.between(0, 1000));
     }
   };
   const living = HOSTS.map(live);
-  await world.storm(HOSTS, STORM_MS);
-  await world.heal();
+  await fleet.storm(HOSTS, STORM_MS);
+  await fleet.recover();
   isOver = true;
   const survivors = await Promise.all(living);
   const clients = survivors.map(({ client }) => client);
 
   // Longer than any session: what stands now belongs to those that go on.
   await Promise.all(clients.map((client) => client.whenConnected()));
-  await world.world.sleep(20_000);
+  await fleet.world.sleep(20_000);
   // The handshake of a connection that was given up in the storm may have moved a session to another server, which is found
   // out with its next write: that connection is closed.
   const settle = async (client: Client): Promise<void> => {
@@ -185,9 +185,9 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   };
   await Promise.all(clients.map(settle));
   await Promise.all(survivors.map(({ actInCalm }) => actInCalm()));
-  await world.world.sleep(1000);
+  await fleet.world.sleep(1000);
   const sessions = new Set(clients.map((client) => client.session?.id));
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes, sessions, claims);
   for (const client of clients) await client.close();
   expect(new Set(notes.given).size, 'names and numbers that were given out').toBe(notes.given.length);

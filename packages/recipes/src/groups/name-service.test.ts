@@ -1,17 +1,17 @@
 import { BadVersionError, type Client, ConnectionLossError, NoAuthError, NodeExistsError, Perm } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { doubtClient } from '../testing/doubted-client.ts';
+import { runFleet } from '../testing/fleet.ts';
 import { NameService } from './name-service.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
 describe('a name service', () => {
   test('binds, resolves, changes by version, lists and frees names', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const names = new NameService(client, '/names');
         expect(await names.resolve('db/orders')).toBeNull();
         expect(await names.list()).toEqual([]);
@@ -31,11 +31,11 @@ describe('a name service', () => {
     ));
 
   test('lets a name stand for an address while its process lives, and tells others of changes', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const server = await world.connect('server');
-        const client = await world.connect('client');
+      async (fleet) => {
+        const server = await fleet.connectAs('server');
+        const client = await fleet.connectAs('client');
         const bound = new NameService(server, '/names').bindWhileAlive('cache', 'h1:1', 'host1');
         await bound.whenPresent();
         const told: (string | undefined)[] = [];
@@ -45,9 +45,9 @@ describe('a name service', () => {
         })();
         await observation.ready;
         await bound.set('h1:2');
-        await world.world.until(() => told.length === 2, 5000);
-        await world.kill(server);
-        await world.world.until(() => told.length === 3, 20_000);
+        await fleet.world.until(() => told.length === 2, 5000);
+        await fleet.kill(server);
+        await fleet.world.until(() => told.length === 3, 20_000);
         await observation.close();
         await watching;
         expect(told).toEqual(['h1:1', 'h1:2', undefined]);
@@ -57,10 +57,10 @@ describe('a name service', () => {
     ));
 
   test('gives out names and numbers once, whoever asks and whatever is released', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const clients = await Promise.all(['a', 'b', 'c'].map((host) => world.connect(host)));
+      async (fleet) => {
+        const clients = await Promise.all(['a', 'b', 'c'].map((host) => fleet.connectAs(host)));
         const services = clients.map((client) => new NameService(client, '/names'));
         const given: string[] = [];
         for (let round = 0; round < 5; round++) {
@@ -73,7 +73,7 @@ describe('a name service', () => {
         expect(given.every((name) => /^worker-\d{10}$/.test(name))).toBe(true);
         const ids = await Promise.all([...services, ...services].map((names) => names.nextId()));
         expect(ids.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         expect(await services[0]?.list('ids')).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
       },
@@ -81,10 +81,10 @@ describe('a name service', () => {
     ));
 
   test('gives out no name again after all names and what was bound beside them are gone', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const names = new NameService(client, '/names');
         const bound = names.bindWhileAlive('workers/leader', 'h:1');
         await bound.whenPresent();
@@ -92,7 +92,7 @@ describe('a name service', () => {
         await first.release();
         await bound.close();
         // Long enough for the service to delete containers that are empty.
-        await world.world.sleep(300_000);
+        await fleet.world.sleep(300_000);
         const second = await names.claim('workers/w-');
         expect(second.id).toBeGreaterThan(first.id);
         await client.close();
@@ -101,10 +101,10 @@ describe('a name service', () => {
     ));
 
   test('is claimed for as long as the session lives that made it, also after a server without a quorum', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         // Of a claim that waits for a connection, while nobody has been sure of the session for a while.
         const signal = vi.spyOn(client, 'lostSignal', 'get').mockReturnValueOnce(AbortSignal.abort());
         const create = client.createProtected.bind(client);
@@ -121,10 +121,10 @@ describe('a name service', () => {
     ));
 
   test('tells who releases a name that the service does not let it go', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
         await client.create('/names', '', { acl });
         const claimed = await new NameService(client, '/names').claim('w-');
@@ -170,11 +170,11 @@ describe('a name service whose connection breaks', () => {
   const withTwo = (
     program: (one: (fate: Fate, meanwhile: () => Promise<unknown>) => NameService, two: NameService) => Promise<void>,
   ) =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const client = await world.connect('one');
-        const other = await world.connect('two');
+      async (fleet) => {
+        const client = await fleet.connectAs('one');
+        const other = await fleet.connectAs('two');
         await new NameService(client, '/names').bind('db', 'a:1');
         await program(
           (fate, meanwhile) => new NameService(unlucky(client, fate, meanwhile), '/names'),
@@ -215,12 +215,12 @@ describe('a name service whose connection breaks', () => {
     ['rebind', (names: NameService) => names.rebind('db', 'a:2', { version: 0 })],
     ['unbind', (names: NameService) => names.unbind('db', { version: 0 })],
   ])('%s leaves a name alone that was bound anew before anybody told which binding it had', (_method, write) =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const { network } = world.world;
-        const client = await world.connect('one');
-        const other = await world.connect('two');
+      async (fleet) => {
+        const { network } = fleet.world;
+        const client = await fleet.connectAs('one');
+        const other = await fleet.connectAs('two');
         const two = new NameService(other, '/names');
         await two.bind('db', 'a:1');
         network.block('one', 'zk1');
@@ -254,21 +254,21 @@ describe('a name service whose connection breaks', () => {
     }));
 
   test('leaves no claim behind that failed with a session that comes back', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const names = new NameService(client, '/names');
         await client.ensurePath('/names');
         const sessionId = client.session?.id;
-        world.world.network.block('zk1', 'app');
+        fleet.world.network.block('zk1', 'app');
         const claim = names.claim('worker-', '', { timeoutMs: 4500 }).catch((error: unknown) => error);
-        expect(await world.world.until(() => client.lostSignal.aborted, 60_000)).toBe(true);
-        world.world.network.heal();
+        expect(await fleet.world.until(() => client.lostSignal.aborted, 60_000)).toBe(true);
+        fleet.world.network.heal();
         expect(await claim).toMatchObject({ outcome: 'unknown' });
         await client.whenConnected();
         expect(client.session?.id).toBe(sessionId);
-        await world.world.sleep(2000);
+        await fleet.world.sleep(2000);
         expect(await names.list()).toEqual([]);
         expect((await names.claim('worker-')).id).toBe(1);
         await client.close();
@@ -277,10 +277,10 @@ describe('a name service whose connection breaks', () => {
     ));
 
   test('gives out a name also while somebody deletes the parent again and again', () =>
-    inWorld(
+    runFleet(
       16,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const createProtected = client.createProtected.bind(client);
         let deletions = 0;
         client.createProtected = async (...args: Parameters<typeof createProtected>) => {
@@ -299,14 +299,14 @@ describe('a name service whose connection breaks', () => {
     ));
 
   test('leaves a name alone that was made after one that is in doubt, however late that is removed', () =>
-    inWorld(
+    runFleet(
       17,
-      async (world) => {
-        const { client, relent } = doubtClient(await world.connect('app'), '/names/workers');
+      async (fleet) => {
+        const { client, relent } = doubtClient(await fleet.connectAs('app'), '/names/workers');
         const claimed = await new NameService(client, '/names').claim('workers/w-');
         relent();
         // Longer than any pause of the removal.
-        await world.world.sleep(5000);
+        await fleet.world.sleep(5000);
         expect(claimed.isHeld).toBe(true);
         expect(await client.exists(claimed.path)).not.toBeNull();
         await client.close();

@@ -1,10 +1,8 @@
 import {
   type About,
   type Acl,
-  Budget,
   type CallOptions,
   type Client,
-  type Created,
   type ExpectedVersionOptions,
   joinPath,
   NoNodeError,
@@ -16,24 +14,22 @@ import {
   type Stat,
   text,
   withoutProtection,
-  ZooKeeperError,
 } from '@meerkat/client';
-import { firstAbortOf } from '../abort.ts';
-import { checkedName } from '../child-name.ts';
-import { Deadline } from '../deadline.ts';
-import { asDoubtful } from '../doubt.ts';
-import { makeMark } from '../layout.ts';
-import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../locks/overflow.ts';
-import { removeMarked, removeZnode } from '../locks/removal.ts';
-import { sequenceOf } from '../sequence.ts';
-import { isLoss, isPassing } from '../wait.ts';
-import { neverAborted, orDisconnected, unheard, unlessClientEnds, untilDone } from './persistence.ts';
+import { firstAbortOf } from '../kernel/abort.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreRejection, orDisconnected, unlessClientEnds } from '../kernel/background.ts';
+import { checkedName } from '../kernel/child-name.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import { isLoss, isPassing } from '../kernel/failures.ts';
+import type { ZnodeOptions } from '../kernel/options.ts';
+import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../kernel/overflow.ts';
+import { createMarked, type OwnedZnode } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
-export interface NameServiceOptions {
-  /** Who may do what with names that are made here. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-}
+export type NameServiceOptions = ZnodeOptions;
 
 /** What a name stands for, and since when. */
 export interface Binding {
@@ -149,12 +145,8 @@ export class NameService {
    * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async claim(prefix: string, address = '', options: CallOptions = {}): Promise<ClaimedName> {
-    const client = this.#client;
-    const before = client.lostSignal;
-    const { path, stat } = await this.#count('claim', prefix, address, options);
-    // The session may have been doubted when the call began, on a server without a quorum, and be certain since.
-    const lost = client.session?.id === stat.ephemeralOwner ? client.lostSignal : before;
-    return new ClaimedName(client, this.#nameOf(path), path, stat.czxid, lost);
+    const { path, stat, lost } = await this.#count('claim', prefix, address, options);
+    return new ClaimedName(this.#client, this.#nameOf(path), path, stat.czxid, lost);
   }
 
   /**
@@ -167,7 +159,7 @@ export class NameService {
   async nextId(sequence = 'ids', options: CallOptions = {}): Promise<number> {
     const { path } = await this.#count('nextId', `${sequence}/`, '', options);
     // The number stays taken when the znode goes: the parent has counted it.
-    void untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, path)).catch(() => {});
+    void deleteForGood(this.#client, path).catch(() => {});
     return sequenceOf(path) ?? 0;
   }
 
@@ -175,15 +167,15 @@ export class NameService {
    * Makes a znode whose number is nobody else's. Having reached 2147483647, an Apache server gives it again and again, or a
    * negative one while others are under way; who got it first cannot be told, so nobody gets it.
    */
-  async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<Created> {
+  async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<OwnedZnode> {
     const client = this.#client;
     for (const part of prefix.split('/').slice(0, -1)) checkedName(part, 'a part of a name');
     const path = `${this.#base}/${prefix}`;
     const about = { operation: `NameService.${operation}`, path };
-    const budget = new Budget(options, client.surroundings, about);
+    const attempt = new Attempt(client, options, about);
     const parent = parentOf(path);
     for (let isRepetition = false; ; isRepetition = true) {
-      const created = await this.#create(path, data, budget);
+      const created = await this.#create(path, data, attempt);
       const number = Number(withoutProtection(nameOf(created.path)).slice(nameOf(path).length));
       warnIfHigh(parent, number, Remedy.elsewhere);
       if (number >= 0 && number !== SEQUENCE_MAX) return created;
@@ -193,25 +185,15 @@ export class NameService {
     }
   }
 
-  async #create(path: string, data: string, budget: Budget): Promise<Created> {
+  async #create(path: string, data: string, attempt: Attempt): Promise<OwnedZnode> {
     const client = this.#client;
-    const parent = parentOf(path);
-    for (let attempt = 1; ; attempt++) {
-      // Of each attempt: the removal of one that is in doubt may come late, and would take away what a later one has made.
-      const mark = makeMark('curator', client.surroundings.random);
-      const shape = { mode: 'ephemeral', acl: this.#acl, sequential: true, mark } as const;
-      const before = client.session?.id;
+    for (let round = 1; ; round++) {
       try {
-        return await client.createProtected(path, data, { ...shape, ...budget.next() });
+        return await createMarked(client, path, { data, acl: this.#acl, sequential: true }, attempt.next());
       } catch (error) {
-        if (error instanceof ZooKeeperError && error.outcome === 'unknown') {
-          // Until it is certain, also when the session counts as lost and comes back.
-          const sessionIds = new Set([before, client.session?.id]);
-          for (const id of sessionIds) if (id !== undefined) void removeMarked(client, parent, mark, id);
-        }
-        if (!(error instanceof NoNodeError) || attempt === ATTEMPTS_MAX) throw error;
-        // Somebody may delete it again before the next attempt. Persistent: the numbers begin anew with another parent.
-        await client.ensurePath(parent, { ...budget.next(), acl: this.#acl });
+        if (!(error instanceof NoNodeError) || round === ATTEMPTS_MAX) throw error;
+        // Somebody may delete it again before the next round. Persistent: the numbers begin anew with another parent.
+        await client.ensurePath(parentOf(path), { ...attempt.next(), acl: this.#acl });
       }
     }
   }
@@ -232,14 +214,14 @@ export class NameService {
   ): Promise<T> {
     const client = this.#client;
     const { path } = about;
-    const budget = new Budget(options, client.surroundings, about);
+    const attempt = new Attempt(client, options, about);
     /** The czxid of the binding that this is for, also in later attempts; null as long as nobody has told of one. */
     const seen: { czxid: bigint | null } = { czxid: null };
     const note = (stat: Stat | null): void => {
       seen.czxid ??= stat?.czxid ?? null;
     };
-    for (let attempt = 1; ; attempt++) {
-      const call = budget.next();
+    for (let round = 1; ; round++) {
+      const call = attempt.next();
       // First, so that what was answered before the write failed is noted before that: replies come in order.
       client.exists(path, call).then(note, () => {});
       try {
@@ -247,11 +229,11 @@ export class NameService {
       } catch (error) {
         // Before anything is awaited: later answers may tell of what was bound after the write.
         const { czxid } = seen;
-        if (!isLoss(error) || attempt === ATTEMPTS_MAX) throw error;
+        if (!isLoss(error) || round === ATTEMPTS_MAX) throw error;
         if (error.outcome !== 'unknown') continue;
         if (czxid === null) throw error;
-        const read = (): Promise<Binding | null> =>
-          this.#read(path, { ...budget.next('unknown'), read: 'linearizable' });
+        attempt.doubt();
+        const read = (): Promise<Binding | null> => this.#read(path, { ...attempt.next(), read: 'linearizable' });
         const found = await read().catch((failure: unknown) => {
           // Without an answer nobody can tell.
           throw isPassing(failure) ? error : asDoubtful(failure, about);
@@ -259,6 +241,7 @@ export class NameService {
         const result = explain(found, czxid);
         if (result !== null) return result;
         if (found?.stat.czxid !== czxid || found.stat.version !== version) throw error;
+        attempt.settle();
       }
     }
   }
@@ -331,8 +314,8 @@ export class ClaimedName implements AsyncDisposable {
    */
   release(): Promise<void> {
     this.#released.abort();
-    const deleted = untilDone(this.#client, neverAborted(), () => deleteIfThere(this.#client, this.path));
-    return unheard(orDisconnected(this.#client, unlessClientEnds(deleted)));
+    const deleted = deleteForGood(this.#client, this.path);
+    return ignoreRejection(orDisconnected(this.#client, unlessClientEnds(deleted)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -340,8 +323,12 @@ export class ClaimedName implements AsyncDisposable {
   }
 }
 
-async function deleteIfThere(client: Client, path: string): Promise<void> {
-  await client.delete(path).catch((error: unknown) => {
-    if (!(error instanceof NoNodeError)) throw error;
-  });
+/** However often the connection or the session is lost. */
+async function deleteForGood(client: Client, path: string): Promise<void> {
+  const attempt = new Attempt(client, {}, { operation: 'release', path }, { awaitsQuorum: true });
+  await attempt
+    .through((call) => client.delete(path, call))
+    .catch((error: unknown) => {
+      if (!(error instanceof NoNodeError)) throw error;
+    });
 }

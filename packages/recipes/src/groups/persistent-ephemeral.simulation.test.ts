@@ -12,9 +12,9 @@
 import { type Client, isZooKeeperError, NoNodeError, TimeoutError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const PATH = '/chair/who';
@@ -24,7 +24,7 @@ const STORM_MS = 40_000;
 const SEEDS = seeds(4);
 
 test('nobody is sure of a znode that somebody else has, and it comes back', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** One life of a process: its client, and one presence after the other. */
@@ -46,8 +46,8 @@ interface Notes {
   readonly hosts: Map<bigint, string>;
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const processes: Process[] = HOSTS.map((host) => ({ host, client: null, presence: null, life: 0, step: 0 }));
   const notes: Notes = { claims: new Map(), sets: [], leaves: [], hosts: new Map() };
   // A process that is cut off may be sure for a while after somebody has deleted its znode.
@@ -58,7 +58,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
 
   const look = (): void => {
     const sure = processes.filter(({ presence }) => presence?.isPresent === true);
-    const zxid = world.mark.zxid;
+    const zxid = fleet.committedZxid;
     if (!hasVandal && sure.length > 1) expect.fail(`${sure.map(({ host }) => host)} are sure`);
     for (const { client, presence } of sure) {
       const token = presence!.token!;
@@ -92,23 +92,23 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     following.push(follow(process, process.presence));
   };
   const connect = async (process: Process): Promise<void> => {
-    const client = await world.connect(process.host);
+    const client = await fleet.connectAs(process.host);
     const note = (): void => void (client.session !== null && notes.hosts.set(client.session.id, process.host));
     note();
     client.onState(note);
     process.client = client;
   };
   const set = async ({ client, presence }: Process, data: string, timeoutMs?: number): Promise<void> => {
-    const dueMs = world.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const dueMs = fleet.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
     try {
       await presence!.set(data, timeoutMs === undefined ? {} : { timeoutMs });
       const sessionId = client!.session?.id;
-      if (presence!.isPresent) notes.sets.push({ data, sessionId: sessionId!, zxid: world.mark.zxid });
+      if (presence!.isPresent) notes.sets.push({ data, sessionId: sessionId!, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
       if (error instanceof TimeoutError) expect(error.outcome, 'it goes on trying').toBe('unknown');
     }
-    expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+    expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };
   /** @returns whether it was connected all the while */
   const leave = async (process: Process): Promise<boolean> => {
@@ -124,21 +124,22 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     states[Symbol.dispose]();
     expect(presence.isPresent).toBe(false);
     let againZxid = Number.POSITIVE_INFINITY;
-    if (wasConnected) notes.leaves.push({ sessionId: sessionId!, zxid: world.mark.zxid, againZxid: () => againZxid });
-    await world.world.sleep(random.between(0, 1000));
-    againZxid = world.mark.zxid;
+    if (wasConnected)
+      notes.leaves.push({ sessionId: sessionId!, zxid: fleet.committedZxid, againZxid: () => againZxid });
+    await fleet.world.sleep(random.between(0, 1000));
+    againZxid = fleet.committedZxid;
     return wasConnected;
   };
   const looking = (async () => {
     while (!isOver) {
       look();
-      await world.world.sleep(5);
+      await fleet.world.sleep(5);
     }
   })();
   const vandalize = async (): Promise<void> => {
-    const client = await world.connect('vandal');
+    const client = await fleet.connectAs('vandal');
     while (!isOver) {
-      await world.world.sleep(random.between(500, 5000));
+      await fleet.world.sleep(random.between(500, 5000));
       await client.delete(PATH, { timeoutMs: 1000 }).catch((error: unknown) => {
         if (!isZooKeeperError(error)) throw error;
       });
@@ -149,9 +150,9 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     while (!isOver) {
       if (process.client === null) await connect(process);
       start(process);
-      const endMs = world.world.nowMs + random.pick([random.between(0, 100), random.between(500, 15_000)]);
-      while (!isOver && world.world.nowMs < endMs) {
-        await world.world.sleep(random.between(1, 1500));
+      const endMs = fleet.world.nowMs + random.pick([random.between(0, 100), random.between(500, 15_000)]);
+      while (!isOver && fleet.world.nowMs < endMs) {
+        await fleet.world.sleep(random.between(1, 1500));
         const data = `${process.host} ${process.life}.${++process.step}`;
         void set(process, data, random.chance(0.3) ? random.between(0, 500) : undefined);
       }
@@ -160,17 +161,17 @@ async function liveThrough(world: GroupWorld): Promise<void> {
       if (random.chance(0.4)) {
         process.presence = null;
         process.client = null;
-        await world.kill(client!);
+        await fleet.kill(client!);
       } else if (!(await leave(process)) || random.chance(0.3)) {
         process.client = null;
         await client!.close();
       }
-      await world.world.sleep(random.between(0, 3000));
+      await fleet.world.sleep(random.between(0, 3000));
     }
   });
   if (hasVandal) living.push(vandalize());
-  await Promise.race([world.storm(HOSTS, STORM_MS), Promise.all(living)]);
-  await world.heal();
+  await Promise.race([fleet.storm(HOSTS, STORM_MS), Promise.all(living)]);
+  await fleet.recover();
   isOver = true;
   await Promise.all([looking, ...living]);
   for (const process of processes) {
@@ -178,23 +179,23 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     if (process.presence === null) start(process);
   }
   // What was deleted last may not have been noticed yet.
-  await world.world.sleep(1000);
+  await fleet.world.sleep(1000);
   const holder = (): Process | undefined => processes.find(({ presence }) => presence?.isPresent === true);
-  expect(await world.world.until(() => holder() !== undefined, 60_000), 'one of them has it').toBe(true);
+  expect(await fleet.world.until(() => holder() !== undefined, 60_000), 'one of them has it').toBe(true);
   look();
   if (!hasVandal) expect(seenTokens).toBeGreaterThan(0);
   const { presence, client } = holder()!;
   await presence!.set('the last');
   const { data } = await client!.get(PATH, { codec: text, read: 'linearizable' });
   expect(data).toBe('the last');
-  const observer = await world.connect('observer');
+  const observer = await fleet.connectAs('observer');
   await Promise.all(processes.map((process) => process.presence?.close()));
-  await world.world.sleep(1000);
+  await fleet.world.sleep(1000);
   expect(await observer.exists(PATH, { read: 'linearizable' })).toBeNull();
   await expect(observer.get(PATH)).rejects.toThrow(NoNodeError);
   await Promise.all([observer, ...processes.map((process) => process.client!)].map((each) => each.close()));
   await Promise.all(following);
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes, hasVandal);
 }
 

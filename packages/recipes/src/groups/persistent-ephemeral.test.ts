@@ -1,16 +1,16 @@
 import { ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
 describe('a persistent ephemeral', () => {
   test('is there with its data and parents until it is closed', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080' });
         expect(presence.isPresent).toBe(false);
         const token = await presence.whenPresent();
@@ -29,10 +29,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('comes back when somebody deletes it, as another znode', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         await using presence = new PersistentEphemeral(client, '/a');
         const token = await presence.whenPresent();
         const { signal } = presence.presence as { signal: AbortSignal };
@@ -41,7 +41,7 @@ describe('a persistent ephemeral', () => {
           for await (const { isPresent } of presence) seen.push(isPresent);
         })();
         await client.delete('/a');
-        await world.world.until(() => presence.token !== token && presence.isPresent, 5000);
+        await fleet.world.until(() => presence.token !== token && presence.isPresent, 5000);
         expect(presence.token).toBeGreaterThan(token);
         expect(signal.aborted).toBe(true);
         await presence.close();
@@ -54,14 +54,14 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('is not sure of itself from the moment when it hears of its deletion, even if nobody answers then', () =>
-    inWorld(
+    runFleet(
       10,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         await using presence = new PersistentEphemeral(client, '/a');
         await presence.whenPresent();
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         const { signal } = presence.presence as { signal: AbortSignal };
         let breakOff = (): void => {};
         const exists = vi.spyOn(client, 'exists').mockImplementation(
@@ -71,7 +71,7 @@ describe('a persistent ephemeral', () => {
             }),
         );
         await other.delete('/a');
-        await world.world.until(() => exists.mock.calls.length > 0, 5000);
+        await fleet.world.until(() => exists.mock.calls.length > 0, 5000);
         expect(presence.isPresent).toBe(false);
         expect(presence.presence).toMatchObject({ reason: 'deleted' });
         expect(signal.aborted).toBe(true);
@@ -85,17 +85,17 @@ describe('a persistent ephemeral', () => {
     ));
 
   test("is not sure of itself while it replaces somebody else's znode that it has found in its place", () =>
-    inWorld(
+    runFleet(
       11,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 30_000 });
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
+        const other = await fleet.connectAs('other');
         await using presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
         const token = await presence.whenPresent();
         // It hears of nothing, and looks again after the next connection.
-        world.world.network.partition(['app'], ['zk1']);
-        for (const end of world.world.network.openEnds) end.breakStream();
-        await world.world.until(() => client.state !== 'connected' && other.state !== 'connected', 5000);
+        fleet.world.network.partition(['app'], ['zk1']);
+        for (const end of fleet.world.network.openEnds) end.breakStream();
+        await fleet.world.until(() => client.state !== 'connected' && other.state !== 'connected', 5000);
         await other.whenConnected();
         await other.transaction().delete('/a').create('/a', 'theirs', { mode: 'ephemeral' }).commit();
         const { transaction } = client;
@@ -104,8 +104,8 @@ describe('a persistent ephemeral', () => {
           wasSure = presence.isPresent;
           return transaction.call(client);
         };
-        world.world.network.heal();
-        await world.world.until(() => presence.isPresent && presence.token !== token, 20_000);
+        fleet.world.network.heal();
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 20_000);
         expect(wasSure).toBe(false);
         await presence.close();
         await Promise.all([client.close(), other.close()]);
@@ -114,18 +114,18 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('replaces the znode of its previous process at once, by the mark of its owner', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const before = await world.connect('app', { sessionTimeoutMs: 30_000 });
+      async (fleet) => {
+        const before = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
         const old = new PersistentEphemeral(before, '/a', { data: 'old', owner: 'host:1/ä' });
         const oldToken = await old.whenPresent();
-        await world.kill(before);
-        const after = await world.connect('app');
-        const startMs = world.world.nowMs;
+        await fleet.kill(before);
+        const after = await fleet.connectAs('app');
+        const startMs = fleet.world.nowMs;
         await using presence = new PersistentEphemeral(after, '/a', { data: 'new', owner: 'host:1/ä' });
         expect(await presence.whenPresent()).toBeGreaterThan(oldToken);
-        expect(world.world.nowMs - startMs).toBeLessThan(1000);
+        expect(fleet.world.nowMs - startMs).toBeLessThan(1000);
         const { data, stat } = await after.get('/a', { codec: text });
         expect(data).toBe('new');
         expect(stat.ephemeralOwner).toBe(after.session?.id);
@@ -137,10 +137,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('does not fight with another process of the same owner as fast as the service answers', () =>
-    inWorld(
+    runFleet(
       13,
-      async (world) => {
-        const clients = [await world.connect('a'), await world.connect('b')];
+      async (fleet) => {
+        const clients = [await fleet.connectAs('a'), await fleet.connectAs('b')];
         const rivals: PersistentEphemeral[] = [];
         let count = 0;
         const watching = clients.map(async (client) => {
@@ -148,7 +148,7 @@ describe('a persistent ephemeral', () => {
           rivals.push(presence);
           for await (const { isPresent } of presence) if (isPresent) count++;
         });
-        await world.world.sleep(10_000);
+        await fleet.world.sleep(10_000);
         expect(count).toBeGreaterThan(2);
         expect(count).toBeLessThan(15);
         for (const presence of rivals) await presence.close();
@@ -159,10 +159,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('listens to nothing any more when it is closed in the moment of its creation', () =>
-    inWorld(
+    runFleet(
       18,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const onState = client.onState.bind(client);
         let listeners = 0;
         client.onState = (listener) => {
@@ -185,7 +185,7 @@ describe('a persistent ephemeral', () => {
             return created;
           };
           const presence = new PersistentEphemeral(client, '/a', { marginMs: margin });
-          await world.world.until(() => closed !== null, 5000);
+          await fleet.world.until(() => closed !== null, 5000);
           await closed;
           expect(listeners).toBe(0);
         }
@@ -196,19 +196,19 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('says that it is present when it is, not while nobody can be sure', () =>
-    inWorld(
+    runFleet(
       20,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 6000 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
         const presence = new PersistentEphemeral(client, '/a');
         await presence.whenPresent();
-        world.world.network.block('zk1', 'app');
+        fleet.world.network.block('zk1', 'app');
         // A process that stands still: time passes, and no timer has rung.
         const lostAtMs = vi.spyOn(client, 'lostAtMs', 'get').mockReturnValue(0);
         expect(presence.isPresent).toBe(false);
         await expect(presence.whenPresent({ timeoutMs: 100 })).rejects.toThrow(TimeoutError);
         lostAtMs.mockRestore();
-        world.world.network.heal();
+        fleet.world.network.heal();
         await presence.whenPresent();
         expect(presence.isPresent).toBe(true);
         await presence.close();
@@ -218,17 +218,17 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('hears of its deletion also when somebody has taken all watches off', () =>
-    inWorld(
+    runFleet(
       22,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         const presence = new PersistentEphemeral(client, '/a');
         const token = await presence.whenPresent();
         await client.removeWatches('/a', 'any');
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         await other.delete('/a');
-        await world.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
         expect(presence.token).toBe((await other.exists('/a', { read: 'linearizable' }))?.czxid);
         await presence.close();
         await Promise.all([client.close(), other.close()]);
@@ -237,10 +237,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('waits many times at once for one signal without a word on stderr', () =>
-    inWorld(
+    runFleet(
       23,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
         const { signal } = new AbortController();
         const presences = Array.from({ length: 20 }, (_, i) => new PersistentEphemeral(client, `/a${i}`));
@@ -254,13 +254,13 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('waits for the znode of its previous process where it is told to', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const before = await world.connect('app', { sessionTimeoutMs: 4000 });
+      async (fleet) => {
+        const before = await fleet.connectAs('app', { sessionTimeoutMs: 4000 });
         await new PersistentEphemeral(before, '/a', { owner: 'me' }).whenPresent();
-        await world.kill(before);
-        const after = await world.connect('app');
+        await fleet.kill(before);
+        const after = await fleet.connectAs('app');
         await using presence = new PersistentEphemeral(after, '/a', { owner: 'me', whenStale: 'wait' });
         await expect(presence.whenPresent({ timeoutMs: 500 })).rejects.toThrow(TimeoutError);
         expect(presence.presence).toMatchObject({ reason: 'stale' });
@@ -272,11 +272,11 @@ describe('a persistent ephemeral', () => {
     ));
 
   test("waits for somebody else's znode, replaces it or gives up, as it is told", () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const holder = await world.connect('holder');
-        const client = await world.connect('app');
+      async (fleet) => {
+        const holder = await fleet.connectAs('holder');
+        const client = await fleet.connectAs('app');
         const held = new PersistentEphemeral(holder, '/a', { data: 'theirs', owner: 'them' });
         await held.whenPresent();
 
@@ -285,7 +285,7 @@ describe('a persistent ephemeral', () => {
         await failing.close();
 
         const waiting = new PersistentEphemeral(client, '/a', { data: 'mine', owner: 'me' });
-        await world.world.until(() => !waiting.presence.isPresent && waiting.presence.reason === 'taken', 5000);
+        await fleet.world.until(() => !waiting.presence.isPresent && waiting.presence.reason === 'taken', 5000);
         await held.close();
         await waiting.whenPresent();
         await waiting.close();
@@ -302,21 +302,21 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('is not sure of itself for as long as its margin says, and is again with the next answer', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 6000 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
         await using presence = new PersistentEphemeral(client, '/a', { marginMs: 4000 });
         const token = await presence.whenPresent();
         const { signal } = presence.presence as { signal: AbortSignal };
         const lost = client.lostSignal;
-        world.world.network.block('zk1', 'app');
-        await world.world.until(() => !presence.isPresent, 20_000);
-        await world.world.sleep(1);
+        fleet.world.network.block('zk1', 'app');
+        await fleet.world.until(() => !presence.isPresent, 20_000);
+        await fleet.world.sleep(1);
         expect(signal.aborted).toBe(true);
         expect(lost.aborted).toBe(false);
         expect(presence.token).toBeNull();
-        world.world.network.heal();
+        fleet.world.network.heal();
         await presence.whenPresent();
         expect(presence.token).toBe(token);
         expect(lost.aborted).toBe(false);
@@ -327,10 +327,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('asks the service rarely where its margin leaves nothing to be sure of', () =>
-    inWorld(
+    runFleet(
       24,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 6000 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
         const exists = vi.spyOn(client, 'exists');
         const presence = new PersistentEphemeral(client, '/a', { marginMs: 6000 });
         await expect(presence.whenPresent({ timeoutMs: 10_000 })).rejects.toThrow(TimeoutError);
@@ -343,10 +343,10 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('does not touch a znode that is not ephemeral', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         await client.create('/a', 'kept');
         const presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
         await expect(presence.whenPresent()).rejects.toThrow(NodeExistsError);
@@ -358,20 +358,20 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('leaves nothing behind when it is closed while its creation is on the way and the connection breaks', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
+      async (fleet) => {
         for (const afterMs of [0, 1, 2, 3, 4, 5, 6, 8, 10]) {
-          const client = await world.connect('app');
+          const client = await fleet.connectAs('app');
           const presence = new PersistentEphemeral(client, '/a');
-          await world.world.sleep(afterMs);
-          world.world.network.block('zk1', 'app');
-          await world.world.sleep(3);
-          for (const end of world.world.network.openEnds) end.breakStream();
+          await fleet.world.sleep(afterMs);
+          fleet.world.network.block('zk1', 'app');
+          await fleet.world.sleep(3);
+          for (const end of fleet.world.network.openEnds) end.breakStream();
           await presence.close();
-          world.world.network.heal();
+          fleet.world.network.heal();
           await client.whenConnected();
-          await world.world.sleep(2000);
+          await fleet.world.sleep(2000);
           expect(await client.exists('/a', { read: 'linearizable' }), `closed after ${afterMs} ms`).toBeNull();
           await client.close();
         }
@@ -380,14 +380,14 @@ describe('a persistent ephemeral', () => {
     ));
 
   test('leaves nothing behind when it is closed while the next session puts it in the place of an earlier one', () =>
-    inWorld(
+    runFleet(
       25,
-      async (world) => {
-        const before = await world.connect('app', { sessionTimeoutMs: 30_000 });
+      async (fleet) => {
+        const before = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
         await new PersistentEphemeral(before, '/a', { owner: 'app' }).whenPresent();
         await before.detach();
-        const client = await world.connect('app');
-        const { network } = world.world;
+        const client = await fleet.connectAs('app');
+        const { network } = fleet.world;
         const first = client.session?.id;
         const transaction = client.transaction.bind(client);
         let closed: Promise<void> | null = null;
@@ -399,18 +399,20 @@ describe('a persistent ephemeral', () => {
           made.commit = async (options) => {
             network.block('app', 'zk1');
             network.block('zk1', 'app');
-            await world.world.until(() => client.state === 'lost', 60_000);
+            await fleet.world.until(() => client.state === 'lost', 60_000);
+            // The service gives it up later than the client does.
+            await fleet.world.sleep(5000);
             network.heal();
-            await world.world.until(() => client.state === 'connected', 60_000);
+            await fleet.world.until(() => client.state === 'connected', 60_000);
             const committed = commit(options);
-            await world.world.sleep(0.5);
+            await fleet.world.sleep(0.5);
             closed = presence?.close() ?? null;
             return committed;
           };
           return made;
         };
         presence = new PersistentEphemeral(client, '/a', { owner: 'app' });
-        await world.world.until(() => closed !== null, 60_000);
+        await fleet.world.until(() => closed !== null, 60_000);
         await closed;
         expect(client.session?.id).not.toBe(first);
         expect(await client.exists('/a', { read: 'linearizable' })).toBeNull();

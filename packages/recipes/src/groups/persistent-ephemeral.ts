@@ -16,22 +16,22 @@ import {
   text,
   type WatchStreamEvent,
 } from '@meerkat/client';
-import { checkMs } from '../bounds.ts';
-import { isSame } from '../same-bytes.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { orDisconnected } from '../kernel/background.ts';
+import { checkMs } from '../kernel/bounds.ts';
+import { makeDeferred, Pulse } from '../kernel/latest.ts';
+import type { HeldOptions } from '../kernel/options.ts';
+import { isSame } from '../kernel/same-bytes.ts';
 import { Certainty, type Presence } from './certainty.ts';
 import { Contents } from './contents.ts';
 import { COSTLY_PAUSE_MS, type Draft, isRefusal } from './draft.ts';
 import { follow } from './follow.ts';
 import { Kin } from './kin.ts';
-import { makeDeferred, Pulse } from './latest.ts';
 import { withOwner } from './owner-mark.ts';
-import { neverAborted, orDisconnected, pause, untilDone, withLimits } from './persistence.ts';
 
-export interface PersistentEphemeralOptions {
+export interface PersistentEphemeralOptions extends HeldOptions {
   /** What the znode holds. Default: empty. */
   readonly data?: Data | undefined;
-  /** Who may do what with it. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
   /**
    * Who we are, the same after a restart and nobody else's: a host name, the name of a pod. By it the znode of our
    * previous process is known, which lives until that session times out. It stands in the ACL; the data stay as they are.
@@ -41,12 +41,6 @@ export interface PersistentEphemeralOptions {
   readonly whenStale?: 'replace' | 'wait' | undefined;
   /** What to do about a znode of somebody else: wait until it goes (the default), replace it, or give up. */
   readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
-  /**
-   * How long before the client gives its session up `isPresent` ends, milliseconds: for a follower that is cut off from its
-   * leader and goes on answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that run
-   * apart. Default 0.
-   */
-  readonly marginMs?: number | undefined;
   /** What missing parents become. Default 'container', as Curator makes them. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
 }
@@ -79,6 +73,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #certainty: Certainty;
   readonly #pulse = new Pulse();
   readonly #closing = new AbortController();
+  readonly #keeping: Attempt;
   readonly #finished: Promise<void>;
   /** czxid of the znode of a rival that was left alone for a while. */
   #spared: bigint | null = null;
@@ -104,6 +99,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#whenTaken = whenTaken;
     this.#parentMode = parentMode;
     this.#certainty = new Certainty(client, marginMs, () => this.#pulse.raise());
+    const about = { operation: 'PersistentEphemeral', path };
+    this.#keeping = new Attempt(client, { signal: this.#closing.signal }, about, { awaitsQuorum: true });
     this.#finished = this.#run();
   }
 
@@ -134,7 +131,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
-    return await withLimits(this.#client, options, about, (signal) => this.#certainty.whenPresent(signal));
+    const attempt = new Attempt(this.#client, options, about);
+    return await attempt.waitFor((givenUp) => this.#certainty.whenPresent(givenUp));
   }
 
   /**
@@ -147,7 +145,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const draft = this.#contents.set(data);
     this.#pulse.raise();
     const about = { operation: 'set', path: this.path };
-    await withLimits(this.#client, options, about, (signal) => this.#contents.written(draft, signal));
+    const attempt = new Attempt(this.#client, options, about, { isUnderWay: true });
+    await attempt.waitFor((givenUp) => this.#contents.written(draft, givenUp));
     this.#contents.check(draft);
   }
 
@@ -195,7 +194,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       await armed.promise;
       while (!signal.aborted) {
         this.#pulse.reset();
-        await untilDone(client, signal, () => this.#repair());
+        await this.#keeping.through(() => this.#repair());
         await this.#pulse.wait();
       }
     } catch (error) {
@@ -204,7 +203,9 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     states[Symbol.dispose]();
     await followed;
     // Whoever gave up because somebody else is there has made nothing.
-    await untilDone(client, neverAborted(), () => this.#withdraw()).catch(() => {});
+    const about = { operation: 'close', path: this.path };
+    const withdrawing = new Attempt(client, {}, about, { awaitsQuorum: true });
+    await withdrawing.through(() => this.#withdraw()).catch(() => {});
   }
 
   /** Something has happened to the znode, or may have. */
@@ -220,7 +221,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   async #repair(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
-    if (this.#contents.draft.isCostly) await pause(client, signal, COSTLY_PAUSE_MS);
+    if (this.#contents.draft.isCostly) await this.#keeping.pause(COSTLY_PAUSE_MS);
     for (;;) {
       const lost = client.lostSignal;
       const stat = await client.exists(this.path, { read: 'linearizable', signal });
@@ -325,7 +326,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       default:
         if (this.#isRival(stat) && this.#spared !== stat.czxid) {
           this.#spared = stat.czxid;
-          await pause(this.#client, this.#closing.signal, RIVAL_PAUSE_MS);
+          await this.#keeping.pause(RIVAL_PAUSE_MS);
         } else await this.#replace(stat);
         return true;
     }

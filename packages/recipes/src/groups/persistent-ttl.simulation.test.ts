@@ -11,9 +11,9 @@
 import { type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const PATH = '/leases/printer';
@@ -28,10 +28,10 @@ const SEEDS = seeds(6);
 test('what is kept outlives sessions, and not its keepers', { timeout: patienceMs(SEEDS.length) }, async () => {
   let renewals = 0;
   for (const seed of SEEDS) {
-    const live = async (world: GroupWorld): Promise<void> => {
-      renewals += await liveThrough(world);
+    const live = async (fleet: Fleet): Promise<void> => {
+      renewals += await liveThrough(fleet);
     };
-    await inWorld(seed, live, 3, { containerCheckIntervalMs: CHECK_MS });
+    await runFleet(seed, live, 3, { containerCheckIntervalMs: CHECK_MS });
   }
   // Otherwise nothing is shown of when it goes.
   if (SEEDS.length > 5) expect(renewals).toBeGreaterThan(0);
@@ -46,31 +46,31 @@ interface Note {
 }
 
 /** @returns how often the znode was gone, and made anew */
-async function liveThrough(world: GroupWorld): Promise<number> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<number> {
+  const random = fleet.world.random.fork('program');
   let isOver = false;
-  const witness = new Witness(await world.connect('observer'));
+  const witness = new Witness(await fleet.connectAs('observer'));
   const looking = (async () => {
     while (!isOver) {
       await witness.look();
-      await world.world.sleep(100);
+      await fleet.world.sleep(100);
     }
   })();
   const notes: Note[] = [];
   const set = async (kept: PersistentTtl, keeper: string, step: number): Promise<void> => {
     const timeoutMs = random.chance(0.3) ? random.between(0, 500) : undefined;
-    const dueMs = world.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const dueMs = fleet.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
     try {
       await kept.set(`${keeper} ${step}`, timeoutMs === undefined ? {} : { timeoutMs });
-      notes.push({ keeper, step, zxid: world.mark.zxid, isClosed: false });
+      notes.push({ keeper, step, zxid: fleet.committedZxid, isClosed: false });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
     }
-    expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+    expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };
   const living = HOSTS.map(async (host) => {
     for (let life = 1; !isOver; life++) {
-      const client = await world.connect(host);
+      const client = await fleet.connectAs(host);
       const keeper = `${host} ${life}`;
       const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: `${keeper} 0` });
       let step = 0;
@@ -78,44 +78,44 @@ async function liveThrough(world: GroupWorld): Promise<number> {
       client.onState(() => {
         wasCutOff = true;
       });
-      const endMs = world.world.nowMs + random.between(500, 8000);
-      while (!isOver && world.world.nowMs < endMs) {
-        await world.world.sleep(random.between(50, 1500));
+      const endMs = fleet.world.nowMs + random.between(500, 8000);
+      while (!isOver && fleet.world.nowMs < endMs) {
+        await fleet.world.sleep(random.between(50, 1500));
         for (let i = random.between(-1, 2); i > 0; i--) void set(kept, keeper, ++step);
       }
-      if (random.chance(0.5)) await world.kill(client);
+      if (random.chance(0.5)) await fleet.kill(client);
       else {
         await kept.close();
         // Requests that were under way have arrived by then, but for those that went to another server.
-        await world.world.sleep(1000);
-        if (!wasCutOff) notes.push({ keeper, step: 0, zxid: world.mark.zxid, isClosed: true });
-        await world.world.sleep(random.between(0, 3000));
+        await fleet.world.sleep(1000);
+        if (!wasCutOff) notes.push({ keeper, step: 0, zxid: fleet.committedZxid, isClosed: true });
+        await fleet.world.sleep(random.between(0, 3000));
         await client.close();
       }
-      await world.world.sleep(random.between(0, 12_000));
+      await fleet.world.sleep(random.between(0, 12_000));
     }
   });
-  await world.storm(HOSTS, STORM_MS);
-  await world.heal();
+  await fleet.storm(HOSTS, STORM_MS);
+  await fleet.recover();
   isOver = true;
   await Promise.all([looking, ...living]);
   expect(witness.looks).toBeGreaterThan(0);
 
-  const client = await world.connect('last');
+  const client = await fleet.connectAs('last');
   const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: 'made by the last' });
   await kept.whenPresent();
   await kept.set('the last');
   const { stat } = await client.get(PATH, { read: 'linearizable' });
-  await world.world.sleep(20 * TTL_MS);
+  await fleet.world.sleep(20 * TTL_MS);
   const later = await client.get(PATH, { codec: text, read: 'linearizable' });
   expect(later.data).toBe('the last');
   expect(later.stat.czxid).toBe(stat.czxid);
   expect((await client.children(PATH)).children).toEqual(['touch']);
   await kept.close();
-  await world.world.sleep(5 * TTL_MS);
+  await fleet.world.sleep(5 * TTL_MS);
   expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
   await Promise.all([client.close(), witness.client.close()]);
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes);
   return witness.renewals;
 }

@@ -1,38 +1,38 @@
 import { AbortedError, ConnectionLossError, NoAuthError, Perm, RequestTooLargeError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
 describe('a persistent znode with a time to live', () => {
   test('stays while it is kept, bridges a restart, and goes some time after its keeper', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const observer = await world.connect('observer');
-        const keeper = await world.connect('keeper');
+      async (fleet) => {
+        const observer = await fleet.connectAs('observer');
+        const keeper = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 5000, data: 'one' });
         await kept.whenPresent();
         const first = await observer.get('/leases/printer', { codec: text, read: 'linearizable' });
         expect(first.data).toBe('one');
         expect((await observer.children('/leases/printer')).children).toEqual(['touch']);
         await kept.set('two');
-        await world.world.sleep(300_000);
+        await fleet.world.sleep(300_000);
         const later = await observer.get('/leases/printer', { codec: text, read: 'linearizable' });
         expect(later.data).toBe('two');
         expect(later.stat.czxid).toBe(first.stat.czxid);
         expect(later.stat.version).toBe(1);
 
-        await world.kill(keeper);
-        await world.world.sleep(2000);
-        const again = await world.connect('keeper');
+        await fleet.kill(keeper);
+        await fleet.world.sleep(2000);
+        const again = await fleet.connectAs('keeper');
         const next = new PersistentTtl(again, '/leases/printer', { ttlMs: 5000, data: 'three' });
         await next.whenPresent();
-        await world.world.sleep(300_000);
+        await fleet.world.sleep(300_000);
         expect((await observer.exists('/leases/printer', { read: 'linearizable' }))?.czxid).toBe(first.stat.czxid);
         await next.close();
-        await world.world.sleep(300_000);
+        await fleet.world.sleep(300_000);
         expect(await observer.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
         await again.close();
         await observer.close();
@@ -41,14 +41,14 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('is made again when somebody deletes it, and deleted when it is asked for', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('keeper');
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(client, '/a', { ttlMs: 4000, data: 'x' });
         await kept.whenPresent();
         await client.deleteRecursive('/a');
-        await world.world.sleep(3000);
+        await fleet.world.sleep(3000);
         expect((await client.get('/a', { codec: text })).data).toBe('x');
         await kept.delete();
         expect(await client.exists('/a')).toBeNull();
@@ -58,13 +58,13 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('takes what is set while somebody deletes it', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const [keeper, other] = [await world.connect('keeper'), await world.connect('other')];
+      async (fleet) => {
+        const [keeper, other] = [await fleet.connectAs('keeper'), await fleet.connectAs('other')];
         const kept = new PersistentTtl(keeper, '/a', { ttlMs: 60_000, data: 'one' });
         await kept.whenPresent();
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         const set = keeper.set.bind(keeper);
         keeper.set = async (...args: Parameters<typeof set>) => {
           keeper.set = set;
@@ -81,10 +81,10 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('holds its data also when somebody deletes it while it is made', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const [keeper, other] = [await world.connect('keeper'), await world.connect('other')];
+      async (fleet) => {
+        const [keeper, other] = [await fleet.connectAs('keeper'), await fleet.connectAs('other')];
         const create = keeper.create.bind(keeper);
         const createParents = keeper.createParents.bind(keeper);
         let deletions = 0;
@@ -111,14 +111,14 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('tells whoever sets something that nobody keeps it any more, and why', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const client = await world.connect('keeper');
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(client, '/a', { ttlMs: 4000 });
         await kept.whenPresent();
         await client.setAcl('/a/touch', [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
-        await world.world.sleep(3000);
+        await fleet.world.sleep(3000);
         await expect(kept.set('x')).rejects.toThrow(NoAuthError);
         await expect(kept.whenPresent()).rejects.toThrow(NoAuthError);
         await kept.close();
@@ -128,16 +128,16 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('is there once it is given what servers take, after it was not', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
         let losses = 0;
         client.onState(({ state }) => {
           if (state === 'suspended') losses++;
         });
         const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'x'.repeat(2_000_000) });
-        await world.world.sleep(60_000);
+        await fleet.world.sleep(60_000);
         expect(losses).toBeLessThan(20);
         await kept.set('small', { timeoutMs: 20_000 });
         await kept.whenPresent({ timeoutMs: 20_000 });
@@ -149,18 +149,18 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('refuses data that servers close connections for', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
+      async (fleet) => {
         // The servers take 1 MiB.
-        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+        const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
         const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });
         await kept.whenPresent();
         const large = kept.set('x'.repeat(2_000_000), { timeoutMs: 60_000 });
         await expect(large).rejects.toThrow(RequestTooLargeError);
         expect((await client.get('/a', { codec: text })).data).toBe('one');
         await client.deleteRecursive('/a');
-        await world.world.sleep(60_000);
+        await fleet.world.sleep(60_000);
         expect((await client.get('/a', { codec: text })).data).toBe('one');
         await kept.set('two');
         expect((await client.get('/a', { codec: text })).data).toBe('two');
@@ -171,13 +171,13 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('is not left behind by a set that is about to make it while it is deleted', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const keeper = await world.connect('keeper');
+      async (fleet) => {
+        const keeper = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 60_000, data: 'one' });
         await kept.whenPresent();
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         await keeper.deleteRecursive('/leases');
         const createParents = keeper.createParents.bind(keeper);
         let goOn = (): void => {};
@@ -199,21 +199,21 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('what was set last stays, and what was deleted is not made again by calls that have waited', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const observer = await world.connect('observer');
-        const keeper = await world.connect('keeper');
+      async (fleet) => {
+        const observer = await fleet.connectAs('observer');
+        const keeper = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 5000, data: 'zero' });
         await kept.whenPresent();
-        const { network } = world.world;
+        const { network } = fleet.world;
         const cut = (): void => {
           network.block('keeper', 'zk1');
           network.block('zk1', 'keeper');
         };
         cut();
         const waiting = kept.set('one');
-        await world.world.until(() => keeper.state !== 'connected', 60_000);
+        await fleet.world.until(() => keeper.state !== 'connected', 60_000);
         const last = kept.set('two');
         network.heal();
         await Promise.all([waiting, last]);
@@ -222,11 +222,11 @@ describe('a persistent znode with a time to live', () => {
 
         cut();
         const late = expect(kept.set('three')).rejects.toThrow(AbortedError);
-        await world.world.until(() => keeper.state !== 'connected', 60_000);
+        await fleet.world.until(() => keeper.state !== 'connected', 60_000);
         const deleting = kept.delete();
         network.heal();
         await Promise.all([late, deleting]);
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         expect(await observer.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
         await Promise.all([keeper.close(), observer.close()]);
       },
@@ -235,16 +235,16 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('refuses what servers close connections for also where they do so for what it was given first', () =>
-    inWorld(
+    runFleet(
       10,
-      async (world) => {
-        const client = await world.connect('keeper', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
         let losses = 0;
         client.onState(({ state }) => {
           if (state === 'suspended') losses++;
         });
         const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'x'.repeat(2_000_000) });
-        await world.world.sleep(20_000);
+        await fleet.world.sleep(20_000);
         const large = kept.set('y'.repeat(2_000_000), { timeoutMs: 120_000 });
         await expect(large).rejects.toThrow(RequestTooLargeError);
         expect(losses).toBeLessThan(40);
@@ -258,10 +258,10 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('takes connections that are lost now and then for no refusal', () =>
-    inWorld(
+    runFleet(
       11,
-      async (world) => {
-        const client = await world.connect('keeper');
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000 });
         await kept.whenPresent();
         const set = client.set.bind(client);
@@ -279,16 +279,16 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('is made again with the bytes that it was given, whatever has become of them', () =>
-    inWorld(
+    runFleet(
       12,
-      async (world) => {
-        const client = await world.connect('keeper');
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper');
         const bytes = new TextEncoder().encode('one');
         const kept = new PersistentTtl(client, '/a', { ttlMs: 4000, data: bytes });
         await kept.whenPresent();
         bytes.fill(0);
         await client.deleteRecursive('/a');
-        await world.world.sleep(10_000);
+        await fleet.world.sleep(10_000);
         expect((await client.get('/a', { codec: text })).data).toBe('one');
         await kept.close();
         await client.close();
@@ -297,10 +297,10 @@ describe('a persistent znode with a time to live', () => {
     ));
 
   test('holds what was set before something that is refused', () =>
-    inWorld(
+    runFleet(
       13,
-      async (world) => {
-        const client = await world.connect('keeper');
+      async (fleet) => {
+        const client = await fleet.connectAs('keeper');
         const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });
         await kept.whenPresent();
         const set = client.set.bind(client);

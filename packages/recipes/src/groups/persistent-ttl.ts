@@ -11,20 +11,19 @@ import {
   NoNodeError,
   NotEmptyError,
   OPEN,
+  onAbort,
 } from '@meerkat/client';
-import { onAbort } from '../abort.ts';
-import { checkCount } from '../bounds.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkCount } from '../kernel/bounds.ts';
+import { Latest } from '../kernel/latest.ts';
+import type { ZnodeOptions } from '../kernel/options.ts';
 import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
-import { Latest } from './latest.ts';
-import { pause, untilDone, untilDoneWithin, withLimits } from './persistence.ts';
 
-export interface PersistentTtlOptions {
+export interface PersistentTtlOptions extends ZnodeOptions {
   /** Milliseconds that the znode outlives its keeper. The service looks now and then, so it may be some seconds more. */
   readonly ttlMs: number;
   /** What the znode holds. Default: empty. */
   readonly data?: Data | undefined;
-  /** Who may do what with it. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
   /** How often within `ttlMs` it is kept alive, at least 1. Default 2. */
   readonly touchesPerTtl?: number | undefined;
 }
@@ -80,7 +79,8 @@ export class PersistentTtl implements AsyncDisposable {
   /** Resolves when it has been there once, found or made. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
   async whenPresent(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'whenPresent', path: this.path };
-    await withLimits(this.#client, options, about, (signal) => this.#touched.when(() => true, signal));
+    const attempt = new Attempt(this.#client, options, about);
+    await attempt.waitFor((givenUp) => this.#touched.when(() => true, givenUp));
   }
 
   /**
@@ -92,12 +92,11 @@ export class PersistentTtl implements AsyncDisposable {
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     const draft = new Draft(data, ++this.#revision);
     this.#wanted = draft;
-    const about = { operation: 'PersistentTtl.set', path: this.path };
-    await untilDoneWithin(this.#client, options, about, async (signal) => {
-      this.#expectOpen(about);
+    await this.#whileOpen('PersistentTtl.set', options, async (attempt) => {
+      this.#expectOpen(attempt.about);
       // What was set later was refused.
       if (this.#wanted.revision < draft.revision) this.#wanted = draft;
-      await this.#unlessClosed(signal, (open) => this.#write(open)).catch((error: unknown) => {
+      await this.#write(attempt).catch((error: unknown) => {
         if (isRefusal(error) && this.#wanted === draft) this.#wanted = this.#held;
         throw error;
       });
@@ -107,7 +106,7 @@ export class PersistentTtl implements AsyncDisposable {
   /** Keeps it no more. It goes when its time has passed, unless somebody else keeps it. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#end(new AbortedError({ operation: 'PersistentTtl', path: this.path, detail: 'it was closed' }));
+    this.#end(new AbortedError({ ...this.#about, detail: 'it was closed' }));
     await this.#finished;
   }
 
@@ -115,12 +114,10 @@ export class PersistentTtl implements AsyncDisposable {
   async delete(options: CallOptions = {}): Promise<void> {
     await this.close();
     const about = { operation: 'PersistentTtl.delete', path: this.path };
-    await untilDoneWithin(this.#client, options, about, async (signal) => {
+    const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
+    await attempt.run(async () => {
       for (const path of [joinPath(this.path, TOUCH), this.path]) {
-        await this.#client.delete(path, { signal }).catch((error: unknown) => {
-          // Somebody else keeps it.
-          if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
-        });
+        await attempt.apply((call) => this.#client.delete(path, call)).catch(unlessKept);
       }
     });
   }
@@ -131,33 +128,35 @@ export class PersistentTtl implements AsyncDisposable {
 
   async #run(): Promise<void> {
     const { signal } = this.#closing;
+    const attempt = new Attempt(this.#client, { signal }, this.#about, { awaitsQuorum: true });
     try {
       while (!signal.aborted) {
-        await untilDone(this.#client, signal, () => this.#touch(signal));
+        await attempt.through(() => this.#touch(attempt));
         this.#touched.publish(true);
-        await pause(this.#client, signal, this.#touchMs);
+        await attempt.pause(this.#touchMs);
       }
     } catch (error) {
       this.#end(error as Error);
     }
   }
 
-  async #touch(signal: AbortSignal): Promise<void> {
+  async #touch(attempt: Attempt): Promise<void> {
     const child = joinPath(this.path, TOUCH);
     try {
-      await this.#client.set(child, '', { signal });
+      await this.#client.set(child, '', attempt.next());
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
-      await this.#makeBoth(child, signal);
+      await this.#makeBoth(child, attempt);
     }
   }
 
   /** The child only below a znode of ours: as a parent that is missing it would have no data, and no time to live. */
-  async #makeBoth(child: string, signal: AbortSignal): Promise<void> {
+  async #makeBoth(child: string, attempt: Attempt): Promise<void> {
     for (;;) {
-      await this.#make(signal);
+      await this.#make(attempt);
       try {
-        await this.#client.create(child, '', { ttlMs: this.#ttlMs, acl: this.#acl, signal }).catch(unlessThere);
+        const shape = { ttlMs: this.#ttlMs, acl: this.#acl, ...attempt.next() };
+        await this.#client.create(child, '', shape).catch(unlessThere);
         return;
       } catch (error) {
         // Somebody has deleted it in between.
@@ -166,16 +165,16 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  async #write(signal: AbortSignal): Promise<void> {
+  async #write(attempt: Attempt): Promise<void> {
     for (;;) {
-      await this.#make(signal).catch((error: unknown) => {
+      await this.#make(attempt).catch((error: unknown) => {
         // What it was given first is tried as long as there is nothing else.
         throw this.#wanted === this.#held ? error : this.#wanted.explain(error, this.path);
       });
       // What was set later is not undone by a repetition either.
       const draft = this.#wanted;
       try {
-        await this.#client.set(this.path, draft.data, { signal });
+        await this.#client.set(this.path, draft.data, attempt.next());
         draft.written();
         this.#held = draft;
         return;
@@ -187,11 +186,11 @@ export class PersistentTtl implements AsyncDisposable {
   }
 
   /** With its data, if it is not there. */
-  async #make(signal: AbortSignal): Promise<void> {
-    const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', signal } as const;
+  async #make(attempt: Attempt): Promise<void> {
     const draft = this.#held.isCostly ? this.#wanted : this.#held;
-    if (draft.isCostly) await pause(this.#client, signal, COSTLY_PAUSE_MS);
+    if (draft.isCostly) await attempt.pause(COSTLY_PAUSE_MS);
     try {
+      const shape = { ttlMs: this.#ttlMs, acl: this.#acl, parentMode: 'container', ...attempt.next() } as const;
       await this.#client.createParents(this.path, draft.data, shape);
       draft.written();
     } catch (error) {
@@ -200,19 +199,25 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** Gives an attempt up when it is closed, too: it makes nothing any more that `delete` has not found. */
-  async #unlessClosed(signal: AbortSignal, attempt: (open: AbortSignal) => Promise<void>): Promise<void> {
+  /** Gives up when it is closed, too: it makes nothing any more that `delete` has not found. */
+  async #whileOpen(operation: string, options: CallOptions, write: (attempt: Attempt) => Promise<void>): Promise<void> {
     const cut = new AbortController();
-    if (signal.aborted) cut.abort(signal.reason);
-    const releases = [signal, this.#closing.signal].map((each) => onAbort(each, () => cut.abort(each.reason)));
+    const signals = [options.signal, this.#closing.signal];
+    const releases = signals.map((signal) => onAbort(signal, () => cut.abort(signal?.reason)));
+    const about = { operation, path: this.path };
+    const attempt = new Attempt(this.#client, { ...options, signal: cut.signal }, about, { awaitsQuorum: true });
     try {
-      await attempt(cut.signal);
+      await attempt.run(() => attempt.apply(() => write(attempt)));
     } finally {
       for (const release of releases) release();
     }
   }
 
   /** What was deleted with `delete` does not come back by a repetition, and what nobody keeps any more is not written. */
+  get #about(): About {
+    return { operation: 'PersistentTtl', path: this.path };
+  }
+
   #expectOpen(about: About): void {
     if (this.#touched.failure !== null) throw this.#touched.failure;
     if (!this.#closing.signal.aborted) return;
@@ -227,6 +232,11 @@ export class PersistentTtl implements AsyncDisposable {
 
 /** As Curator calls it. */
 const TOUCH = 'touch';
+
+/** Somebody else keeps it, or it is gone. */
+function unlessKept(error: unknown): void {
+  if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
+}
 
 function unlessThere(error: unknown): void {
   if (!(error instanceof NodeExistsError)) throw error;

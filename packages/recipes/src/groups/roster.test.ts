@@ -1,7 +1,7 @@
 import { Perm } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { Roster, type RosterEntries } from './roster.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 const say = (entries: RosterEntries | null): string =>
@@ -12,13 +12,13 @@ const say = (entries: RosterEntries | null): string =>
 
 describe('a roster', () => {
   test('follows a znode that is not there yet, is deleted and comes back', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const roster = new Roster(client, '/r');
         const becomes = async (expected: string): Promise<void> => {
-          await world.world.until(() => say(roster.entries.current) === expected, 5000);
+          await fleet.world.until(() => say(roster.entries.current) === expected, 5000);
           expect(say(roster.entries.current)).toBe(expected);
         };
         expect(say(await roster.ready())).toBe('');
@@ -40,11 +40,11 @@ describe('a roster', () => {
     ));
 
   test('is right again after a lost connection, whatever happened meanwhile, and tells it once', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('app');
-        const other = await world.connect('other');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
+        const other = await fleet.connectAs('other');
         await other.create('/r');
         for (const name of ['a', 'b', 'c']) await other.create(`/r/${name}`, '1');
         const roster = new Roster(client, '/r');
@@ -53,16 +53,16 @@ describe('a roster', () => {
           for await (const entries of roster.entries) told.push(say(entries));
         })();
         const first = await roster.ready();
-        world.world.network.partition(['app'], ['zk1']);
-        await world.world.until(() => client.state === 'lost', 20_000);
+        fleet.world.network.partition(['app'], ['zk1']);
+        await fleet.world.until(() => client.state === 'lost', 20_000);
         await other.delete('/r/a');
         await other.set('/r/b', '2');
         await other.create('/r/d', '1');
-        await world.world.sleep(5000);
+        await fleet.world.sleep(5000);
         expect(say(roster.entries.current)).toBe('a=1 b=1 c=1');
-        world.world.network.heal();
-        await world.world.until(() => say(roster.entries.current) === 'b=2 c=1 d=1', 20_000);
-        await world.world.sleep(1000);
+        fleet.world.network.heal();
+        await fleet.world.until(() => say(roster.entries.current) === 'b=2 c=1 d=1', 20_000);
+        await fleet.world.sleep(1000);
         expect(roster.entries.current?.get('c')).toBe(first.get('c'));
         roster.close();
         await watching;
@@ -74,17 +74,17 @@ describe('a roster', () => {
     ));
 
   test('goes on when somebody takes all watches off the znode', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         await client.create('/r');
         const roster = new Roster(client, '/r');
         await roster.ready();
         await client.removeWatches('/r', 'any');
-        await world.world.sleep(100);
+        await fleet.world.sleep(100);
         await client.create('/r/a', '1');
-        await world.world.until(() => say(roster.entries.current) === 'a=1', 5000);
+        await fleet.world.until(() => say(roster.entries.current) === 'a=1', 5000);
         expect(say(roster.entries.current)).toBe('a=1');
         await client.close();
         await expect(roster.entries.changed()).rejects.toThrow();
@@ -94,10 +94,10 @@ describe('a roster', () => {
     ));
 
   test('leaves out a child that may not be read, and goes on', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const acl = [{ scheme: 'digest', id: 'somebody:else', perms: Perm.all }];
         await client.create('/r');
         await client.create('/r/a', '1');
@@ -107,7 +107,7 @@ describe('a roster', () => {
         await client.create('/r/b', '2');
         await client.create('/r/secret2', 'x', { acl });
         await client.create('/r/c', '3');
-        await world.world.until(() => say(roster.entries.current) === 'a=1 b=2 c=3', 5000);
+        await fleet.world.until(() => say(roster.entries.current) === 'a=1 b=2 c=3', 5000);
         expect(say(roster.entries.current)).toBe('a=1 b=2 c=3');
         roster.close();
         await client.close();
@@ -116,15 +116,15 @@ describe('a roster', () => {
     ));
 
   test('lists without reading where names are enough, and leaves out what it does not accept', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         await client.create('/r');
         const roster = new Roster(client, '/r', { withData: false, accepts: (name) => name !== 'other' });
         await roster.ready();
         for (const name of ['a', 'other', 'b']) await client.create(`/r/${name}`, 'unread');
-        await world.world.until(() => roster.entries.current?.size === 2, 5000);
+        await fleet.world.until(() => roster.entries.current?.size === 2, 5000);
         expect(say(roster.entries.current)).toBe('a= b=');
         await client.close();
         await expect(roster.entries.changed()).rejects.toThrow();

@@ -6,13 +6,13 @@ import {
   joinPath,
   NoAuthError,
   NoNodeError,
+  onAbort,
   type Stat,
   type WatchStreamEvent,
 } from '@meerkat/client';
-import { onAbort } from '../abort.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { Latest, makeDeferred, Pulse } from '../kernel/latest.ts';
 import { follow } from './follow.ts';
-import { Latest, makeDeferred, Pulse } from './latest.ts';
-import { untilDone, withLimits } from './persistence.ts';
 
 /** A child of the znode that is followed. */
 export interface RosterEntry {
@@ -58,18 +58,16 @@ export class Roster {
     this.#accepts = accepts;
     this.#withData = withData;
     this.entries = new Latest(() => this.close());
-    if (signal?.aborted === true) this.close();
-    else if (signal !== undefined) {
-      const release = onAbort(signal, () => this.close());
-      this.#closing.signal.addEventListener('abort', release, { once: true });
-    }
+    const release = onAbort(signal, () => this.close());
+    onAbort(this.#closing.signal, release);
     void this.#run();
   }
 
   /** Resolves with the entries once they are known. */
-  ready(options: CallOptions = {}): Promise<RosterEntries> {
+  async ready(options: CallOptions = {}): Promise<RosterEntries> {
     const about = { operation: 'ready', path: this.path };
-    return withLimits(this.#client, options, about, (signal) => this.entries.when(() => true, signal));
+    const attempt = new Attempt(this.#client, options, about);
+    return attempt.waitFor((givenUp) => this.entries.when(() => true, givenUp));
   }
 
   close(): void {
@@ -79,6 +77,7 @@ export class Roster {
   async #run(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
+    const reading = new Attempt(client, { signal }, { operation: 'observe', path: this.path }, { awaitsQuorum: true });
     const armed = makeDeferred<void>();
     const followed = follow(client, this.path, {
       recursive: this.#withData,
@@ -98,7 +97,7 @@ export class Roster {
         this.#pulse.reset();
         const dirty = this.#dirty;
         this.#dirty = new Set();
-        const entries = await untilDone(client, signal, () => (dirty === null ? this.#list() : this.#refresh(dirty)));
+        const entries = await reading.through(() => (dirty === null ? this.#list() : this.#refresh(dirty)));
         if (entries !== this.entries.current) this.entries.publish(entries);
         await this.#pulse.wait();
       }

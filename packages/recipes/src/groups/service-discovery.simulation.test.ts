@@ -11,9 +11,9 @@
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type Registration, ServiceDiscovery, type ServiceProvider } from './service-discovery.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const CALLERS = ['ann', 'bob'];
@@ -23,7 +23,7 @@ const LAG_MS = 5000;
 const SEEDS = seeds(3);
 
 test('providers choose what is registered', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 interface Server {
@@ -48,8 +48,8 @@ interface Notes {
   readonly states: { readonly path: string; readonly payload: number | null; readonly zxid: number }[];
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const servers: Server[] = HOSTS.map((host) => ({
     host,
     client: null,
@@ -57,13 +57,13 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     isLasting: false,
     newest: 0,
   }));
-  const callers = await Promise.all(CALLERS.map((host) => world.connect(host)));
+  const callers = await Promise.all(CALLERS.map((host) => fleet.connectAs(host)));
   const providers = callers.map((client) => new ServiceDiscovery(client, '/services').provider<number>('search'));
   const notes: Notes = { chosen: [], states: [] };
-  const connectedMs = callers.map(() => world.world.nowMs);
+  const connectedMs = callers.map(() => fleet.world.nowMs);
   for (const [i, client] of callers.entries()) {
     client.onState(({ state }) => {
-      connectedMs[i] = state === 'connected' ? world.world.nowMs : Number.POSITIVE_INFINITY;
+      connectedMs[i] = state === 'connected' ? fleet.world.nowMs : Number.POSITIVE_INFINITY;
     });
   }
   /** How much was committed at which time. */
@@ -71,7 +71,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   let isOver = false;
 
   const register = async (server: Server): Promise<void> => {
-    server.client ??= await world.connect(server.host);
+    server.client ??= await fleet.connectAs(server.host);
     const payload = ++server.newest;
     const { host } = server;
     const discovery = new ServiceDiscovery(server.client, '/services');
@@ -79,15 +79,15 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     server.registration = discovery.register<number>({ name: 'search', id: host, address: host, payload, serviceType });
   };
   const update = async ({ registration, newest: payload }: Server, timeoutMs?: number): Promise<void> => {
-    const dueMs = world.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const dueMs = fleet.world.nowMs + (timeoutMs ?? Number.POSITIVE_INFINITY);
     const own = registration!;
     try {
       await own.update({ payload }, timeoutMs === undefined ? {} : { timeoutMs });
-      if (own.isRegistered) notes.states.push({ path: own.path, payload, zxid: world.mark.zxid });
+      if (own.isRegistered) notes.states.push({ path: own.path, payload, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
     }
-    expect(world.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
+    expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };
   /** @returns whether it was connected all the while */
   const leave = async ({ client, registration }: Server): Promise<boolean> => {
@@ -98,15 +98,15 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     await registration!.close();
     states[Symbol.dispose]();
     expect(registration!.isRegistered).toBe(false);
-    if (wasConnected) notes.states.push({ path: registration!.path, payload: null, zxid: world.mark.zxid });
+    if (wasConnected) notes.states.push({ path: registration!.path, payload: null, zxid: fleet.committedZxid });
     return wasConnected;
   };
   const living = servers.map(async (server) => {
     while (!isOver) {
       await register(server);
-      const endMs = world.world.nowMs + random.between(1000, 12_000);
-      while (!isOver && world.world.nowMs < endMs) {
-        await world.world.sleep(random.between(50, 1500));
+      const endMs = fleet.world.nowMs + random.between(1000, 12_000);
+      while (!isOver && fleet.world.nowMs < endMs) {
+        await fleet.world.sleep(random.between(50, 1500));
         server.newest++;
         void update(server, random.chance(0.3) ? random.between(0, 500) : undefined);
       }
@@ -115,7 +115,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
         const { client } = server;
         server.client = null;
         server.registration = null;
-        await world.kill(client!);
+        await fleet.kill(client!);
       } else {
         const { client } = server;
         const hasLeft = await leave(server);
@@ -127,28 +127,28 @@ async function liveThrough(world: GroupWorld): Promise<void> {
           await client!.close();
         }
       }
-      await world.world.sleep(random.between(0, 5000));
+      await fleet.world.sleep(random.between(0, 5000));
     }
   });
   const call = async (provider: ServiceProvider<number>, i: number): Promise<void> => {
-    const ms = world.world.nowMs;
-    marks.push({ ms, zxid: world.mark.zxid });
+    const ms = fleet.world.nowMs;
+    marks.push({ ms, zxid: fleet.committedZxid });
     const instance = await provider.choose({ timeoutMs: 1000 }).catch(() => null);
     if (instance === null) return;
     const { id, address, payload } = instance;
     expect(address).toBe(id);
     const isFresh = connectedMs[i]! <= ms - LAG_MS;
     const sinceZxid = isFresh ? (marks.findLast((mark) => mark.ms <= ms - LAG_MS)?.zxid ?? 0) : 0;
-    notes.chosen.push({ id, payload: payload!, sinceZxid, zxid: world.mark.zxid });
+    notes.chosen.push({ id, payload: payload!, sinceZxid, zxid: fleet.committedZxid });
   };
   const calling = providers.map(async (provider, i) => {
     while (!isOver) {
       await call(provider, i);
-      await world.world.sleep(random.between(10, 200));
+      await fleet.world.sleep(random.between(10, 200));
     }
   });
-  await world.storm([...HOSTS, ...CALLERS], STORM_MS);
-  await world.heal();
+  await fleet.storm([...HOSTS, ...CALLERS], STORM_MS);
+  await fleet.recover();
   isOver = true;
   await Promise.all([...living, ...calling]);
   expect(notes.chosen.length).toBeGreaterThan(0);
@@ -156,7 +156,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   // One of them dies for good, after everything was healed.
   for (const server of servers) if (server.registration === null) await register(server);
   const doomed = servers.find(({ isLasting }) => !isLasting);
-  if (doomed !== undefined) await world.kill(doomed.client!);
+  if (doomed !== undefined) await fleet.kill(doomed.client!);
   const alive = servers.filter((server) => server !== doomed);
   const expected = alive.map(({ host, newest }) => `${host} ${newest}`).sort();
   const seenBy = async (provider: ServiceProvider<number>): Promise<string> =>
@@ -164,7 +164,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   for (const [i, provider] of providers.entries()) {
     let seen = '';
     for (let tries = 0; tries < 600 && seen !== expected.join(); tries++) {
-      await world.world.sleep(50);
+      await fleet.world.sleep(50);
       seen = await seenBy(provider);
     }
     expect(seen, CALLERS[i]).toBe(expected.join());
@@ -172,7 +172,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   await Promise.all(alive.map(leave));
   await Promise.all(providers.map((provider) => provider.close()));
   await Promise.all([...callers, ...alive.map(({ client }) => client)].map((client) => client?.close()));
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes);
 }
 

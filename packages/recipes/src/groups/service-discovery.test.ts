@@ -2,10 +2,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { ServiceDiscovery } from './service-discovery.ts';
 import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
 import { anyOf, roundRobin, sticky } from './service-strategies.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 
@@ -75,11 +75,11 @@ describe('the record of an instance', () => {
 
 describe('service discovery', () => {
   test('finds what is registered, under the paths of Curator, and hears of changes and of the end', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const server = await world.connect('server');
-        const client = await world.connect('client');
+      async (fleet) => {
+        const server = await fleet.connectAs('server');
+        const client = await fleet.connectAs('client');
         const theirs = new ServiceDiscovery(server, '/services');
         const ours = new ServiceDiscovery(client, '/services');
         expect(await ours.names()).toEqual([]);
@@ -89,14 +89,14 @@ describe('service discovery', () => {
         const registration = theirs.register({ name: 'search', id: 'a1', address: '10.0.0.1', port: 80, payload: 'x' });
         await registration.whenRegistered();
         expect((await client.exists('/services/search/a1'))?.ephemeralOwner).toBe(server.session?.id);
-        await world.world.until(() => observation.current?.length === 1, 5000);
+        await fleet.world.until(() => observation.current?.length === 1, 5000);
         expect(observation.current).toMatchObject([{ id: 'a1', address: '10.0.0.1', port: 80, payload: 'x' }]);
         await registration.update({ payload: 'y' });
-        await world.world.until(() => observation.current?.[0]?.payload === 'y', 5000);
+        await fleet.world.until(() => observation.current?.[0]?.payload === 'y', 5000);
         expect(observation.current).toMatchObject([{ id: 'a1', payload: 'y' }]);
         expect(await ours.names()).toEqual(['search']);
         await registration.close();
-        await world.world.until(() => observation.current?.length === 0, 5000);
+        await fleet.world.until(() => observation.current?.length === 0, 5000);
         expect(observation.current).toEqual([]);
         await observation.close();
         await Promise.all([server, client].map((each) => each.close()));
@@ -105,10 +105,10 @@ describe('service discovery', () => {
     ));
 
   test('takes the next update of a permanent instance after one that was refused', () =>
-    inWorld(
+    runFleet(
       9,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const discovery = new ServiceDiscovery(client, '/services');
         const description = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' } as const;
         const registration = discovery.register<string>(description);
@@ -123,10 +123,10 @@ describe('service discovery', () => {
     ));
 
   test.each(['PERMANENT', 'DYNAMIC'] as const)('forgets what was refused of a %s instance', (serviceType) =>
-    inWorld(
+    runFleet(
       11,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const discovery = new ServiceDiscovery(client, '/services');
         const registration = discovery.register<string>({ name: 'db', id: 'a', address: 'h', serviceType });
         await registration.whenRegistered();
@@ -149,10 +149,10 @@ describe('service discovery', () => {
   test.each(['PERMANENT', 'DYNAMIC'] as const)(
     'takes the next update of a %s instance after one that is no JSON',
     (serviceType) =>
-      inWorld(
+      runFleet(
         12,
-        async (world) => {
-          const client = await world.connect('server');
+        async (fleet) => {
+          const client = await fleet.connectAs('server');
           const discovery = new ServiceDiscovery(client, '/services');
           const registration = discovery.register<unknown>({ name: 'db', id: 'a', address: 'h', serviceType });
           await registration.whenRegistered();
@@ -169,10 +169,10 @@ describe('service discovery', () => {
   );
 
   test.each(['PERMANENT', 'DYNAMIC'] as const)('keeps nothing of what was refused of a %s instance', (serviceType) =>
-    inWorld(
+    runFleet(
       13,
-      async (world) => {
-        const client = await world.connect('server');
+      async (fleet) => {
+        const client = await fleet.connectAs('server');
         const discovery = new ServiceDiscovery(client, '/services');
         const registration = discovery.register<object>({ name: 'db', id: 'a', serviceType });
         await registration.whenRegistered();
@@ -195,11 +195,11 @@ describe('service discovery', () => {
   );
 
   test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>
-    inWorld(
+    runFleet(
       10,
-      async (world) => {
-        const server = await world.connect('server');
-        const client = await world.connect('client');
+      async (fleet) => {
+        const server = await fleet.connectAs('server');
+        const client = await fleet.connectAs('client');
         const discovery = new ServiceDiscovery(server, '/services');
         const registration = discovery.register({ name: 'search', id: 'a', address: 'h' });
         await registration.whenRegistered();
@@ -208,10 +208,10 @@ describe('service discovery', () => {
         // Whoever administers the service keeps others out, which shows when all instances are listed again.
         await server.addAuth('digest', 'admin:x');
         await server.setAcl('/services/search', [{ scheme: 'auth', id: '', perms: Perm.all }]);
-        for (const end of world.world.network.openEnds) end.breakStream();
-        await world.world.until(() => client.state !== 'connected', 5000);
+        for (const end of fleet.world.network.openEnds) end.breakStream();
+        await fleet.world.until(() => client.state !== 'connected', 5000);
         await client.whenConnected();
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         await expect(provider.choose()).rejects.toThrow(NoAuthError);
         await provider.close();
         await registration.close();
@@ -221,17 +221,17 @@ describe('service discovery', () => {
     ));
 
   test('keeps a permanent instance when its process dies', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const server = await world.connect('server');
-        const client = await world.connect('client');
+      async (fleet) => {
+        const server = await fleet.connectAs('server');
+        const client = await fleet.connectAs('client');
         const theirs = new ServiceDiscovery(server, '/services');
         const registration = theirs.register({ name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' });
         await registration.whenRegistered();
         await registration.update({ address: 'h2' });
-        await world.kill(server);
-        await world.world.sleep(20_000);
+        await fleet.kill(server);
+        await fleet.world.sleep(20_000);
         const ours = new ServiceDiscovery(client, '/services');
         expect(await ours.instances('db')).toMatchObject([{ id: 'a', address: 'h2', serviceType: 'PERMANENT' }]);
         const again = ours.register({ name: 'db', id: 'a', address: 'h3', serviceType: 'PERMANENT' });
@@ -245,10 +245,10 @@ describe('service discovery', () => {
     ));
 
   test('chooses among what is enabled, accepted and not down', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('client');
+      async (fleet) => {
+        const client = await fleet.connectAs('client');
         const discovery = new ServiceDiscovery(client, '/services');
         const registrations = ['a', 'b', 'c', 'd', 'e'].map((id, i) =>
           discovery.register({ name: 's', id, port: i, isEnabled: id !== 'e' }),
@@ -261,16 +261,16 @@ describe('service discovery', () => {
           for (let i = 0; i < count; i++) chosen += (await provider.choose())?.id ?? '-';
           return chosen;
         };
-        await world.world.until(() => false, 200);
+        await fleet.world.until(() => false, 200);
         expect(await choose(6)).toBe('abcabc');
         provider.noteError({ id: 'b' });
         expect(await choose(3)).toBe('abc');
         provider.noteError({ id: 'b' });
         expect(await choose(4)).toBe('acac');
-        await world.world.sleep(6000);
+        await fleet.world.sleep(6000);
         expect(await choose(3)).toBe('abc');
         await registrations[0]?.close();
-        await world.world.sleep(200);
+        await fleet.world.sleep(200);
         expect(await choose(2)).toBe('bc');
         await using empty = discovery.provider('nobody');
         expect(await empty.choose()).toBeNull();
@@ -294,10 +294,10 @@ describe('service discovery', () => {
   });
 
   test('is not followed by a provider that cannot be made', () =>
-    inWorld(
+    runFleet(
       30,
-      async (world) => {
-        const client = await world.connect('client');
+      async (fleet) => {
+        const client = await fleet.connectAs('client');
         const watch = vi.spyOn(client, 'watch');
         const discovery = new ServiceDiscovery(client, '/services');
         expect(() => discovery.provider('search', { down: { timeoutMs: Number.NaN } })).toThrow(RangeError);

@@ -1,6 +1,7 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, OPEN } from '@meerkat/client';
-import { checkedName } from '../child-name.ts';
-import { makeUuid } from '../layout.ts';
+import { checkedName } from '../kernel/child-name.ts';
+import { makeUuid } from '../kernel/layout.ts';
+import type { ZnodeOptions } from '../kernel/options.ts';
 import { isRefusal } from './draft.ts';
 import { LastingZnode } from './lasting-znode.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
@@ -8,10 +9,7 @@ import { Roster, type RosterEntries } from './roster.ts';
 import { formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
 import { DownInstances, type DownPolicy, roundRobin, type ServiceStrategy } from './service-strategies.ts';
 
-export interface ServiceDiscoveryOptions {
-  /** Who may do what with the znodes of instances that are registered here. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-}
+export type ServiceDiscoveryOptions = ZnodeOptions;
 
 /** What is known of an instance before it is registered; everything but the name may be left out. */
 export type ServiceDescription<T = unknown> = Pick<ServiceInstance<T>, 'name'> & Partial<ServiceInstance<T>>;

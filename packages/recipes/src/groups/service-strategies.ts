@@ -1,5 +1,5 @@
 import type { Surroundings } from '@meerkat/client';
-import { checkLimit, checkMs } from '../bounds.ts';
+import { checkLimit, checkMs } from '../kernel/bounds.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
 /**

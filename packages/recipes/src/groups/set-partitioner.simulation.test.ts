@@ -10,10 +10,10 @@
 import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { SetPartitioner, type Share } from './set-partitioner.ts';
-import { type GroupWorld, inWorld } from './testing/world.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
@@ -24,7 +24,7 @@ const STORM_MS = 30_000;
 const SEEDS = seeds(3);
 
 test('no item is held twice, and in the end each is held', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** A partitioner, and the shares that it has given. */
@@ -43,8 +43,8 @@ interface Notes {
   readonly leaves: { readonly sessionId: bigint; readonly zxid: number }[];
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
   const notes: Notes = { claims: new Map(), shares: [], leaves: [] };
   const parts: Part[] = [];
   let isOver = false;
@@ -53,7 +53,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   /** Everything that somebody is sure of at this moment, by holder. */
   const held = (): Map<string, string> => {
     const holders = new Map<string, string>();
-    const zxid = world.mark.zxid;
+    const zxid = fleet.committedZxid;
     for (const { partitioner, shares, isClosed: hasLeft } of parts) {
       for (const [item, lock] of shares.flatMap(({ locks }) => [...locks])) {
         if (!lock.isHeld) continue;
@@ -69,13 +69,13 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     for await (const share of part.partitioner) {
       expect(part.isClosed, 'a share is given after the end').toBe(false);
       part.shares.push(share);
-      notes.shares.push({ host: part.partitioner.identifier, items: share.items, zxid: world.mark.zxid });
+      notes.shares.push({ host: part.partitioner.identifier, items: share.items, zxid: fleet.committedZxid });
       const leavesMs = !isOver && random.chance(0.1) ? random.between(0, 3000) : Number.POSITIVE_INFINITY;
-      const endMs = world.world.nowMs + leavesMs;
-      while (!share.recall.aborted && world.world.nowMs < endMs) await world.world.sleep(50);
-      if (world.world.nowMs >= endMs) return;
+      const endMs = fleet.world.nowMs + leavesMs;
+      while (!share.recall.aborted && fleet.world.nowMs < endMs) await fleet.world.sleep(50);
+      if (fleet.world.nowMs >= endMs) return;
       // Work that is not finished at once.
-      await world.world.sleep(random.between(0, 500));
+      await fleet.world.sleep(random.between(0, 500));
     }
   };
   const serving: Promise<void>[] = [];
@@ -101,29 +101,29 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     await part.partitioner.close();
     part.isClosed = true;
     // What was about to be made is removed behind the caller's back.
-    await world.world.sleep(1000);
+    await fleet.world.sleep(1000);
     states[Symbol.dispose]();
     if (sessionId === undefined) return;
-    if (wasConnected) notes.leaves.push({ sessionId, zxid: world.mark.zxid });
+    if (wasConnected) notes.leaves.push({ sessionId, zxid: fleet.committedZxid });
   };
   const looking = (async () => {
     while (!isClosed) {
       held();
-      await world.world.sleep(10);
+      await fleet.world.sleep(10);
     }
   })();
   const live = async (host: string): Promise<Part> => {
     for (let client: Client | null = null; ; ) {
-      client ??= await world.connect(host);
+      client ??= await fleet.connectAs(host);
       const part = start(host, client);
       const endMs =
-        world.world.nowMs +
+        fleet.world.nowMs +
         random.pick([random.between(0, 1500), random.between(QUIET_MS, QUIET_MS + 20), random.between(2000, 20_000)]);
-      await world.world.until(() => isOver || world.world.nowMs >= endMs, 60_000);
+      await fleet.world.until(() => isOver || fleet.world.nowMs >= endMs, 60_000);
       if (isOver) return part;
       if (random.chance(0.4)) {
         part.shares.length = 0;
-        await world.kill(client);
+        await fleet.kill(client);
         client = null;
       } else {
         await leave(part);
@@ -132,12 +132,12 @@ async function liveThrough(world: GroupWorld): Promise<void> {
           client = null;
         }
       }
-      await world.world.sleep(random.between(0, 2000));
+      await fleet.world.sleep(random.between(0, 2000));
     }
   };
   const living = HOSTS.map(live);
-  await world.storm(HOSTS, STORM_MS);
-  await world.heal();
+  await fleet.storm(HOSTS, STORM_MS);
+  await fleet.recover();
   isOver = true;
   for (const part of await Promise.all(living)) {
     // One of a loop that was left.
@@ -149,7 +149,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
     const workers = HOSTS.toSorted();
     return ITEMS.every((item, i) => holders.get(item) === workers[i % workers.length]);
   };
-  const isCovered = await world.world.until(expected, 60_000, 50);
+  const isCovered = await fleet.world.until(expected, 60_000, 50);
   expect(isCovered, `held in the end: ${JSON.stringify([...held()])}`).toBe(true);
   for (const part of parts.slice(-HOSTS.length)) {
     await leave(part);
@@ -157,7 +157,7 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   }
   isClosed = true;
   await Promise.all([looking, ...serving]);
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree !== null) judge(tree, notes);
   for (const { client } of parts.slice(-HOSTS.length)) await client.close();
 }

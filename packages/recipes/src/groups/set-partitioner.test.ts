@@ -1,7 +1,7 @@
 import { NoAuthError, Perm } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { runFleet } from '../testing/fleet.ts';
 import { SetPartitioner, type Share } from './set-partitioner.ts';
-import { inWorld } from './testing/world.ts';
 
 const SOLO = 1;
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
@@ -18,37 +18,37 @@ async function serve(partitioner: SetPartitioner): Promise<void> {
 
 describe('a partitioned set', () => {
   test('belongs to one alone, is divided when others come, and is taken over when they go or die', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const clients = await Promise.all(['w1', 'w2', 'w3'].map((host) => world.connect(host)));
+      async (fleet) => {
+        const clients = await Promise.all(['w1', 'w2', 'w3'].map((host) => fleet.connectAs(host)));
         const start = (i: number): SetPartitioner =>
           new SetPartitioner(clients[i]!, '/p', ITEMS, { identifier: `w${i + 1}`, quietMs: 500 });
         const itemsOf = (partitioner: SetPartitioner): string => partitioner.share?.items.join('') ?? '-';
 
         const first = start(0);
         const serving = [serve(first)];
-        await world.world.until(() => itemsOf(first) === 'abcde', 20_000);
+        await fleet.world.until(() => itemsOf(first) === 'abcde', 20_000);
         expect(itemsOf(first)).toBe('abcde');
 
         const second = start(1);
         serving.push(serve(second));
-        await world.world.until(() => itemsOf(second) === 'bd', 20_000);
-        await world.world.until(() => itemsOf(first) === 'ace', 20_000);
+        await fleet.world.until(() => itemsOf(second) === 'bd', 20_000);
+        await fleet.world.until(() => itemsOf(first) === 'ace', 20_000);
         expect([first, second].map(itemsOf)).toEqual(['ace', 'bd']);
         expect(first.share?.locks.get('a')?.token).toBeGreaterThan(0n);
 
         const third = start(2);
         serving.push(serve(third));
-        await world.world.until(() => [first, second, third].map(itemsOf).join() === 'ad,be,c', 20_000);
+        await fleet.world.until(() => [first, second, third].map(itemsOf).join() === 'ad,be,c', 20_000);
         expect([first, second, third].map(itemsOf)).toEqual(['ad', 'be', 'c']);
 
-        await world.kill(clients[0]!);
-        await world.world.until(() => [second, third].map(itemsOf).join() === 'ace,bd', 30_000);
+        await fleet.kill(clients[0]!);
+        await fleet.world.until(() => [second, third].map(itemsOf).join() === 'ace,bd', 30_000);
         expect([second, third].map(itemsOf)).toEqual(['ace', 'bd']);
 
         await second.close();
-        await world.world.until(() => itemsOf(third) === 'abcde', 20_000);
+        await fleet.world.until(() => itemsOf(third) === 'abcde', 20_000);
         expect(itemsOf(third)).toBe('abcde');
         await third.close();
         await Promise.all(serving);
@@ -60,10 +60,10 @@ describe('a partitioned set', () => {
     ));
 
   test('gives nothing any more when it is closed while a share is taken, and leaves nothing behind', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         const path = (i: number): string => `/p${i}`;
         // Somewhere among these is each step of the way to a share: requests are answered within two milliseconds.
         for (let i = 0; i < 40; i++) {
@@ -75,10 +75,10 @@ describe('a partitioned set', () => {
               expect(isClosed, `a share is given after the end, at step ${i}`).toBe(false);
               taken.push(share);
               // As nobody waits for what is done with it.
-              await world.world.sleep(20);
+              await fleet.world.sleep(20);
             }
           })();
-          await world.world.sleep(i / 2);
+          await fleet.world.sleep(i / 2);
           await partitioner.close();
           isClosed = true;
           expect(taken.some((share) => share.items.some((item) => share.locks.get(item)?.isHeld))).toBe(false);
@@ -94,10 +94,10 @@ describe('a partitioned set', () => {
     ));
 
   test('tells whoever may not take part why, and does not let them wait', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         await client.create('/p');
         await client.create('/p/party', '', { acl: [{ scheme: 'world', id: 'anyone', perms: Perm.read }] });
         const partitioner = new SetPartitioner(client, '/p', ITEMS, { identifier: 'w', quietMs: 10 });
@@ -108,10 +108,10 @@ describe('a partitioned set', () => {
     ));
 
   test('tells by its signal when a share was given back, also one without items', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         const partitioner = new SetPartitioner(client, '/p', [], { identifier: 'w', quietMs: 10 });
         const taken: Share[] = [];
         for await (const share of partitioner) {
@@ -126,16 +126,16 @@ describe('a partitioned set', () => {
     ));
 
   test('takes part no more once it is closed, also if the service does not let its locks go', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
         await client.createParents('/p/locks/a');
         await client.setAcl('/p/locks/a', acl);
         const partitioner = new SetPartitioner(client, '/p', ['a', 'b'], { identifier: 'w', quietMs: 10 });
         const serving = serve(partitioner).catch((error: unknown) => error);
-        await world.world.until(() => partitioner.share !== null, 20_000);
+        await fleet.world.until(() => partitioner.share !== null, 20_000);
         // Somebody else gives it back, too, and does not wait.
         void partitioner.share?.release();
         await expect(partitioner.close()).rejects.toThrow(NoAuthError);
@@ -148,10 +148,10 @@ describe('a partitioned set', () => {
     ));
 
   test('gives no share any more from the moment of its end', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         for (let turns = 0; turns < 20; turns++) {
           let isClosed = false;
           const closeLater = async (): Promise<void> => {
@@ -179,14 +179,14 @@ describe('a partitioned set', () => {
     ));
 
   test('takes an item once that its own function names twice', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         const partition = (): readonly string[] => ['a', 'b', 'a'];
         const partitioner = new SetPartitioner(client, '/p', ITEMS, { identifier: 'w', quietMs: 10, partition });
         const serving = serve(partitioner);
-        await world.world.until(() => partitioner.share !== null, 20_000);
+        await fleet.world.until(() => partitioner.share !== null, 20_000);
         expect(partitioner.share?.items).toEqual(['a', 'b']);
         await partitioner.close();
         await serving;
@@ -196,13 +196,13 @@ describe('a partitioned set', () => {
     ));
 
   test('has the znodes of kazoo', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('w');
+      async (fleet) => {
+        const client = await fleet.connectAs('w');
         const partitioner = new SetPartitioner(client, '/p', ['x'], { identifier: 'host-1', quietMs: 100 });
         const serving = serve(partitioner);
-        await world.world.until(() => partitioner.share !== null, 20_000);
+        await fleet.world.until(() => partitioner.share !== null, 20_000);
         expect((await client.children('/p')).children.toSorted()).toEqual(['locks', 'party']);
         expect((await client.children('/p/party')).children).toEqual([expect.stringMatching(/^[0-9a-f]{32}-host-1$/)]);
         const { children } = await client.children('/p/locks/x');

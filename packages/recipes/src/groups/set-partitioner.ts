@@ -1,12 +1,14 @@
 import { AbortedError, type Acl, type Client, ClosedError, joinPath, nameOf, SessionLostError } from '@meerkat/client';
-import { checkEndingMs, checkMs } from '../bounds.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreRejection } from '../kernel/background.ts';
+import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import type { HeldOptions } from '../kernel/options.ts';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
 import { Group, type Membership } from './group.ts';
-import { afterFailure, pause, unheard } from './persistence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
-export interface SetPartitionerOptions {
+export interface SetPartitionerOptions extends HeldOptions {
   /** Who we are among those who divide the set; nobody else may be the same. */
   readonly identifier: string;
   /**
@@ -19,13 +21,6 @@ export interface SetPartitionerOptions {
    * from our place among the members on, both in the order of their characters.
    */
   readonly partition?: PartitionFunction | undefined;
-  /**
-   * How long before the client gives its session up a share ends, milliseconds; as of a Mutex, see docs/recipes/README.md.
-   * Default 0.
-   */
-  readonly marginMs?: number | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
 }
 
 export type PartitionFunction = (
@@ -60,6 +55,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #acl: readonly Acl[] | undefined;
   readonly #marginMs: number;
   readonly #closing = new AbortController();
+  readonly #attending: Attempt;
   readonly #roster: Roster;
   readonly #membership: Membership;
   /** What keeps us from taking part. */
@@ -79,6 +75,8 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     this.#partition = partition;
     this.#acl = acl;
     this.#marginMs = marginMs;
+    const about = { operation: 'SetPartitioner', path };
+    this.#attending = new Attempt(client, { signal: this.#closing.signal }, about, { awaitsQuorum: true });
     const party = joinPath(path, 'party');
     // Of a process that was started again quickly the previous member would divide the set, too.
     this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl }).join(identifier, {
@@ -127,7 +125,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
    * @throws NoAuthError when the service refuses to let a lock go. Nothing happens to a caller who does not wait for it
    */
   close(): Promise<void> {
-    return unheard(this.#end());
+    return ignoreRejection(this.#end());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -163,14 +161,11 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     for (;;) {
       try {
         const present = await entries.when((members) => members.has(own));
-        const patience = new AbortController();
-        const changed = entries.changed().then(
-          () => false,
-          () => false,
-        );
-        const quiet = pause(this.#client, patience.signal, this.#quietMs).then(() => true);
-        const isQuiet = await Promise.race([changed, quiet]);
-        patience.abort();
+        let isQuiet = true;
+        const disturb = (): void => {
+          isQuiet = false;
+        };
+        await this.#attending.any([entries.changed().then(disturb, disturb)], { delayMs: this.#quietMs });
         if (isQuiet && entries.current === present) return present;
       } catch (error) {
         if (this.#failure !== null) throw this.#failure;
@@ -200,12 +195,15 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
       else failure = result.reason;
     }
     const share = new Share(locks, recall);
+    if (failure === null) this.#attending.answered();
     if (failure === null && share.isHeld && !recall.signal.aborted) return share;
     await share.release();
     // What ends with the session or with the client is told by the roster, too.
     const isEnd = failure instanceof SessionLostError || failure instanceof ClosedError;
     if (failure !== null && !recall.signal.aborted && !isEnd) {
-      await afterFailure(this.#client, this.#closing.signal, failure);
+      await this.#attending.recover(failure).catch((error: unknown) => {
+        if (!this.#closing.signal.aborted) throw error;
+      });
     }
     return null;
   }
@@ -252,7 +250,7 @@ export class Share implements AsyncDisposable {
    */
   release(): Promise<void> {
     this.#released.abort();
-    return unheard(this.#giveBack());
+    return ignoreRejection(this.#giveBack());
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -10,10 +10,10 @@ describe.each(TAKES)('%s', (_title, take) => {
     'succeeds whatever is deleted by hand before any of its requests, when %s',
     (how) =>
       inWorld(2, async ([one, two], { sleep }) => {
-        const { client, beforeRequest } = stepClient(one!.client);
+        const { client, beforeRequest } = stepClient(one.client);
         const deleteAll = async (): Promise<void> => {
           for (const path of ['/it', '/it-__lock__']) {
-            await two!.client.deleteRecursive(path).catch((error: unknown) => {
+            await two.client.deleteRecursive(path).catch((error: unknown) => {
               if (!(error instanceof NoNodeError)) throw error;
             });
           }
@@ -21,7 +21,7 @@ describe.each(TAKES)('%s', (_title, take) => {
         let hasActed = true;
         for (let nth = 1; hasActed; nth++) {
           hasActed = false;
-          if (how === 'held') await take(two!.client, {});
+          if (how === 'held') await take(two.client, {});
           beforeRequest(nth, () => {
             hasActed = true;
             return deleteAll();

@@ -1,5 +1,4 @@
 import {
-  Budget,
   type CallOptions,
   type Client,
   joinPath,
@@ -7,18 +6,17 @@ import {
   nameOf,
   type Stat,
   TransactionError,
-  ZooKeeperError,
 } from '@meerkat/client';
-import { Deadline } from '../deadline.ts';
-import { makeMark } from '../layout.ts';
-import { withoutSequence } from '../sequence.ts';
-import { isSessionEnd } from '../wait.ts';
-import { canRepeat, PAUSE_MS } from './contender.ts';
-import type { HoldingOptions } from './holding.ts';
-import type { Line } from './line.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { isSessionEnd } from '../kernel/failures.ts';
+import type { HoldingOptions } from '../kernel/holding.ts';
+import { makeMark } from '../kernel/layout.ts';
+import type { Line } from '../kernel/line.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { removeZnode } from '../kernel/removal.ts';
+import { withoutSequence } from '../kernel/sequence.ts';
 import { type Lock, takePlace } from './lock.ts';
-import { NotHeldError } from './not-held-error.ts';
-import { removeZnode } from './removal.ts';
 
 /*
  * The reader's znode gets the number of the writer's, and so its place in the line: whoever came after the writer comes
@@ -36,7 +34,9 @@ export async function downgrade(
   holding: HoldingOptions,
   options: CallOptions,
 ): Promise<Lock> {
-  const budget = new Budget(options, client.surroundings, { operation: 'ReadWriteLock.downgrade', path: lock.path });
+  const about = { operation: 'ReadWriteLock.downgrade', path: lock.path };
+  const limits = { acrossSessions: false, awaitsQuorum: true, isUnderWay: true };
+  const attempt = new Attempt(client, options, about, limits);
   const name = nameOf(lock.path);
   const number = name.slice(withoutSequence(name).length);
   const path = joinPath(readers.path, makeMark(readers.layout, client.surroundings.random) + readers.marker + number);
@@ -45,8 +45,8 @@ export async function downgrade(
   // From now on, and not from the answer on: others read before that comes, or write if we give up without it.
   lock.leave('it becomes a lock for reading');
   try {
-    await move(client, readers, lock, path, budget);
-    const stat = await look(client, path, budget);
+    await attempt.run(() => move(readers, lock, path, attempt));
+    const stat = await look(path, attempt);
     if (stat === null || lost.aborted || new Deadline(client).leftMs <= 0) throw over(lock);
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
     return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
@@ -56,35 +56,29 @@ export async function downgrade(
   }
 }
 
-async function move(client: Client, readers: Line, lock: Lock, path: string, budget: Budget): Promise<void> {
-  for (;;) {
+function move(readers: Line, lock: Lock, path: string, attempt: Attempt): Promise<void> {
+  return attempt.through(async (call) => {
     try {
-      const transaction = client.transaction().delete(lock.path);
-      await transaction
-        .create(path, readers.data, { mode: 'ephemeral', acl: readers.acl })
-        .commit(budget.next('unknown'));
-      return;
+      const transaction = attempt.client.transaction().delete(lock.path);
+      await transaction.create(path, readers.data, { mode: 'ephemeral', acl: readers.acl }).commit(call);
     } catch (error) {
-      if (!(error instanceof ZooKeeperError)) throw error;
-      const isPassing = canRepeat(error);
-      if (!isPassing && !(error instanceof TransactionError)) throw error;
+      if (!attempt.passes(error) && !(error instanceof TransactionError)) throw error;
       // Perhaps it had happened before, and the answer was lost.
-      if ((await look(client, path, budget)) !== null) return;
-      if (!isPassing) throw error.cause instanceof NoNodeError ? over(lock, error) : error;
-      await budget.pause(PAUSE_MS, 'unknown');
+      if ((await look(path, attempt)) !== null) return;
+      throw error instanceof TransactionError && error.cause instanceof NoNodeError ? over(lock, error) : error;
     }
-  }
+  });
 }
 
 /** Asks as often as it takes, while the session is ours for certain. */
-async function look(client: Client, path: string, budget: Budget): Promise<Stat | null> {
+async function look(path: string, attempt: Attempt): Promise<Stat | null> {
+  const { client } = attempt;
   for (;;) {
     try {
-      return await client.exists(path, { ...budget.next('unknown'), read: 'linearizable' });
+      return await client.exists(path, { ...attempt.next(), read: 'linearizable' });
     } catch (error) {
-      const isPassing = error instanceof ZooKeeperError && canRepeat(error);
-      if (!isPassing || new Deadline(client).leftMs <= 0) throw error;
-      await budget.pause(PAUSE_MS, 'unknown');
+      if (new Deadline(client).leftMs <= 0) throw error;
+      await attempt.recover(error);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { NotHeldError } from './not-held-error.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 
 /**
  * A store outside of the service, of which only one holder at a time may write a thing. It compares and writes in one

@@ -66,7 +66,7 @@ const OTHERS: readonly Case[] = [
 describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
   test.each(['timeout', 'abort'] as const)('leaves nothing behind, whenever its caller gives up (by %s)', (way) =>
     inWorld(1, async ([one], { sleep }) => {
-      const { client } = one!;
+      const { client } = one;
       for (const path of lines) await client.ensurePath(path);
       let gaveUp = 0;
       for (let patienceMs = STEP_MS; ; patienceMs += STEP_MS) {
@@ -84,7 +84,7 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
           gaveUp++;
         }
         await sleep(100);
-        for (const path of lines) expect(await names(one!, path), `${path} after ${patienceMs} ms`).toEqual([]);
+        for (const path of lines) expect(await names(one, path), `${path} after ${patienceMs} ms`).toEqual([]);
         if (isTaken) break;
       }
       expect(gaveUp).toBeGreaterThan(5);
@@ -94,9 +94,9 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
 
 test('a contender leaves no listener at its session, whichever answer its caller gives up after', () =>
   inWorld(2, async ([one, two], { sleep }) => {
-    await using held = await new Mutex(two!.client, '/it').acquire();
-    const { client, afterRequest } = stepClient(one!.client);
-    const { lostSignal } = one!.client;
+    await using held = await new Mutex(two.client, '/it').acquire();
+    const { client, afterRequest } = stepClient(one.client);
+    const { lostSignal } = one.client;
     const before = getEventListeners(lostSignal, 'abort').length;
     let hasAnswered = true;
     for (let nth = 1; hasAnswered; nth++) {

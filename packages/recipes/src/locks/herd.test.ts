@@ -5,10 +5,10 @@
 import { env } from 'node:process';
 import type { Client } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import type { Holding } from '../kernel/holding.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
 import { makeWorld } from '../testing/line-world.ts';
 import { patienceMs } from '../testing/seeds.ts';
-import type { Holding } from './holding.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';

@@ -1,16 +1,17 @@
 import {
   BadVersionError,
-  type Budget,
   type Client,
   NoNodeError,
   type Stat,
   TransactionError,
   text,
-  ZooKeeperError,
+  type Znode,
 } from '@meerkat/client';
-import { Wait } from '../wait.ts';
-import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
-import { persist, type Refusal, removeZnode } from './removal.ts';
+import type { Attempt } from '../kernel/attempt.ts';
+import type { Turn } from '../kernel/contender.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { persist, type Refusal, removeZnode } from '../kernel/removal.ts';
 
 /*
  * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
@@ -29,46 +30,50 @@ import { persist, type Refusal, removeZnode } from './removal.ts';
  * Waits if the one before us died, and says that we hold the lock.
  *
  * @param isTry does not wait
- * @returns false when our own znode is gone by now, or when it would have to wait
+ * @returns 'gone' when our own znode is gone by now; 'not-ours' when it would have to wait
  */
 export async function takeAfterDelay(
-  client: Client,
+  attempt: Attempt,
   parent: string,
-  place: Place,
+  place: OwnedZnode,
   delayMs: number,
-  budget: Budget,
   isTry: boolean,
-): Promise<boolean> {
-  const about = { operation: 'takeAfterDelay', path: parent };
-  const mark = markOf(place);
-  let hasWaited = false;
-  for (;;) {
-    try {
-      const { data, stat } = await client.get(parent, { ...budget.next(), codec: text });
-      // Our own mark: the answer to an earlier attempt was lost.
-      if (data.startsWith(HELD) && data !== mark) {
-        const died = `${DIED}${data.slice(HELD.length)}`;
-        await client.set(parent, died, { version: stat.version, ...budget.next() });
-        continue;
-      }
-      const leftMs = data.startsWith(DIED) && !hasWaited ? leftOfDelay(delayMs, stat, place) : 0;
-      if (leftMs > 0) {
-        if (isTry) return false;
-        await new Wait(client, budget.next(), about).any([], { lost: place.lost, delayMs: leftMs });
-        hasWaited = true;
-      }
-      if (place.lost.aborted) return false;
-      await client.transaction().check(place.path).set(parent, mark).commit(budget.next());
-      return true;
-    } catch (error) {
-      // Our znode, or the whole line.
-      if ((error instanceof TransactionError ? error.cause : error) instanceof NoNodeError) return false;
-      // Somebody who has left by now has noticed it, too.
-      if (error instanceof BadVersionError) continue;
-      if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
-      await budget.pause(PAUSE_MS);
-    }
+): Promise<Turn<'ours'>> {
+  const { client } = attempt;
+  try {
+    const { data, stat } = await readState(attempt, parent, place);
+    const leftMs = data.startsWith(DIED) ? leftOfDelay(delayMs, stat, place) : 0;
+    if (leftMs > 0 && isTry) return 'not-ours';
+    if (leftMs > 0) await attempt.any([], { lost: place.lost, delayMs: leftMs });
+    if (place.lost.aborted) return 'gone';
+    const mark = markOf(place);
+    await attempt.through((call) => client.transaction().check(place.path).set(parent, mark).commit(call));
+    return new Deadline(client).leftMs > 0 ? 'ours' : 'gone';
+  } catch (error) {
+    // Our znode, or the whole line.
+    if ((error instanceof TransactionError ? error.cause : error) instanceof NoNodeError) return 'gone';
+    throw error;
   }
+}
+
+/** What the parent says once a death that nobody has noticed before is noticed. */
+async function readState(attempt: Attempt, parent: string, place: OwnedZnode): Promise<Znode<string>> {
+  const { client } = attempt;
+  for (;;) {
+    const state = await attempt.through((call) => client.get(parent, { ...call, codec: text }));
+    const { data, stat } = state;
+    // Our own mark: the answer to an earlier attempt was lost.
+    if (!data.startsWith(HELD) || data === markOf(place)) return state;
+    const died = `${DIED}${data.slice(HELD.length)}`;
+    await attempt.through((call) =>
+      client.set(parent, died, { version: stat.version, ...call }).catch(ignoreBadVersion),
+    );
+  }
+}
+
+/** Somebody who has left by now has noticed it, too. */
+function ignoreBadVersion(error: unknown): void {
+  if (!(error instanceof BadVersionError)) throw error;
 }
 
 /**
@@ -77,7 +82,7 @@ export async function takeAfterDelay(
  *
  * @param noticed the znode that says since when somebody is known to have died
  */
-export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: Place): number {
+export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: OwnedZnode): number {
   // The present is not known, but that it is later than our own znode. Who stood there before begins with the whole delay.
   const passedMs = stat.created.getTime() - noticed.modified.getTime();
   return delayMs - Math.max(0, passedMs);
@@ -89,7 +94,7 @@ export async function releaseInOrder(client: Client, parent: string, path: strin
 }
 
 /** Leaves without having had the lock; if it stands there already that we hold it, says that nobody died. Never rejects. */
-export async function leaveInOrder(client: Client, parent: string, place: Place): Promise<Refusal> {
+export async function leaveInOrder(client: Client, parent: string, place: OwnedZnode): Promise<Refusal> {
   const { path, stat } = place;
   await persist(client, stat.ephemeralOwner, async () => {
     const { data, stat: marked } = await client.get(parent, { read: 'linearizable', codec: text });
@@ -99,7 +104,7 @@ export async function leaveInOrder(client: Client, parent: string, place: Place)
   return removeZnode(client, path, stat.ephemeralOwner);
 }
 
-function markOf({ stat }: Place): string {
+function markOf({ stat }: OwnedZnode): string {
   return `${HELD}0x${stat.czxid.toString(16)}`;
 }
 

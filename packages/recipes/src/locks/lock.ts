@@ -1,12 +1,12 @@
-import { type CallOptions, type Client, nameOf } from '@meerkat/client';
-import { onAbort } from '../abort.ts';
-import { sequenceOf } from '../sequence.ts';
-import { type Place, renewParent } from './contender.ts';
-import { type Generation, Guarded } from './guarded.ts';
-import { type Held, Holding, type HoldingOptions } from './holding.ts';
-import { canMove, type Line } from './line.ts';
-import { NotHeldError } from './not-held-error.ts';
-import { SEQUENCE_HIGH } from './overflow.ts';
+import { type CallOptions, type Client, nameOf, onAbort } from '@meerkat/client';
+import { renewParent } from '../kernel/contender.ts';
+import { type Generation, Guarded } from '../kernel/guarded.ts';
+import { type Held, Holding, type HoldingOptions } from '../kernel/holding.ts';
+import { canMove, type Line } from '../kernel/line.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { SEQUENCE_HIGH } from '../kernel/overflow.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
 import { isRevocation } from './revocation.ts';
 
 /**
@@ -36,10 +36,8 @@ export class Lock implements Held {
     this.revocation = revocation;
     this.guarded = new Guarded(client, [this]);
     handles.add(this);
-    const onEnd = (): void => this.#end.abort(holding.signal.reason);
     // As many handles as one likes.
-    this.#stopListening = onAbort(holding.signal, onEnd);
-    if (holding.signal.aborted) onEnd();
+    this.#stopListening = onAbort(holding.signal, () => this.#end.abort(holding.signal.reason));
   }
 
   /** The znode that stands for it. */
@@ -99,10 +97,10 @@ export class Lock implements Held {
 }
 
 /** The lock that a place at the head of a line stands for. */
-export function takePlace(client: Client, line: Line, place: Place, options: HoldingOptions = {}): Lock {
+export function takePlace(client: Client, line: Line, place: OwnedZnode, options: HoldingOptions = {}): Lock {
   const revocation = new AbortController();
   const isHigh = canMove(line) && (sequenceOf(nameOf(place.path)) ?? 0) >= SEQUENCE_HIGH;
-  const holding = new Holding(client, place, place.lost, {
+  const holding = new Holding(client, place, {
     onRemoved: isHigh ? () => renewParent(client, line.path, {}) : undefined,
     onData: (data) => {
       if (isRevocation(data)) revocation.abort(new Error('somebody asked for the lock'));

@@ -5,13 +5,13 @@
 import { type CallOptions, joinPath, ZooKeeperError } from '@meerkat/client';
 import type { SeededRandom } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import type { Held } from '../kernel/holding.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
-import type { Held } from './holding.ts';
 import { MultiLock } from './multi-lock.ts';
-import { NotHeldError } from './not-held-error.ts';
 
 const PATHS = ['/locks/a', '/locks/b', '/locks/c'];
 const HOSTS = ['one', 'two', 'three', 'four', 'five'];

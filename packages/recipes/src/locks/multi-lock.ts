@@ -1,10 +1,10 @@
-import { AbortedError, BadArgumentsError, Budget, type CallOptions, type Client } from '@meerkat/client';
-import { firstAbortOf } from '../abort.ts';
-import { asGivenUp, PAUSE_MS } from './contender.ts';
-import { type Guard, Guarded } from './guarded.ts';
-import type { Held } from './holding.ts';
+import { AbortedError, BadArgumentsError, type CallOptions, type Client, onAbort } from '@meerkat/client';
+import { firstAbortOf } from '../kernel/abort.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreRejection } from '../kernel/background.ts';
+import { type Guard, Guarded } from '../kernel/guarded.ts';
+import type { Held } from '../kernel/holding.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
-import { waitFor } from './wait-for.ts';
 
 /** What a multi-lock takes: a mutex, or one side of a read/write lock. */
 export interface Lockable {
@@ -49,23 +49,30 @@ export class MultiLock {
    * @throws AbortedError, TimeoutError: none of them is held
    */
   async acquire(options: CallOptions = {}): Promise<Held> {
-    const about = { operation: 'MultiLock.acquire', path: this.#locks[0]?.path ?? null };
-    const budget = new Budget(options, this.#client.surroundings, about);
+    const attempt = this.#attempt('acquire', options);
     for (;;) {
-      const held: (Held & Guard)[] = [];
-      try {
-        for (const lock of this.#locks) held.push(await lock.acquire(whileHeld(held, budget.next())));
-        if (held.every(({ isHeld }) => isHeld)) return new HeldTogether(this.#client, held);
-      } catch (error) {
-        const isLost = error instanceof AbortedError && held.some(({ signal }) => signal.aborted);
-        if (!isLost || options.signal?.aborted === true) {
-          void giveBack(held);
-          throw error;
-        }
+      const held = await this.#takeAll(attempt, options.signal);
+      if (held.length === this.#locks.length && held.every(({ isHeld }) => isHeld)) {
+        return new HeldTogether(this.#client, held);
       }
       void giveBack(held);
-      await budget.pause(PAUSE_MS);
+      await attempt.reconnect();
     }
+  }
+
+  /** @returns those that were taken until one of them was lost */
+  async #takeAll(attempt: Attempt, givenUp: AbortSignal | undefined): Promise<readonly (Held & Guard)[]> {
+    const held: (Held & Guard)[] = [];
+    try {
+      for (const lock of this.#locks) held.push(await lock.acquire(whileHeld(held, attempt.next())));
+    } catch (error) {
+      const isLost = error instanceof AbortedError && held.some(({ signal }) => signal.aborted);
+      if (!isLost || givenUp?.aborted === true) {
+        void giveBack(held);
+        throw error;
+      }
+    }
+    return held;
   }
 
   /**
@@ -75,33 +82,32 @@ export class MultiLock {
    * @throws NoAuthError when the service does not let one be given back: others wait for it until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Held | null> {
-    const about = { operation: 'MultiLock.tryAcquire', path: this.#locks[0]?.path ?? null };
-    const budget = new Budget(options, this.#client.surroundings, about);
+    const attempt = this.#attempt('tryAcquire', options);
     const held: (Held & Guard)[] = [];
     try {
-      if (await this.#tryAll(held, budget)) return new HeldTogether(this.#client, held);
+      if (await this.#tryAll(held, attempt)) return new HeldTogether(this.#client, held);
     } catch (error) {
       void giveBack(held);
       throw error;
     }
     const returned = giveBack(held);
-    try {
-      await waitFor(this.#client, returned, budget.next(), about);
-      return null;
-    } catch (error) {
-      throw asGivenUp(error, about, this.#client);
-    }
+    await attempt.run(() => attempt.waitFor(returned));
+    return null;
   }
 
   /** @returns false when not all of them are held, but those in `held` */
-  async #tryAll(held: (Held & Guard)[], budget: Budget): Promise<boolean> {
+  async #tryAll(held: (Held & Guard)[], attempt: Attempt): Promise<boolean> {
     for (const lock of this.#locks) {
-      const one = await lock.tryAcquire(budget.next());
+      const one = await lock.tryAcquire(attempt.next());
       if (one === null) return false;
       held.push(one);
     }
     // One may have been lost while the next one was tried.
     return held.every(({ isHeld }) => isHeld);
+  }
+
+  #attempt(method: string, options: CallOptions): Attempt {
+    return new Attempt(this.#client, options, { operation: `MultiLock.${method}`, path: this.#locks[0]?.path ?? null });
   }
 }
 
@@ -114,9 +120,7 @@ function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
 
 /** The last one first, as it was taken. Nothing happens to a caller who does not wait for it. */
 function giveBack(held: readonly Held[]): Promise<unknown> {
-  const returned = Promise.all([...held].reverse().map((lock) => lock.release()));
-  returned.catch(() => {});
-  return returned;
+  return ignoreRejection(Promise.all([...held].reverse().map((lock) => lock.release())));
 }
 
 /** It ends as soon as one of them does. */
@@ -128,11 +132,7 @@ class HeldTogether implements Held {
   constructor(client: Client, held: readonly (Held & Guard)[]) {
     this.#held = held;
     this.guarded = new Guarded(client, held);
-    for (const { signal } of held) {
-      const onEnd = (): void => this.#end.abort(signal.reason);
-      if (signal.aborted) onEnd();
-      else signal.addEventListener('abort', onEnd, { once: true });
-    }
+    for (const { signal } of held) onAbort(signal, () => this.#end.abort(signal.reason));
   }
 
   /**
@@ -154,10 +154,8 @@ class HeldTogether implements Held {
   }
 
   release(options?: CallOptions): Promise<void> {
-    const released = this.#releaseAll(options);
     // As with one lock, nothing happens to a caller who does not wait for it.
-    released.catch(() => {});
-    return released;
+    return ignoreRejection(this.#releaseAll(options));
   }
 
   async #releaseAll(options?: CallOptions): Promise<void> {

@@ -1,10 +1,8 @@
 import { acl, NoAuthError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { inWorld, names } from '../testing/in-world.ts';
-import type { Station } from '../testing/line-world.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
-import { NotHeldError } from './not-held-error.ts';
-import { PriorityLock } from './priority-lock.ts';
 
 describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (layout) => {
   const options: MutexOptions = { layout };
@@ -31,19 +29,19 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
 
   test('is tried without waiting, and leaves nothing when it fails', () =>
     inWorld(2, async ([one, two]) => {
-      const held = await new Mutex(one!.client, '/lock', options).tryAcquire();
+      const held = await new Mutex(one.client, '/lock', options).tryAcquire();
       expect(held?.isHeld).toBe(true);
-      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).toBeNull();
-      expect(await names(one!)).toHaveLength(1);
+      expect(await new Mutex(two.client, '/lock', options).tryAcquire()).toBeNull();
+      expect(await names(one)).toHaveLength(1);
       await held?.release();
       expect(held?.isHeld).toBe(false);
-      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).not.toBeNull();
+      expect(await new Mutex(two.client, '/lock', options).tryAcquire()).not.toBeNull();
     }));
 
   test('gives up at its time limit or signal, and leaves nothing behind', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      await new Mutex(one!.client, '/lock', options).acquire();
-      const mutex = new Mutex(two!.client, '/lock', options);
+      await new Mutex(one.client, '/lock', options).acquire();
+      const mutex = new Mutex(two.client, '/lock', options);
       await expect(mutex.acquire({ timeoutMs: 500 })).rejects.toMatchObject({
         code: 'TIMEOUT',
         outcome: 'not-applied',
@@ -53,42 +51,42 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       const controller = new AbortController();
       const acquired = mutex.acquire({ signal: controller.signal });
       await sleep(100);
-      expect(await names(one!)).toHaveLength(2);
+      expect(await names(one)).toHaveLength(2);
       controller.abort('enough');
       await expect(acquired).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', cause: 'enough' });
       await sleep(100);
-      expect(await names(one!)).toHaveLength(1);
+      expect(await names(one)).toHaveLength(1);
     }));
 
   test('leaves nothing behind when the waiter gives up without a connection', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
-      await new Mutex(one!.client, '/lock', options).acquire();
-      const acquired = new Mutex(two!.client, '/lock', options).acquire({ timeoutMs: 1000 });
+      await new Mutex(one.client, '/lock', options).acquire();
+      const acquired = new Mutex(two.client, '/lock', options).acquire({ timeoutMs: 1000 });
       const failed = expect(acquired).rejects.toMatchObject({ code: 'TIMEOUT' });
       await sleep(500);
       cut('host2');
       await failed;
-      expect(await names(one!)).toHaveLength(2);
+      expect(await names(one)).toHaveLength(2);
       heal();
       await sleep(2000);
-      expect(await names(one!)).toHaveLength(1);
+      expect(await names(one)).toHaveLength(1);
     }));
 
   test('finds its znode when the connection breaks at any moment of the creation', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       for (let afterMs = 0; afterMs < 12; afterMs++) {
-        const acquired = new Mutex(one!.client, '/lock', options).acquire();
+        const acquired = new Mutex(one.client, '/lock', options).acquire();
         await sleep(afterMs / 2);
         breakConnections();
         const lock = await acquired;
-        expect(await names(two!)).toHaveLength(1);
+        expect(await names(two)).toHaveLength(1);
         await lock.release();
       }
     }));
 
   test('is had after a session that was lost at any moment of making the parent', () =>
     inWorld(1, async ([one], { sleep, cut, heal }) => {
-      const { client } = one!;
+      const { client } = one;
       for (let step = 0; step < 12; step++) {
         const acquired = new Mutex(client, `/shop/locks/${step}`, options).acquire();
         acquired.catch(() => {});
@@ -104,24 +102,24 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
 
   test('tells who holds it, who waits, since when, and what they wrote', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const mutex = new Mutex(one!.client, '/lock', { layout, data: 'one' });
+      const mutex = new Mutex(one.client, '/lock', { layout, data: 'one' });
       expect(await mutex.contenders()).toEqual([]);
       const lock = await mutex.acquire();
-      void new Mutex(two!.client, '/lock', { layout, data: 'two' }).acquire().catch(() => {});
+      void new Mutex(two.client, '/lock', { layout, data: 'two' }).acquire().catch(() => {});
       await sleep(100);
       const contenders = await mutex.contenders();
       expect(contenders.map(({ data }) => text.decode(data))).toEqual(['one', 'two']);
       expect(contenders.map(({ isFirst }) => isFirst)).toEqual([true, false]);
-      expect(contenders.map(({ sessionId }) => sessionId)).toEqual([one!.client.session?.id, two!.client.session?.id]);
+      expect(contenders.map(({ sessionId }) => sessionId)).toEqual([one.client.session?.id, two.client.session?.id]);
       expect(contenders[0]).toMatchObject({ token: lock.token, path: lock.path });
       expect(contenders[1]!.since.getTime()).toBeGreaterThanOrEqual(contenders[0]!.since.getTime());
     }));
 
   test('is asked back', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const mutex = new Mutex(two!.client, '/lock', options);
+      const mutex = new Mutex(two.client, '/lock', options);
       expect(await mutex.revoke()).toBe(false);
-      const lock = await new Mutex(one!.client, '/lock', options).acquire();
+      const lock = await new Mutex(one.client, '/lock', options).acquire();
       const isAsked = new Promise((resolve) => lock.revocation.addEventListener('abort', resolve));
       const next = mutex.acquire();
       expect(await mutex.revoke()).toBe(true);
@@ -136,18 +134,18 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
 describe('a lock that is held', () => {
   test('is given back with its last handle', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
       const inner = lock.reenter();
       expect(inner.token).toBe(lock.token);
       await lock.release();
       expect(lock.isHeld).toBe(false);
       expect(lock.signal.aborted).toBe(true);
       expect(inner.isHeld).toBe(true);
-      expect(await new Mutex(two!.client, '/lock').tryAcquire()).toBeNull();
+      expect(await new Mutex(two.client, '/lock').tryAcquire()).toBeNull();
       await inner.release();
       await inner.release();
       expect(() => inner.reenter()).toThrow(NotHeldError);
-      expect(await new Mutex(two!.client, '/lock').tryAcquire()).not.toBeNull();
+      expect(await new Mutex(two.client, '/lock').tryAcquire()).not.toBeNull();
       await sleep(10);
     }));
 
@@ -156,13 +154,13 @@ describe('a lock that is held', () => {
       const warnings: Error[] = [];
       const onWarning = (warning: Error): number => warnings.push(warning);
       process.on('warning', onWarning);
-      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
       const handles = Array.from({ length: 20 }, () => lock.reenter());
       await new Promise((resolve) => void setImmediate(resolve));
       process.off('warning', onWarning);
       expect(warnings).toEqual([]);
       await handles[0]!.release();
-      await one!.client.delete(lock.path);
+      await one.client.delete(lock.path);
       while (!lock.signal.aborted) await sleep(1);
       expect(handles.every(({ signal, isHeld }) => signal.aborted && !isHeld)).toBe(true);
       expect(String(handles[0]!.signal.reason)).toContain('it was released');
@@ -171,19 +169,19 @@ describe('a lock that is held', () => {
   test('says so when it may not be given back, bothers nobody who does not wait for that, and can be tried again', () =>
     inWorld(1, async ([one]) => {
       const noDelete = [acl.world('crwa')];
-      const lock = await new Mutex(one!.client, '/lock', { acl: noDelete }).acquire();
+      const lock = await new Mutex(one.client, '/lock', { acl: noDelete }).acquire();
       void lock.release();
       await expect(lock.release()).rejects.toBeInstanceOf(NoAuthError);
       expect(lock.isHeld).toBe(false);
-      expect(await names(one!)).toHaveLength(1);
-      await one!.client.setAcl('/lock', [acl.world('cdrwa')]);
+      expect(await names(one)).toHaveLength(1);
+      await one.client.setAcl('/lock', [acl.world('cdrwa')]);
       await lock.release();
-      expect(await names(one!)).toEqual([]);
+      expect(await names(one)).toEqual([]);
     }));
 
   test('is gone when its release resolves, also when it had ended by a margin before', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
-      const lock = await new Mutex(one!.client, '/lock', { marginMs: 2000 }).acquire();
+      const lock = await new Mutex(one.client, '/lock', { marginMs: 2000 }).acquire();
       cut('host1');
       while (!lock.signal.aborted) await sleep(10);
       let isReleased = false;
@@ -194,15 +192,15 @@ describe('a lock that is held', () => {
       expect(isReleased).toBe(false);
       heal();
       await released;
-      expect(await names(two!)).toEqual([]);
-      expect(one!.client.state).toBe('connected');
+      expect(await names(two)).toEqual([]);
+      expect(one.client.state).toBe('connected');
     }));
 
   test('ends when its znode is deleted by hand', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
       const ended = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-      await two!.client.delete(lock.path);
+      await two.client.delete(lock.path);
       await ended;
       expect(lock.isHeld).toBe(false);
       expect(lock.signal.reason).toBeInstanceOf(NotHeldError);
@@ -211,9 +209,9 @@ describe('a lock that is held', () => {
 
   test('ends one session timeout after the last answer, and not later than anybody else gets it', () =>
     inWorld(2, async ([one, two], { sleep, cut }) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
       let wasHeld = true;
-      const next = new Mutex(two!.client, '/lock').acquire().then((got) => {
+      const next = new Mutex(two.client, '/lock').acquire().then((got) => {
         wasHeld = lock.isHeld;
         return got;
       });
@@ -229,7 +227,7 @@ describe('a lock that is held', () => {
   test('ends earlier by a margin, and not at all while the service answers', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       // What is left of 4000 ms is less than two pings apart, and enough.
-      const lock = await new Mutex(one!.client, '/lock', { marginMs: 2000 }).acquire();
+      const lock = await new Mutex(one.client, '/lock', { marginMs: 2000 }).acquire();
       await sleep(20_000);
       expect(lock.isHeld).toBe(true);
       cut('host1');
@@ -238,55 +236,55 @@ describe('a lock that is held', () => {
       expect(lock.signal.aborted).toBe(true);
       heal();
       await sleep(5000);
-      expect(one!.client.state).toBe('connected');
+      expect(one.client.state).toBe('connected');
       expect(lock.isHeld).toBe(false);
-      expect(await names(two!)).toEqual([]);
+      expect(await names(two)).toEqual([]);
     }));
 
   test('is over for a process that was stopped, before its first timer rings', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
-      await one!.client.create('/fenced', '0');
-      one!.pause();
-      const next = await new Mutex(two!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
+      await one.client.create('/fenced', '0');
+      one.pause();
+      const next = await new Mutex(two.client, '/lock').acquire();
       await next.guarded.set('/fenced', 'next');
       // Nothing of the first host runs but these lines.
       expect(lock.signal.aborted).toBe(false);
       expect(lock.isHeld).toBe(false);
       await expect(lock.guarded.set('/fenced', 'late')).rejects.toBeInstanceOf(NotHeldError);
-      one!.resume();
+      one.resume();
       await sleep(5000);
       expect(lock.signal.aborted).toBe(true);
-      const { data } = await two!.client.get('/fenced', { codec: text });
+      const { data } = await two.client.get('/fenced', { codec: text });
       expect(data).toBe('next');
     }));
 
   test('gives its znode up when the same session comes back after it was lost', () =>
     inWorld(2, async ([one, two], { sleep, server }) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
-      const sessionId = one!.client.session?.id;
+      const lock = await new Mutex(one.client, '/lock').acquire();
+      const sessionId = one.client.session?.id;
       // A service that is away for longer than the session timeout keeps its sessions.
       server.crash();
       await sleep(6000);
       expect(lock.isHeld).toBe(false);
       server.start();
-      await Promise.all([one!.client.whenConnected(), two!.client.whenConnected()]);
-      expect(one!.client.session?.id).toBe(sessionId);
+      await Promise.all([one.client.whenConnected(), two.client.whenConnected()]);
+      expect(one.client.session?.id).toBe(sessionId);
       await sleep(500);
-      expect(await names(two!)).toEqual([]);
+      expect(await names(two)).toEqual([]);
       expect(lock.isHeld).toBe(false);
     }));
 
   test('is taken anew by a waiter whose session was lost meanwhile, at the end of the line', () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
+      const lock = await new Mutex(one.client, '/lock').acquire();
       const order: string[] = [];
-      const second = new Mutex(two!.client, '/lock').acquire().then((got) => {
+      const second = new Mutex(two.client, '/lock').acquire().then((got) => {
         order.push('two');
         return got;
       });
       await sleep(100);
-      const third = new Mutex(three!.client, '/lock').acquire().then(async (got) => {
+      const third = new Mutex(three.client, '/lock').acquire().then(async (got) => {
         order.push('three');
         await got.release();
       });
@@ -294,7 +292,7 @@ describe('a lock that is held', () => {
       await sleep(10_000);
       heal();
       await sleep(5000);
-      expect(await names(one!)).toHaveLength(3);
+      expect(await names(one)).toHaveLength(3);
       await lock.release();
       await third;
       expect((await second).isHeld).toBe(true);
@@ -305,7 +303,7 @@ describe('a lock that is held', () => {
 describe('what is guarded by a lock', () => {
   test('is written while it is held, with results and errors of its own', () =>
     inWorld(1, async ([one], { sleep }) => {
-      const { client } = one!;
+      const { client } = one;
       const lock = await new Mutex(client, '/lock').acquire();
       const { guarded } = lock;
       const created = await guarded.create('/a', '1');
@@ -332,7 +330,7 @@ describe('what is guarded by a lock', () => {
 
   test('is not written by another transaction than the one that checks the lock', () =>
     inWorld(1, async ([one]) => {
-      const { client } = one!;
+      const { client } = one;
       await client.create('/a', '1');
       const { guarded } = await new Mutex(client, '/lock').acquire();
       const written = guarded.commit(() => client.transaction().set('/a', '2'));
@@ -342,148 +340,14 @@ describe('what is guarded by a lock', () => {
 
   test('is refused by the server when the znode of the lock is gone, whatever its holder believes', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new Mutex(one!.client, '/lock').acquire();
-      await one!.client.create('/a', '1');
+      const lock = await new Mutex(one.client, '/lock').acquire();
+      await one.client.create('/a', '1');
       // The write is on its way when the lock is taken away.
       const [, failure] = await Promise.all([
-        two!.client.delete(lock.path),
-        two!.sleep(0.5).then(() => lock.guarded.set('/a', '2').catch((error: unknown) => error)),
+        two.client.delete(lock.path),
+        two.sleep(0.5).then(() => lock.guarded.set('/a', '2').catch((error: unknown) => error)),
       ]);
       expect(failure).toBeInstanceOf(NotHeldError);
-      expect((await one!.client.get('/a', { codec: text })).data).toBe('1');
+      expect((await one.client.get('/a', { codec: text })).data).toBe('1');
     }));
 });
-
-describe('a mutex with a delay', () => {
-  test('is kept from others for a while when its holder died, and not when it was given back', () =>
-    inWorld(2, async ([one, two], { sleep }) => {
-      const options: MutexOptions = { lockDelayMs: 30_000 };
-      const first = await new Mutex(one!.client, '/lock', options).acquire();
-      const mutex = new Mutex(two!.client, '/lock', options);
-      const clock = two!.client.surroundings.clock;
-      const next = mutex.acquire();
-      await sleep(100);
-      let startMs = clock.monotonicMs();
-      await first.release();
-      const second = await next;
-      expect(clock.monotonicMs() - startMs).toBeLessThan(1000);
-      await second.release();
-
-      await new Mutex(one!.client, '/lock', options).acquire();
-      await one!.client.close();
-      startMs = clock.monotonicMs();
-      expect(await mutex.tryAcquire()).toBeNull();
-      await expect(mutex.acquire({ timeoutMs: 5000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
-      const third = await mutex.acquire();
-      expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(30_000);
-      await third.release();
-      expect(await names(two!)).toEqual([]);
-    }));
-
-  test('is had and given back through lost connections, without a delay for those who come next', () =>
-    inWorld(2, async ([one, two], { sleep, breakConnections }) => {
-      await two!.client.ensurePath('/lock');
-      const mutex = new Mutex(one!.client, '/lock', { lockDelayMs: 30_000 });
-      const { clock } = one!.client.surroundings;
-      for (let step = 0; step < 32; step++) {
-        const startMs = clock.monotonicMs();
-        const acquired = mutex.acquire();
-        acquired.catch(() => {});
-        await sleep(step / 4);
-        breakConnections();
-        const lock = await acquired;
-        expect(lock.isHeld).toBe(true);
-        expect(await sayings(two!)).toMatch(/^held 0x/);
-        const released = lock.release();
-        await sleep(step / 4);
-        breakConnections();
-        await released;
-        expect(await sayings(two!), `after ${step} steps`).toBe('free');
-        expect(clock.monotonicMs() - startMs).toBeLessThan(10_000);
-      }
-    }));
-
-  test.each([
-    ['a mutex', Mutex],
-    ['a lock with priorities', PriorityLock],
-  ])('lets a waiter of %s whose session is lost during it stand in line again at once', (_what, Kind) =>
-    inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
-      await new Kind(one!.client, '/lock', { lockDelayMs: 30_000 }).acquire();
-      await one!.client.close();
-      const lock = new Kind(two!.client, '/lock', { lockDelayMs: 30_000 });
-      const acquired = lock.acquire();
-      await sleep(1000);
-      const before = await names(three!);
-      expect(before).toHaveLength(1);
-      cut('host2');
-      await sleep(10_000);
-      heal();
-      await sleep(10_000);
-      const after = await names(three!);
-      expect(after).toHaveLength(1);
-      expect(after).not.toEqual(before);
-      expect((await acquired).isHeld).toBe(true);
-    }),
-  );
-
-  test('is free at once after somebody gave up who had not got it yet', () =>
-    inWorld(2, async ([one, two], { sleep }) => {
-      await two!.client.createParents('/lock', 'free');
-      const mutex = new Mutex(one!.client, '/lock', { lockDelayMs: 30_000 });
-      const codes: string[] = [];
-      for (let step = 1; step < 32; step++) {
-        const controller = new AbortController();
-        const acquired = mutex.acquire({ signal: controller.signal });
-        const ended = acquired.then(
-          (lock) => lock.release(),
-          (error: unknown) => {
-            const told = { code: 'ABORTED', outcome: 'not-applied', operation: 'Mutex.acquire', path: '/lock' };
-            expect(error).toMatchObject(told);
-            codes.push('ABORTED');
-          },
-        );
-        await sleep(step / 4);
-        controller.abort();
-        await ended;
-        while ((await names(two!)).length > 0) await sleep(10);
-        expect(await sayings(two!), `after ${step} steps`).toBe('free');
-      }
-      expect(codes.length).toBeGreaterThan(5);
-    }));
-
-  test('leaves nothing behind when it is tried during the delay', () =>
-    inWorld(2, async ([one, two]) => {
-      const options: MutexOptions = { lockDelayMs: 30_000 };
-      await new Mutex(one!.client, '/lock', options).acquire();
-      await one!.client.close();
-      expect(await new Mutex(two!.client, '/lock', options).tryAcquire()).toBeNull();
-      expect(await names(two!)).toEqual([]);
-      expect(await sayings(two!)).toMatch(/^died 0x/);
-    }));
-
-  test.each([
-    ['a mutex', Mutex],
-    ['a lock with priorities', PriorityLock],
-  ])('keeps %s from nobody for longer, whoever has only tried or given up meanwhile', (_what, Kind) =>
-    inWorld(3, async ([one, two, three], { sleep }) => {
-      const options = { lockDelayMs: 30_000 };
-      await new Kind(one!.client, '/lock', options).acquire();
-      await one!.client.close();
-      const lock = new Kind(two!.client, '/lock', options);
-      expect(await lock.tryAcquire()).toBeNull();
-      await sleep(14_000);
-      await expect(lock.acquire({ timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
-      expect(await lock.tryAcquire()).toBeNull();
-      await sleep(7000);
-      // Another process, which has seen nothing of all this.
-      const taken = await new Kind(three!.client, '/lock', options).tryAcquire();
-      expect(taken?.isHeld).toBe(true);
-    }),
-  );
-});
-
-/** What the parent says of the lock. */
-async function sayings({ client }: Station): Promise<string> {
-  const { data } = await client.get('/lock', { codec: text, read: 'linearizable' });
-  return data;
-}

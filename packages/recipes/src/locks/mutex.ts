@@ -1,26 +1,16 @@
-import { type About, type Acl, Budget, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
-import { checkEndingMs, checkMs } from '../bounds.ts';
-import { Deadline } from '../deadline.ts';
-import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
-import { asGivenUp, contend, isSessionOver, type Place, tryContend } from './contender.ts';
-import { type Contending, inspect, type Line } from './line.ts';
+import { type Acl, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import { contend, keepPlace, type Turn, tryContend } from '../kernel/contender.ts';
+import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
+import { type Contending, inspect, type Line } from '../kernel/line.ts';
+import type { LockOptions } from '../kernel/options.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { leaveInOrder, releaseInOrder, takeAfterDelay } from './lock-delay.ts';
-import { type Refusal, throwRefusal } from './removal.ts';
 import { requestRevocation } from './revocation.ts';
-import { waitFor } from './wait-for.ts';
 
-export interface MutexOptions {
-  /** With whom the lock is shared: Curator's InterProcessMutex (the default) or kazoo's Lock. */
-  readonly layout?: Layout | undefined;
-  /** What our znode tells about us, to whoever looks at the queue. Default: nothing. */
-  readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-  /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
-   */
-  readonly marginMs?: number | undefined;
+export interface MutexOptions extends LockOptions {
   /**
    * How long a lock whose holder died is kept from the others, milliseconds. All who use the lock must set it; programs
    * with other libraries do not wait. Default 0.
@@ -63,11 +53,15 @@ export class Mutex {
    * @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us
    */
   async acquire(options: CallOptions = {}): Promise<Lock> {
-    const about = this.#about('acquire');
-    const budget = new Budget(options, this.#client.surroundings, about);
+    const attempt = this.#attempt('acquire', options);
+    return attempt.run(() => this.acquireWithin(attempt));
+  }
+
+  /** @internal The same, as a part of another call. */
+  async acquireWithin(attempt: Attempt): Promise<Lock> {
     for (;;) {
-      const place = await contend(this.#client, this.#line, budget.next(), about);
-      const lock = await this.#take(place, budget, about, false);
+      const place = await contend(this.#line, attempt);
+      const lock = await this.#take(place, attempt, false);
       if (lock !== null) return lock;
     }
   }
@@ -78,10 +72,14 @@ export class Mutex {
    * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Lock | null> {
-    const about = this.#about('tryAcquire');
-    const budget = new Budget(options, this.#client.surroundings, about);
-    const place = await tryContend(this.#client, this.#line, budget.next(), about);
-    return place === null ? null : this.#take(place, budget, about, true);
+    const attempt = this.#attempt('tryAcquire', options);
+    return attempt.run(() => this.tryAcquireWithin(attempt));
+  }
+
+  /** @internal The same, as a part of another call. */
+  async tryAcquireWithin(attempt: Attempt): Promise<Lock | null> {
+    const place = await tryContend(this.#line, attempt);
+    return place && this.#take(place, attempt, true);
   }
 
   /** Who has the lock and who waits for it, in this order. */
@@ -99,45 +97,25 @@ export class Mutex {
     return requestRevocation(this.#client, this.#line, options);
   }
 
-  async #take(place: Place, budget: Budget, about: About, isTry: boolean): Promise<Lock | null> {
+  /** @returns null when our place was lost meanwhile, or given up because it would have to wait */
+  async #take(place: OwnedZnode, attempt: Attempt, isTry: boolean): Promise<Lock | null> {
+    const client = this.#client;
     const marginMs = this.#marginMs;
-    if (this.#lockDelayMs === 0) return takePlace(this.#client, this.#line, place, { marginMs });
-    if (!(await this.#waitForDelay(place, budget, about, isTry))) return null;
-    return takePlace(this.#client, this.#line, place, {
+    if (this.#lockDelayMs === 0) return takePlace(client, this.#line, place, { marginMs });
+    attempt.obstacle = `${place.path} has it once lockDelayMs has passed since the death of a holder`;
+    const wait = (): Promise<Turn<'ours'>> => takeAfterDelay(attempt, this.path, place, this.#lockDelayMs, isTry);
+    const turn = await keepPlace(place, attempt, wait, () => leaveInOrder(client, this.path, place));
+    if (turn !== 'ours') return null;
+    return takePlace(client, this.#line, place, {
       marginMs,
-      remove: () => releaseInOrder(this.#client, this.path, place.path),
+      remove: () => releaseInOrder(client, this.path, place.path),
       isRemoveSafe: true,
     });
   }
 
-  /** @returns false when our place is lost meanwhile, or given up because it would have to wait */
-  async #waitForDelay(place: Place, budget: Budget, about: About, isTry: boolean): Promise<boolean> {
-    const client = this.#client;
-    let isTaken = false;
-    let left: Promise<Refusal> = Promise.resolve(null);
-    try {
-      try {
-        const isMarked = await takeAfterDelay(client, this.path, place, this.#lockDelayMs, budget, isTry);
-        isTaken = isMarked && new Deadline(client).leftMs > 0;
-      } catch (error) {
-        if (!isSessionOver(error, place)) throw error;
-      } finally {
-        if (!isTaken) left = leaveInOrder(client, this.path, place);
-      }
-      if (isTry && !isTaken) throwRefusal(await waitFor(client, left, budget.next(), about));
-      return isTaken;
-    } catch (error) {
-      throw asGivenUp(
-        error,
-        about,
-        client,
-        `${place.path} has it once lockDelayMs has passed since the death of a holder`,
-      );
-    }
-  }
-
-  #about(method: string): About {
-    return { operation: `Mutex.${method}`, path: this.path };
+  #attempt(method: string, options: CallOptions): Attempt {
+    const about = { operation: `Mutex.${method}`, path: this.path };
+    return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
 }
 

@@ -32,12 +32,12 @@ const downgrade: Take = async (client, call) => {
 describe.each([...TAKES, ['ReadWriteLock.downgrade', downgrade] as const])('%s', (_title, take) => {
   test.each(FAILURES)('succeeds when any of its requests %s, and leaves nothing behind', (_how, when, makeError) =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const stepped = stepClient(one!.client);
+      const stepped = stepClient(one.client);
       for (const isHeld of [false, true]) {
         let hasFailed = true;
         for (let nth = 1; hasFailed; nth++) {
           hasFailed = false;
-          const before = isHeld ? await take(two!.client, {}) : null;
+          const before = isHeld ? await take(two.client, {}) : null;
           stepped[when](nth, () => {
             hasFailed = true;
             return Promise.reject(makeError());
@@ -50,8 +50,8 @@ describe.each([...TAKES, ['ReadWriteLock.downgrade', downgrade] as const])('%s',
           });
           await taken?.[Symbol.asyncDispose]();
           await sleep(3000);
-          await one!.client.sync('/');
-          expect(await one!.client.ephemerals('/'), `request ${nth}, ${isHeld ? 'held' : 'free'}`).toEqual([]);
+          await one.client.sync('/');
+          expect(await one.client.ephemerals('/'), `request ${nth}, ${isHeld ? 'held' : 'free'}`).toEqual([]);
           expect(nth).toBeLessThan(40);
         }
       }

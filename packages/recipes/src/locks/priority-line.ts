@@ -1,6 +1,6 @@
 import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, text } from '@meerkat/client';
-import { compareBySequence } from '../sequence.ts';
-import type { Contending } from './line.ts';
+import type { Contending } from '../kernel/line.ts';
+import { compareBySequence } from '../kernel/sequence.ts';
 
 /**
  * Those who wait for a lock by their priority, and the one who has it.

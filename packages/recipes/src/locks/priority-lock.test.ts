@@ -1,9 +1,9 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import type { Station } from '../testing/line-world.ts';
 import { MultiLock } from './multi-lock.ts';
-import { NotHeldError } from './not-held-error.ts';
 import { PriorityLock } from './priority-lock.ts';
 
 /** Resolves when so many have the lock or wait for it. */
@@ -40,14 +40,14 @@ describe('a lock with priorities', () => {
 
   test('is not taken from its holder by one with a smaller priority', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
-      const held = await new PriorityLock(one!.client, '/lock').acquire({ priority: 5 });
+      const held = await new PriorityLock(one.client, '/lock').acquire({ priority: 5 });
       let got = '';
-      const second = new PriorityLock(two!.client, '/lock').acquire({ priority: 1 }).then(async (lock) => {
+      const second = new PriorityLock(two.client, '/lock').acquire({ priority: 1 }).then(async (lock) => {
         got += 'two ';
         await lock.release();
       });
-      await untilContenders(one!, 2);
-      const third = new PriorityLock(three!.client, '/lock').acquire({ priority: -1 }).then(async (lock) => {
+      await untilContenders(one, 2);
+      const third = new PriorityLock(three.client, '/lock').acquire({ priority: -1 }).then(async (lock) => {
         got += 'three ';
         await lock.release();
       });
@@ -62,18 +62,18 @@ describe('a lock with priorities', () => {
 
   test('is tried without waiting, and leaves nothing when it fails', () =>
     inWorld(2, async ([one, two]) => {
-      const held = await new PriorityLock(one!.client, '/lock').tryAcquire();
+      const held = await new PriorityLock(one.client, '/lock').tryAcquire();
       expect(held?.isHeld).toBe(true);
-      expect(await new PriorityLock(two!.client, '/lock').tryAcquire({ priority: -9 })).toBeNull();
-      expect(await names(one!)).toEqual(['held']);
+      expect(await new PriorityLock(two.client, '/lock').tryAcquire({ priority: -9 })).toBeNull();
+      expect(await names(one)).toEqual(['held']);
       await held?.release();
-      expect(await new PriorityLock(two!.client, '/lock').tryAcquire()).not.toBeNull();
+      expect(await new PriorityLock(two.client, '/lock').tryAcquire()).not.toBeNull();
     }));
 
   test('gives up at its time limit or signal, also without a connection, and leaves nothing behind', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
-      await new PriorityLock(one!.client, '/lock').acquire();
-      const lock = new PriorityLock(two!.client, '/lock');
+      await new PriorityLock(one.client, '/lock').acquire();
+      const lock = new PriorityLock(two.client, '/lock');
       await expect(lock.acquire({ timeoutMs: 500 })).rejects.toMatchObject({
         code: 'TIMEOUT',
         outcome: 'not-applied',
@@ -82,32 +82,32 @@ describe('a lock with priorities', () => {
       });
       const controller = new AbortController();
       const acquired = lock.acquire({ signal: controller.signal });
-      await untilContenders(one!, 2);
+      await untilContenders(one, 2);
       controller.abort('enough');
       await expect(acquired).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', cause: 'enough' });
-      await untilContenders(one!, 1);
+      await untilContenders(one, 1);
 
       const last = expect(lock.acquire({ timeoutMs: 1000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
       await sleep(500);
       cut('host2');
       await last;
-      expect(await names(one!)).toHaveLength(2);
+      expect(await names(one)).toHaveLength(2);
       heal();
-      await untilContenders(one!, 1);
-      expect(await names(one!)).toEqual(['held']);
+      await untilContenders(one, 1);
+      expect(await names(one)).toEqual(['held']);
     }));
 
   test('finds what it has taken when the connection breaks at any moment', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       for (let step = 0; step < 24; step++) {
-        const acquired = new PriorityLock(one!.client, '/lock').acquire();
+        const acquired = new PriorityLock(one.client, '/lock').acquire();
         await sleep(step / 3);
         breakConnections();
         const lock = await acquired;
-        expect(await names(two!)).toEqual(['held']);
+        expect(await names(two)).toEqual(['held']);
         expect(lock.isHeld).toBe(true);
         await lock.release();
-        expect(await names(two!)).toEqual([]);
+        expect(await names(two)).toEqual([]);
       }
     }));
 
@@ -115,7 +115,7 @@ describe('a lock with priorities', () => {
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       for (let step = 0; step < 24; step++) {
         const controller = new AbortController();
-        const acquired = new PriorityLock(one!.client, '/lock').acquire({ signal: controller.signal });
+        const acquired = new PriorityLock(one.client, '/lock').acquire({ signal: controller.signal });
         const ended = acquired.then(
           (lock) => lock.release(),
           () => {},
@@ -124,19 +124,19 @@ describe('a lock with priorities', () => {
         breakConnections();
         controller.abort();
         await ended;
-        while ((await names(two!).catch(() => [])).length > 0) await sleep(50);
+        while ((await names(two).catch(() => [])).length > 0) await sleep(50);
       }
     }));
 
   test('tells who holds it, who waits, with which priority, and what they wrote', () =>
     inWorld(3, async ([one, two, three]) => {
-      const lock = new PriorityLock(one!.client, '/lock', { data: 'one' });
+      const lock = new PriorityLock(one.client, '/lock', { data: 'one' });
       expect(await lock.contenders()).toEqual([]);
       const held = await lock.acquire({ priority: 3 });
-      void new PriorityLock(two!.client, '/lock', { data: 'two' }).acquire({ priority: 2 }).catch(() => {});
-      await untilContenders(one!, 2);
-      void new PriorityLock(three!.client, '/lock', { data: 'three' }).acquire({ priority: -2 }).catch(() => {});
-      await untilContenders(one!, 3);
+      void new PriorityLock(two.client, '/lock', { data: 'two' }).acquire({ priority: 2 }).catch(() => {});
+      await untilContenders(one, 2);
+      void new PriorityLock(three.client, '/lock', { data: 'three' }).acquire({ priority: -2 }).catch(() => {});
+      await untilContenders(one, 3);
       const contenders = await lock.contenders();
       expect(contenders.map(({ data, priority, isFirst }) => [text.decode(data), priority, isFirst])).toEqual([
         ['one', 3, true],
@@ -146,15 +146,15 @@ describe('a lock with priorities', () => {
       expect(contenders[0]).toMatchObject({
         token: held.token,
         path: '/lock/held',
-        sessionId: one!.client.session?.id,
+        sessionId: one.client.session?.id,
       });
     }));
 
   test('is asked back', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = new PriorityLock(two!.client, '/lock');
+      const lock = new PriorityLock(two.client, '/lock');
       expect(await lock.revoke()).toBe(false);
-      const held = await new PriorityLock(one!.client, '/lock').acquire();
+      const held = await new PriorityLock(one.client, '/lock').acquire();
       const isAsked = new Promise((resolve) => held.revocation.addEventListener('abort', resolve));
       const next = lock.acquire({ priority: -1 });
       expect(await lock.revoke()).toBe(true);
@@ -166,24 +166,24 @@ describe('a lock with priorities', () => {
 
   test('stands in a multi-lock', () =>
     inWorld(2, async ([one, two]) => {
-      const { client } = one!;
+      const { client } = one;
       const both = new MultiLock(client, ['/mutex', new PriorityLock(client, '/lock')]);
       const held = await both.acquire();
       await held.guarded.create('/written', 'by both');
-      expect(await new PriorityLock(two!.client, '/lock').tryAcquire()).toBeNull();
-      const theirs = await names(two!);
+      expect(await new PriorityLock(two.client, '/lock').tryAcquire()).toBeNull();
+      const theirs = await names(two);
       expect(theirs).toEqual(['held']);
-      await two!.client.delete('/lock/held');
-      await new PriorityLock(two!.client, '/lock').acquire();
+      await two.client.delete('/lock/held');
+      await new PriorityLock(two.client, '/lock').acquire();
       await expect(held.guarded.set('/written', 'late')).rejects.toBeInstanceOf(NotHeldError);
       await held.release();
       // What is another's by now stays.
-      expect(await names(two!)).toEqual(['held']);
+      expect(await names(two)).toEqual(['held']);
     }));
 
   test('refuses a priority of more than 32 bits', () =>
     inWorld(1, async ([one]) => {
-      const lock = new PriorityLock(one!.client, '/lock');
+      const lock = new PriorityLock(one.client, '/lock');
       await expect(lock.acquire({ priority: 2 ** 31 })).rejects.toBeInstanceOf(RangeError);
       await expect(lock.tryAcquire({ priority: 0.5 })).rejects.toBeInstanceOf(RangeError);
       for (const priority of [-(2 ** 31), 2 ** 31 - 1]) await (await lock.acquire({ priority })).release();
@@ -193,46 +193,46 @@ describe('a lock with priorities', () => {
 describe('the holder of a lock with priorities', () => {
   test('is refused by the service when somebody else holds it since, at the same path', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new PriorityLock(one!.client, '/lock').acquire();
-      await one!.client.create('/written', '1');
+      const lock = await new PriorityLock(one.client, '/lock').acquire();
+      await one.client.create('/written', '1');
       // The write is on its way when the lock is taken away, and taken.
       const [, failure] = await Promise.all([
-        two!.client
+        two.client
           .transaction()
           .delete('/lock/held')
           .set('/lock', 'held by somebody')
           .create('/lock/held', '', { mode: 'ephemeral' })
           .commit(),
-        two!.sleep(0.5).then(() => lock.guarded.set('/written', '2').catch((error: unknown) => error)),
+        two.sleep(0.5).then(() => lock.guarded.set('/written', '2').catch((error: unknown) => error)),
       ]);
       expect(failure).toBeInstanceOf(NotHeldError);
-      expect((await one!.client.get('/written', { codec: text })).data).toBe('1');
-      while (lock.isHeld) await one!.sleep(10);
+      expect((await one.client.get('/written', { codec: text })).data).toBe('1');
+      while (lock.isHeld) await one.sleep(10);
       await lock.release();
-      expect(await names(two!)).toEqual(['held']);
+      expect(await names(two)).toEqual(['held']);
     }));
 
   test('deletes nothing of another holder when it gives back what was taken from it', () =>
     inWorld(2, async ([one, two]) => {
-      const lock = await new PriorityLock(one!.client, '/lock').acquire();
+      const lock = await new PriorityLock(one.client, '/lock').acquire();
       const [[, , theirs]] = await Promise.all([
-        two!.client
+        two.client
           .transaction()
           .delete('/lock/held')
           .set('/lock', 'held by somebody')
           .create('/lock/held', '', { mode: 'ephemeral' })
           .commit(),
-        two!.sleep(0.5).then(() => lock.release()),
+        two.sleep(0.5).then(() => lock.release()),
       ]);
-      const stat = await two!.client.exists('/lock/held', { read: 'linearizable' });
+      const stat = await two.client.exists('/lock/held', { read: 'linearizable' });
       expect(stat?.czxid).toBe(theirs.stat?.czxid);
     }));
 
   test('is sure no longer than its session lives, and the next one gets it then', () =>
     inWorld(2, async ([one, two], { sleep, cut }) => {
-      const lock = await new PriorityLock(one!.client, '/lock').acquire();
+      const lock = await new PriorityLock(one.client, '/lock').acquire();
       let wasHeld = true;
-      const next = new PriorityLock(two!.client, '/lock').acquire({ priority: 4 }).then((got) => {
+      const next = new PriorityLock(two.client, '/lock').acquire({ priority: 4 }).then((got) => {
         wasHeld = lock.isHeld;
         return got;
       });
@@ -247,55 +247,55 @@ describe('the holder of a lock with priorities', () => {
 
   test('gives it up when the same session comes back after it was lost', () =>
     inWorld(2, async ([one, two], { sleep, server }) => {
-      const lock = await new PriorityLock(one!.client, '/lock').acquire();
-      const sessionId = one!.client.session?.id;
+      const lock = await new PriorityLock(one.client, '/lock').acquire();
+      const sessionId = one.client.session?.id;
       // A service that is away for longer than the session timeout keeps its sessions.
       server.crash();
       await sleep(6000);
       expect(lock.isHeld).toBe(false);
       server.start();
-      await Promise.all([one!.client.whenConnected(), two!.client.whenConnected()]);
-      expect(one!.client.session?.id).toBe(sessionId);
+      await Promise.all([one.client.whenConnected(), two.client.whenConnected()]);
+      expect(one.client.session?.id).toBe(sessionId);
       await sleep(500);
-      expect(await names(two!)).toEqual([]);
+      expect(await names(two)).toEqual([]);
     }));
 
   test('is followed at once after a release, and after a delay when it died', () =>
     inWorld(2, async ([one, two]) => {
       const options = { lockDelayMs: 30_000 };
-      const first = await new PriorityLock(one!.client, '/lock', options).acquire();
-      const lock = new PriorityLock(two!.client, '/lock', options);
-      const { clock } = two!.client.surroundings;
+      const first = await new PriorityLock(one.client, '/lock', options).acquire();
+      const lock = new PriorityLock(two.client, '/lock', options);
+      const { clock } = two.client.surroundings;
       const next = lock.acquire();
-      await untilContenders(two!, 2);
+      await untilContenders(two, 2);
       let startMs = clock.monotonicMs();
       await first.release();
       await (await next).release();
       expect(clock.monotonicMs() - startMs).toBeLessThan(1000);
 
-      await new PriorityLock(one!.client, '/lock', options).acquire();
-      await one!.client.close();
+      await new PriorityLock(one.client, '/lock', options).acquire();
+      await one.client.close();
       startMs = clock.monotonicMs();
       expect(await lock.tryAcquire()).toBeNull();
       await expect(lock.acquire({ timeoutMs: 5000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
       const third = await lock.acquire();
       expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(30_000);
       await third.release();
-      expect(await names(two!)).toEqual([]);
+      expect(await names(two)).toEqual([]);
     }));
 
   test('is followed at once after a release whose answer was lost', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
-      const lock = new PriorityLock(one!.client, '/lock', { lockDelayMs: 30_000 });
+      const lock = new PriorityLock(one.client, '/lock', { lockDelayMs: 30_000 });
       for (let step = 0; step < 16; step++) {
         const held = await lock.acquire();
         const released = held.release();
         await sleep(step / 4);
         breakConnections();
         await released;
-        const { data } = await two!.client.get('/lock', { codec: text, read: 'linearizable' });
+        const { data } = await two.client.get('/lock', { codec: text, read: 'linearizable' });
         expect(data, `after ${step} steps`).toBe('free');
-        expect(await names(two!)).toEqual([]);
+        expect(await names(two)).toEqual([]);
       }
     }));
 });
@@ -303,15 +303,15 @@ describe('the holder of a lock with priorities', () => {
 describe('a waiter by priority', () => {
   test('looks again when somebody had the lock between its list and its taking', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      await two!.client.ensurePath('/lock');
+      await two.client.ensurePath('/lock');
       const taken: boolean[] = [];
       for (let step = 0; step < 32; step++) {
         const controller = new AbortController();
-        const acquired = new PriorityLock(one!.client, '/lock').acquire({ signal: controller.signal });
+        const acquired = new PriorityLock(one.client, '/lock').acquire({ signal: controller.signal });
         const ended = acquired.catch(() => null);
         await sleep(step / 4);
         // Somebody gives the lock back, while a better one waits.
-        const [better, givenBack] = await two!.client
+        const [better, givenBack] = await two.client
           .transaction()
           .create('/lock/_c_-priority--1-', '', { mode: 'ephemeral', sequential: true })
           .set('/lock', 'free')
@@ -322,8 +322,8 @@ describe('a waiter by priority', () => {
         taken.push(lock !== null);
         if (lock !== null) expect(lock.token).toBeLessThan(givenBack.mzxid);
         await lock?.release();
-        await two!.client.delete(better.path);
-        while ((await names(two!)).length > 0) await sleep(10);
+        await two.client.delete(better.path);
+        while ((await names(two)).length > 0) await sleep(10);
       }
       // First too late for us, in the end too late for them.
       expect(taken[0]).toBe(false);
@@ -332,13 +332,13 @@ describe('a waiter by priority', () => {
 
   test('makes another place when its znode is deleted by hand', () =>
     inWorld(2, async ([one, two]) => {
-      const held = await new PriorityLock(one!.client, '/lock').acquire();
-      const acquired = new PriorityLock(two!.client, '/lock').acquire();
-      await untilContenders(one!, 2);
-      const [, place] = await new PriorityLock(one!.client, '/lock').contenders();
-      await one!.client.delete(place!.path);
-      await untilContenders(one!, 2);
-      const [, another] = await new PriorityLock(one!.client, '/lock').contenders();
+      const held = await new PriorityLock(one.client, '/lock').acquire();
+      const acquired = new PriorityLock(two.client, '/lock').acquire();
+      await untilContenders(one, 2);
+      const [, place] = await new PriorityLock(one.client, '/lock').contenders();
+      await one.client.delete(place!.path);
+      await untilContenders(one, 2);
+      const [, another] = await new PriorityLock(one.client, '/lock').contenders();
       expect(another!.path).not.toBe(place!.path);
       await held.release();
       expect((await acquired).isHeld).toBe(true);
@@ -346,14 +346,14 @@ describe('a waiter by priority', () => {
 
   test('that dies does not stand in the way of those behind it', () =>
     inWorld(3, async ([one, two, three]) => {
-      const held = await new PriorityLock(one!.client, '/lock').acquire();
-      const second = expect(new PriorityLock(two!.client, '/lock').acquire({ priority: -1 })).rejects.toMatchObject({
+      const held = await new PriorityLock(one.client, '/lock').acquire();
+      const second = expect(new PriorityLock(two.client, '/lock').acquire({ priority: -1 })).rejects.toMatchObject({
         code: 'CLOSED',
       });
-      await untilContenders(one!, 2);
-      const third = new PriorityLock(three!.client, '/lock').acquire();
-      await untilContenders(one!, 3);
-      await two!.client.close();
+      await untilContenders(one, 2);
+      const third = new PriorityLock(three.client, '/lock').acquire();
+      await untilContenders(one, 3);
+      await two.client.close();
       await second;
       await held.release();
       expect((await third).isHeld).toBe(true);

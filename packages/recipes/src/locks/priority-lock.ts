@@ -1,34 +1,18 @@
-import {
-  type About,
-  type Acl,
-  Budget,
-  type CallOptions,
-  type Client,
-  type Data,
-  joinPath,
-  NoNodeError,
-} from '@meerkat/client';
-import { checkEndingMs, checkMs } from '../bounds.ts';
-import { Wait } from '../wait.ts';
-import { asGivenUp, enter, isSessionOver } from './contender.ts';
-import { Holding } from './holding.ts';
-import type { Line } from './line.ts';
+import { type About, type CallOptions, type Client, type Data, joinPath, NoNodeError } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import { enter, keepPlace } from '../kernel/contender.ts';
+import { Holding } from '../kernel/holding.ts';
+import type { Line } from '../kernel/line.ts';
+import type { HeldOptions } from '../kernel/options.ts';
 import { Lock } from './lock.ts';
 import { HELD, inspectByPriority, markerOf, type PriorityContending, type PriorityLine } from './priority-line.ts';
-import { giveBack, type PriorityTurn, PriorityWaiter, type Taken } from './priority-waiter.ts';
-import { type Refusal, throwRefusal } from './removal.ts';
+import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
-import { waitFor } from './wait-for.ts';
 
-export interface PriorityLockOptions {
+export interface PriorityLockOptions extends HeldOptions {
   /** What our znodes tell about us, to whoever looks at the queue. Default: nothing. */
   readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-  /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
-   */
-  readonly marginMs?: number | undefined;
   /** How long we leave a lock alone whose holder died, milliseconds. All who use the lock should set it. Default 0. */
   readonly lockDelayMs?: number | undefined;
 }
@@ -107,37 +91,27 @@ export class PriorityLock {
   async #contend(options: PriorityAcquireOptions, about: About, isTry: boolean): Promise<Lock | null> {
     const { priority = 0, ...call } = options;
     if (priority !== (priority | 0)) throw new RangeError(`a priority has 32 bits with sign, not ${priority}`);
-    const budget = new Budget(call, this.#client.surroundings, about);
-    const wait = new Wait(this.#client, call, { operation: about.operation, path: this.path });
+    const attempt = new Attempt(this.#client, call, about, { awaitsQuorum: true });
     const places = this.#placesOf(priority);
-    let waiter: PriorityWaiter | null = null;
-    try {
+    return attempt.run(async () => {
       for (;;) {
-        const place = await enter(this.#client, places, budget);
-        waiter = new PriorityWaiter(this.#client, this.#line, place);
-        let turn: PriorityTurn = 'gone';
-        let left: Promise<Refusal> = Promise.resolve(null);
-        try {
-          turn = await waiter.awaitTurn(budget, wait, isTry);
-        } catch (error) {
-          if (!isSessionOver(error, place)) throw error;
-        } finally {
-          if (typeof turn === 'string') left = waiter.leave();
-        }
-        if (typeof turn !== 'string') return this.#hold(turn);
-        if (turn === 'gone') continue;
-        throwRefusal(await waitFor(this.#client, left, budget.next(), about));
-        return null;
+        const place = await enter(places, attempt);
+        const waiter = new PriorityWaiter(attempt, this.#line, place);
+        const turn = await keepPlace(
+          place,
+          attempt,
+          () => waiter.awaitTurn(isTry),
+          () => waiter.leave(),
+        );
+        if (turn !== 'gone') return turn === 'not-ours' ? null : this.#hold(turn);
       }
-    } catch (error) {
-      throw asGivenUp(error, about, this.#client, waiter?.obstacle);
-    }
+    });
   }
 
   #hold(taken: Taken): Lock {
     const { path } = this;
     const revocation = new AbortController();
-    const holding = new Holding(this.#client, taken, taken.lost, {
+    const holding = new Holding(this.#client, taken, {
       marginMs: this.#marginMs,
       isNameShared: true,
       generation: { path, version: taken.version },

@@ -1,6 +1,5 @@
 import {
   BadVersionError,
-  type Budget,
   type CallOptions,
   type Client,
   joinPath,
@@ -11,10 +10,12 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
-import { Deadline } from '../deadline.ts';
-import type { Wait } from '../wait.ts';
-import { canRepeat, PAUSE_MS, type Place } from './contender.ts';
-import type { OwnZnode } from './holding.ts';
+import type { Attempt } from '../kernel/attempt.ts';
+import type { Turn } from '../kernel/contender.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { nullIfMissing } from '../kernel/failures.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { persist, type Refusal, removeIfOurs, removeZnode } from '../kernel/removal.ts';
 import { leftOfDelay } from './lock-delay.ts';
 import {
   aheadOf,
@@ -27,17 +28,12 @@ import {
   saysDeath,
   waitersOf,
 } from './priority-line.ts';
-import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
 
 /** The znode `held`, made by us. */
-export interface Taken extends OwnZnode {
-  /** Aborts when the session that made it may be over. */
-  readonly lost: AbortSignal;
+export interface Taken extends OwnedZnode {
   /** Of the lock's znode, since we have it. */
   readonly version: number;
 }
-
-export type PriorityTurn = Taken | 'not-ours' | 'gone';
 
 /*
  * Waiting by priority:
@@ -59,29 +55,25 @@ export type PriorityTurn = Taken | 'not-ours' | 'gone';
 export class PriorityWaiter {
   readonly #client: Client;
   readonly #line: PriorityLine;
-  readonly #place: Place;
+  readonly #attempt: Attempt;
+  readonly #place: OwnedZnode;
   readonly #name: string;
   readonly #heldPath: string;
   /** A taking was sent, and nobody knows yet what became of it. */
   #isDoubtful = false;
-  #obstacle: string | undefined;
   #hasTouched = false;
   #own: Watch | null = null;
   #ahead: Watch | null = null;
   /** The version of the lock's znode at which the delay after a death is over. */
   #versionWaitedOut: number | null = null;
 
-  constructor(client: Client, line: PriorityLine, place: Place) {
-    this.#client = client;
+  constructor(attempt: Attempt, line: PriorityLine, place: OwnedZnode) {
+    this.#client = attempt.client;
+    this.#attempt = attempt;
     this.#line = line;
     this.#place = place;
     this.#name = nameOf(place.path);
     this.#heldPath = joinPath(line.path, HELD);
-  }
-
-  /** What it has waited for last, for the error should its caller give up. */
-  get obstacle(): string | undefined {
-    return this.#obstacle;
   }
 
   /**
@@ -89,19 +81,16 @@ export class PriorityWaiter {
    *
    * @returns 'gone' when our place is lost, or the session; 'not-ours' when it would have to wait and `isTry`
    */
-  async awaitTurn(budget: Budget, wait: Wait, isTry: boolean): Promise<PriorityTurn> {
+  async awaitTurn(isTry: boolean): Promise<Turn<Taken>> {
     try {
       for (;;) {
-        try {
-          const turn = await this.#look(budget, wait, isTry);
-          if (turn !== null) return turn;
-        } catch (error) {
-          // Somebody has deleted the lock's znode, and so our place.
-          if (error instanceof NoNodeError) return 'gone';
-          if (!(error instanceof ZooKeeperError) || !canRepeat(error)) throw error;
-          await budget.pause(PAUSE_MS);
-        }
+        const turn = await this.#attempt.through(() => this.#look(isTry));
+        if (turn !== null) return turn;
       }
+    } catch (error) {
+      // Somebody has deleted the lock's znode, and so our place.
+      if (error instanceof NoNodeError) return 'gone';
+      throw error;
     } finally {
       this.#own?.[Symbol.dispose]();
       this.#ahead?.[Symbol.dispose]();
@@ -124,32 +113,32 @@ export class PriorityWaiter {
   }
 
   /** One round; null when it is to look again. */
-  async #look(budget: Budget, wait: Wait, isTry: boolean): Promise<PriorityTurn | null> {
+  async #look(isTry: boolean): Promise<Turn<Taken> | null> {
     const { lockDelayMs } = this.#line;
     const { lost } = this.#place;
     if (this.#isDoubtful) {
-      const taken = await this.#find(budget.next());
+      const taken = await this.#find(this.#attempt.next());
       this.#isDoubtful = false;
       if (taken !== null) return this.#had(taken);
     }
     // Before the list: who is not in it will touch us, and we hear that.
-    if (!isTry && !(await this.#watchOwn(budget))) return 'gone';
-    const list = await this.#list(budget);
+    if (!isTry && !(await this.#watchOwn())) return 'gone';
+    const list = await this.#list();
     if (list === null || lost.aborted) return 'gone';
     const { waiters, index, isHeld, version } = list;
     const ahead = aheadOf(waiters, index, isHeld);
     if (ahead === null) {
       if (lockDelayMs > 0 && this.#versionWaitedOut !== version) {
-        const delayed = await this.#waitForDelay(version, budget, wait, isTry);
+        const delayed = await this.#waitForDelay(version, isTry);
         if (delayed !== 'over') return delayed;
       }
-      return this.#take(version, budget);
+      return this.#take(version);
     }
     if (isTry) return 'not-ours';
     this.#touchOnce(waiters[index + 1]);
-    if (!(await this.#watchAhead(ahead, budget))) return null;
-    this.#obstacle = `${joinPath(this.#line.path, ahead)} stands before it`;
-    await wait.any(
+    if (!(await this.#watchAhead(ahead))) return null;
+    this.#noteObstacle(ahead, isHeld);
+    await this.#attempt.any(
       [this.#own, this.#ahead].flatMap((watch) => watch?.changed ?? []),
       { lost },
     );
@@ -157,14 +146,14 @@ export class PriorityWaiter {
   }
 
   /** The line as it is; null when we do not stand in it. */
-  async #list(budget: Budget): Promise<{
+  async #list(): Promise<{
     readonly waiters: readonly string[];
     readonly index: number;
     readonly isHeld: boolean;
     readonly version: number;
   } | null> {
     try {
-      const { children, stat } = await this.#client.children(this.#line.path, budget.next());
+      const { children, stat } = await this.#client.children(this.#line.path, this.#attempt.next());
       const waiters = waitersOf(children);
       const index = waiters.indexOf(this.#name);
       return index < 0 ? null : { waiters, index, isHeld: children.includes(HELD), version: stat.version };
@@ -175,7 +164,7 @@ export class PriorityWaiter {
   }
 
   /** @returns null to look again, as somebody was quicker */
-  async #take(version: number, budget: Budget): Promise<PriorityTurn | null> {
+  async #take(version: number): Promise<Turn<Taken> | null> {
     const { path, data, acl } = this.#line;
     const { stat, lost } = this.#place;
     try {
@@ -184,7 +173,7 @@ export class PriorityWaiter {
         .delete(this.#place.path)
         .set(path, formatHolder(this.#name), { version })
         .create(this.#heldPath, data, { mode: 'ephemeral', acl })
-        .commit(budget.next());
+        .commit(this.#attempt.next());
       if (made.stat === null) {
         // A server up to 3.8.1 does not tell: it is looked up like after a lost reply.
         this.#isDoubtful = true;
@@ -219,26 +208,21 @@ export class PriorityWaiter {
   }
 
   /** Somebody died with the lock: then it is kept from us for a while. */
-  async #waitForDelay(
-    version: number,
-    budget: Budget,
-    wait: Wait,
-    isTry: boolean,
-  ): Promise<'over' | 'not-ours' | 'gone' | null> {
+  async #waitForDelay(version: number, isTry: boolean): Promise<'over' | 'not-ours' | 'gone' | null> {
     const { path, lockDelayMs } = this.#line;
-    const { data, stat } = await this.#client.get(path, { ...budget.next(), codec: text });
+    const { data, stat } = await this.#client.get(path, { ...this.#attempt.next(), codec: text });
     if (stat.version !== version) return null;
     const holder = parseHolder(data);
     if (holder !== null) {
-      await this.#noteDeath(holder, version, budget);
+      await this.#noteDeath(holder, version);
       return null;
     }
     const leftMs = saysDeath(data) ? leftOfDelay(lockDelayMs, stat, this.#place) : 0;
     if (leftMs <= 0) return 'over';
     if (isTry) return 'not-ours';
     const { lost } = this.#place;
-    this.#obstacle = 'lockDelayMs has not passed since the death of a holder';
-    await wait.any([], { lost, delayMs: leftMs });
+    this.#attempt.obstacle = 'lockDelayMs has not passed since the death of a holder';
+    await this.#attempt.any([], { lost, delayMs: leftMs });
     if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;
     // Whoever has come meanwhile may stand before us.
@@ -246,9 +230,9 @@ export class PriorityWaiter {
   }
 
   /** From now on everybody can tell how long it has been. */
-  async #noteDeath(holder: string, version: number, budget: Budget): Promise<void> {
+  async #noteDeath(holder: string, version: number): Promise<void> {
     try {
-      await this.#client.set(this.#line.path, formatDead(holder), { version, ...budget.next() });
+      await this.#client.set(this.#line.path, formatDead(holder), { version, ...this.#attempt.next() });
     } catch (error) {
       // Somebody has noticed it before us.
       if (!(error instanceof BadVersionError)) throw error;
@@ -256,7 +240,7 @@ export class PriorityWaiter {
   }
 
   /** It is ours: for certain as well, unless the session was lost meanwhile, or the server has no quorum. */
-  #had(taken: Taken): PriorityTurn {
+  #had(taken: Taken): Turn<Taken> {
     return taken.lost.aborted || new Deadline(this.#client).leftMs <= 0 ? this.#forgo(taken) : taken;
   }
 
@@ -269,6 +253,14 @@ export class PriorityWaiter {
     return 'gone';
   }
 
+  #noteObstacle(ahead: string, isHeld: boolean): void {
+    const session = `(session 0x${(this.#ahead?.sessionId ?? 0n).toString(16)})`;
+    const path = joinPath(this.#line.path, ahead);
+    const holder = isHeld ? `${this.#heldPath} holds it` : 'it is free';
+    this.#attempt.obstacle =
+      ahead === HELD ? `${path} ${session} holds it` : `${holder}, and ${path} ${session} stands before us`;
+  }
+
   /** Wakes the one that has waited for somebody before us until now, so that it waits for us. */
   #touchOnce(next: string | undefined): void {
     if (this.#hasTouched) return;
@@ -276,17 +268,17 @@ export class PriorityWaiter {
     if (next !== undefined) void touch(this.#client, joinPath(this.#line.path, next));
   }
 
-  async #watchOwn(budget: Budget): Promise<boolean> {
+  async #watchOwn(): Promise<boolean> {
     if (this.#own?.isSpent === false) return true;
-    this.#own = await watchZnode(this.#client, this.#place.path, budget);
+    this.#own = await watchZnode(this.#attempt, this.#place.path);
     return this.#own !== null;
   }
 
-  async #watchAhead(name: string, budget: Budget): Promise<boolean> {
+  async #watchAhead(name: string): Promise<boolean> {
     const path = joinPath(this.#line.path, name);
     if (this.#ahead?.isSpent === false && this.#ahead.path === path) return true;
     this.#ahead?.[Symbol.dispose]();
-    this.#ahead = await watchZnode(this.#client, path, budget);
+    this.#ahead = await watchZnode(this.#attempt, path);
     return this.#ahead !== null;
   }
 }
@@ -299,26 +291,24 @@ export async function giveBack(client: Client, path: string, taken: Pick<Taken, 
 /** A one-shot watch that can be waited for several times. */
 interface Watch extends Disposable {
   readonly path: string;
+  readonly sessionId: bigint;
   readonly changed: Promise<unknown>;
   /** It has told its event. */
   isSpent: boolean;
 }
 
 /** null when there is no such znode; then no watch is left, as `exists` would leave it. */
-async function watchZnode(client: Client, path: string, budget: Budget): Promise<Watch | null> {
-  try {
-    const znode = await client.get(path, { ...budget.next(), watch: true });
-    const { changed } = znode;
-    const watch: Watch = { path, changed, isSpent: false, [Symbol.dispose]: () => znode[Symbol.dispose]() };
-    const spend = (): void => {
-      watch.isSpent = true;
-    };
-    changed.then(spend, spend);
-    return watch;
-  } catch (error) {
-    if (error instanceof NoNodeError) return null;
-    throw error;
-  }
+async function watchZnode(attempt: Attempt, path: string): Promise<Watch | null> {
+  const found = await attempt.client.get(path, { ...attempt.next(), watch: true }).catch(nullIfMissing);
+  if (found === null) return null;
+  const { changed, stat } = found;
+  const dispose = (): void => found[Symbol.dispose]();
+  const watch: Watch = { path, sessionId: stat.ephemeralOwner, changed, isSpent: false, [Symbol.dispose]: dispose };
+  const spend = (): void => {
+    watch.isSpent = true;
+  };
+  changed.then(spend, spend);
+  return watch;
 }
 
 /** Writes what stands there. Whoever was quicker has woken it, too. */

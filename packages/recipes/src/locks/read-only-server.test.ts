@@ -4,12 +4,12 @@ import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simula
 import { expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
 import { NameService } from '../groups/name-service.ts';
+import type { Held } from '../kernel/holding.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { IdQueue } from '../queues/id-queue.ts';
 import { Queue } from '../queues/queue.ts';
 import { makeWorld } from '../testing/line-world.ts';
-import type { Held } from './holding.ts';
 import { Mutex } from './mutex.ts';
-import { NotHeldError } from './not-held-error.ts';
 import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 import { Semaphore } from './semaphore.ts';

@@ -4,10 +4,10 @@
  */
 import { TimeoutError } from '@meerkat/client';
 import { describe, test } from 'vitest';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
-import { NotHeldError } from './not-held-error.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe('a read/write lock in a storm', () => {

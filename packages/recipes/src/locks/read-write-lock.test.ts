@@ -1,18 +1,16 @@
 import { BadArgumentsError, ThrottledError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { SequenceExhaustedError } from '../kernel/overflow.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { stepClient } from '../testing/stepped-client.ts';
 import { takePlace } from './lock.ts';
-import { NotHeldError } from './not-held-error.ts';
-import { SequenceExhaustedError } from './overflow.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout of %s', (layout) => {
   test('has many readers, and a writer that waits for them and lets nobody else in', () =>
     inWorld(4, async ([one, two, three, four], { sleep }) => {
-      const [a, b, c, d] = [one!, two!, three!, four!].map(
-        ({ client }) => new ReadWriteLock(client, '/rw', { layout }),
-      );
+      const [a, b, c, d] = [one, two, three, four].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
       const first = await a!.acquireRead();
       const second = await b!.acquireRead();
       let isWriting = false;
@@ -44,12 +42,12 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       expect(writer.token).toBeGreaterThan(second.token);
       await writer.release();
       await (await reading).release();
-      expect(await names(one!, '/rw')).toEqual([]);
+      expect(await names(one, '/rw')).toEqual([]);
     }));
 
   test('becomes a lock for reading without another writer in between', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
-      const [a, b, c] = [one!, two!, three!].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
+      const [a, b, c] = [one, two, three].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
       const writing = await a!.acquireWrite();
       let isWriting = false;
       const next = b!.acquireWrite().then((lock) => {
@@ -77,26 +75,26 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       await writer.release();
       await (await reader).release();
       await expect(a!.downgrade(writing)).rejects.toBeInstanceOf(NotHeldError);
-      expect(await names(one!, '/rw')).toEqual([]);
+      expect(await names(one, '/rw')).toEqual([]);
     }));
 
   test('becomes one also when the connection breaks at that moment', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
-      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      const lock = new ReadWriteLock(one.client, '/rw', { layout });
       for (let afterMs = 0; afterMs < 10; afterMs++) {
         const writing = await lock.acquireWrite();
         const downgraded = lock.downgrade(writing);
         await sleep(afterMs / 2);
         breakConnections();
         const reading = await downgraded;
-        expect(await names(two!, '/rw')).toEqual([reading.path.slice('/rw/'.length)]);
+        expect(await names(two, '/rw')).toEqual([reading.path.slice('/rw/'.length)]);
         await reading.release();
       }
     }));
 
   test('is not one for writing any more from the downgrade on, and is nothing any more when that fails', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
-      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      const lock = new ReadWriteLock(one.client, '/rw', { layout });
       for (let step = 0; step < 12; step++) {
         const controller = new AbortController();
         const writing = await lock.acquireWrite();
@@ -111,15 +109,15 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
         const reading = await downgraded.catch(() => null);
         heal();
         await sleep(2000);
-        expect(one!.client.session?.id).toBe(writing.sessionId);
-        expect(await names(two!, '/rw')).toHaveLength(reading === null ? 0 : 1);
+        expect(one.client.session?.id).toBe(writing.sessionId);
+        expect(await names(two, '/rw')).toHaveLength(reading === null ? 0 : 1);
         await reading?.release();
       }
     }));
 
   test('is nothing any more when the session is lost meanwhile', () =>
     inWorld(1, async ([one], { cut, heal }) => {
-      const lock = new ReadWriteLock(one!.client, '/rw', { layout });
+      const lock = new ReadWriteLock(one.client, '/rw', { layout });
       const writing = await lock.acquireWrite();
       cut('host1');
       await expect(lock.downgrade(writing)).rejects.toBeInstanceOf(NotHeldError);
@@ -128,18 +126,18 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
 
   test('becomes one also when the service refuses that at first for a reason that passes', () =>
     inWorld(1, async ([one]) => {
-      const { client, beforeRequest } = stepClient(one!.client);
+      const { client, beforeRequest } = stepClient(one.client);
       const lock = new ReadWriteLock(client, '/rw', { layout });
       const writing = await lock.acquireWrite();
       beforeRequest(1, () => Promise.reject(new ThrottledError({ operation: 'transaction', path: null })));
       const reading = await lock.downgrade(writing);
       expect([reading.isHeld, writing.isHeld]).toEqual([true, false]);
-      expect(await names(one!, '/rw')).toHaveLength(1);
+      expect(await names(one, '/rw')).toHaveLength(1);
     }));
 
   test('keeps the last number of an Apache server, which others get, too', () =>
     inWorld(1, async ([one]) => {
-      const { client } = one!;
+      const { client } = one;
       const lock = new ReadWriteLock(client, '/rw', { layout });
       const path = (await lock.acquireWrite()).path.replace(/0{10}$/, '2147483647');
       const { stat } = await client.create(path, '', { mode: 'ephemeral' });
@@ -152,14 +150,14 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
 
   test('is made of no other lock, whose number would stand before a writer here', () =>
     inWorld(2, async ([one, two]) => {
-      const other = await new ReadWriteLock(one!.client, '/other', { layout }).acquireWrite();
-      const lock = new ReadWriteLock(two!.client, '/rw', { layout });
+      const other = await new ReadWriteLock(one.client, '/other', { layout }).acquireWrite();
+      const lock = new ReadWriteLock(two.client, '/rw', { layout });
       const before = await lock.acquireRead();
       await expect(lock.downgrade(before)).rejects.toBeInstanceOf(BadArgumentsError);
       expect(before.isHeld).toBe(true);
       await before.release();
       const writing = await lock.acquireWrite();
-      await expect(new ReadWriteLock(one!.client, '/rw', { layout }).downgrade(other)).rejects.toMatchObject({
+      await expect(new ReadWriteLock(one.client, '/rw', { layout }).downgrade(other)).rejects.toMatchObject({
         code: 'BADARGUMENTS',
         path: other.path,
       });

@@ -1,35 +1,18 @@
-import {
-  type Acl,
-  BadArgumentsError,
-  type CallOptions,
-  type Client,
-  type Data,
-  nameOf,
-  parentOf,
-} from '@meerkat/client';
-import { checkMs } from '../bounds.ts';
-import { checkLayout, LAYOUTS, type Layout } from '../layout.ts';
-import { sequenceOf, withoutSequence } from '../sequence.ts';
-import { contend, tryContend } from './contender.ts';
+import { BadArgumentsError, type CallOptions, type Client, nameOf, parentOf } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkMs } from '../kernel/bounds.ts';
+import { contend, tryContend } from '../kernel/contender.ts';
+import type { HoldingOptions } from '../kernel/holding.ts';
+import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
+import { type Contending, inspect, type Line } from '../kernel/line.ts';
+import type { LockOptions } from '../kernel/options.ts';
+import { SEQUENCE_MAX, SequenceExhaustedError } from '../kernel/overflow.ts';
+import { sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 import { downgrade } from './downgrade.ts';
-import type { HoldingOptions } from './holding.ts';
-import { type Contending, inspect, type Line } from './line.ts';
 import { type Lock, takePlace } from './lock.ts';
-import { SEQUENCE_MAX, SequenceExhaustedError } from './overflow.ts';
 import { requestRevocation } from './revocation.ts';
 
-export interface ReadWriteLockOptions {
-  /** With whom it is shared: Curator's InterProcessReadWriteLock (the default) or kazoo's ReadLock and WriteLock. */
-  readonly layout?: Layout | undefined;
-  /** What our znode tells about us. Default: nothing. */
-  readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-  /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
-   */
-  readonly marginMs?: number | undefined;
-}
+export type ReadWriteLockOptions = LockOptions;
 
 /**
  * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for whoever stands before
@@ -63,39 +46,23 @@ export class ReadWriteLock {
   }
 
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
-  async acquireRead(options: CallOptions = {}): Promise<Lock> {
-    const about = { operation: 'ReadWriteLock.acquireRead', path: this.path };
-    return takePlace(
-      this.#client,
-      this.#readers,
-      await contend(this.#client, this.#readers, options, about),
-      this.#holding,
-    );
+  acquireRead(options: CallOptions = {}): Promise<Lock> {
+    return this.#acquire('acquireRead', this.#readers, options);
   }
 
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
-  async acquireWrite(options: CallOptions = {}): Promise<Lock> {
-    const about = { operation: 'ReadWriteLock.acquireWrite', path: this.path };
-    return takePlace(
-      this.#client,
-      this.#writers,
-      await contend(this.#client, this.#writers, options, about),
-      this.#holding,
-    );
+  acquireWrite(options: CallOptions = {}): Promise<Lock> {
+    return this.#acquire('acquireWrite', this.#writers, options);
   }
 
   /** null when a writer has it or waits for it. */
-  async tryAcquireRead(options: CallOptions = {}): Promise<Lock | null> {
-    const about = { operation: 'ReadWriteLock.tryAcquireRead', path: this.path };
-    const place = await tryContend(this.#client, this.#readers, options, about);
-    return place === null ? null : takePlace(this.#client, this.#readers, place, this.#holding);
+  tryAcquireRead(options: CallOptions = {}): Promise<Lock | null> {
+    return this.#tryAcquire('tryAcquireRead', this.#readers, options);
   }
 
   /** null when anybody has it or waits for it. */
-  async tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
-    const about = { operation: 'ReadWriteLock.tryAcquireWrite', path: this.path };
-    const place = await tryContend(this.#client, this.#writers, options, about);
-    return place === null ? null : takePlace(this.#client, this.#writers, place, this.#holding);
+  tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
+    return this.#tryAcquire('tryAcquireWrite', this.#writers, options);
   }
 
   /** Who has the lock and who waits for it, the oldest first. */
@@ -134,6 +101,23 @@ export class ReadWriteLock {
       throw new SequenceExhaustedError(this.path, consequence);
     }
     return downgrade(this.#client, this.#readers, writing, this.#holding, options);
+  }
+
+  async #acquire(method: string, line: Line, options: CallOptions): Promise<Lock> {
+    const attempt = this.#attempt(method, options);
+    const place = await attempt.run(() => contend(line, attempt));
+    return takePlace(this.#client, line, place, this.#holding);
+  }
+
+  async #tryAcquire(method: string, line: Line, options: CallOptions): Promise<Lock | null> {
+    const attempt = this.#attempt(method, options);
+    const place = await attempt.run(() => tryContend(line, attempt));
+    return place && takePlace(this.#client, line, place, this.#holding);
+  }
+
+  #attempt(method: string, options: CallOptions): Attempt {
+    const about = { operation: `ReadWriteLock.${method}`, path: this.path };
+    return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
 
   /** The line as somebody sees it who stands nowhere in it. */

@@ -37,28 +37,28 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
 ])('a try that may not leave the line says so, and does not say null (%s)', (_what, tryIt) =>
   inWorld(2, async ([one, two]) => {
     const options = { acl: NO_DELETE };
-    await two!.client.create('/lock', '', options);
-    await two!.client.create('/lock/leases', '', options);
+    await two.client.create('/lock', '', options);
+    await two.client.create('/lock/leases', '', options);
     // A holder that the try comes to nothing for, in each of the layouts.
-    await two!.client.create('/lock/held', '', { mode: 'ephemeral' });
+    await two.client.create('/lock/held', '', { mode: 'ephemeral' });
     for (const name of ['lock-', '__WRIT__']) {
-      await two!.client.create(`/lock/${name}`, '', { mode: 'ephemeral', sequential: true });
+      await two.client.create(`/lock/${name}`, '', { mode: 'ephemeral', sequential: true });
     }
-    await two!.client.create('/lock/leases/lease-', '', { mode: 'ephemeral', sequential: true });
-    await expect(tryIt(one!.client, options)).rejects.toBeInstanceOf(NoAuthError);
+    await two.client.create('/lock/leases/lease-', '', { mode: 'ephemeral', sequential: true });
+    await expect(tryIt(one.client, options)).rejects.toBeInstanceOf(NoAuthError);
   }),
 );
 
 test('a try for several locks that may not give back one that it got says so, and does not say null', () =>
   inWorld(2, async ([one, two]) => {
-    await one!.client.create('/a', '', { acl: NO_DELETE });
-    await using _held = await new Mutex(two!.client, '/b').acquire();
-    await expect(new MultiLock(one!.client, ['/a', '/b']).tryAcquire()).rejects.toBeInstanceOf(NoAuthError);
+    await one.client.create('/a', '', { acl: NO_DELETE });
+    await using _held = await new Mutex(two.client, '/b').acquire();
+    await expect(new MultiLock(one.client, ['/a', '/b']).tryAcquire()).rejects.toBeInstanceOf(NoAuthError);
   }));
 
 test('what has ended by itself and may not be deleted is given back once that is allowed', () =>
   inWorld(1, async ([one], { sleep, cut, heal }) => {
-    const { client } = one!;
+    const { client } = one;
     const lock = await new Mutex(client, '/lock', { acl: NO_DELETE, marginMs: 2000 }).acquire();
     cut('host1');
     while (!lock.signal.aborted) await sleep(10);
@@ -68,30 +68,30 @@ test('what has ended by itself and may not be deleted is given back once that is
     await expect(lock.release()).rejects.toBeInstanceOf(NoAuthError);
     await client.setAcl('/lock', [acl.world('cdrwa')]);
     await lock.release();
-    expect(await names(one!)).toEqual([]);
+    expect(await names(one)).toEqual([]);
   }));
 
 test('a multi-lock says so when all that may be given back is gone, and bothers nobody who does not wait for that', () =>
   inWorld(2, async ([one, two], { sleep }) => {
-    await two!.client.create('/a', '', { acl: NO_DELETE });
-    const { client, beforeRequest } = stepClient(one!.client);
+    await two.client.create('/a', '', { acl: NO_DELETE });
+    const { client, beforeRequest } = stepClient(one.client);
     const lock = await new MultiLock(client, ['/a', '/b']).acquire();
     await sleep(100);
     // The second one takes longer to be deleted than the first takes to be refused.
     beforeRequest(2, () => sleep(500));
     void lock.release();
     await expect(lock.release()).rejects.toMatchObject({ code: 'NOAUTH', path: expect.stringMatching('^/a/') });
-    expect([await names(two!, '/a'), await names(two!, '/b')]).toEqual([[expect.any(String)], []]);
-    await two!.client.setAcl('/a', [acl.world('cdrwa')]);
+    expect([await names(two, '/a'), await names(two, '/b')]).toEqual([[expect.any(String)], []]);
+    await two.client.setAcl('/a', [acl.world('cdrwa')]);
     await lock.release();
-    expect(await names(two!, '/a')).toEqual([]);
+    expect(await names(two, '/a')).toEqual([]);
   }));
 
 test('a leader that may not resign is told so, but of what its work failed with first', () =>
   inWorld(1, async ([one]) => {
-    const election = new Election(one!.client, '/lock', { acl: NO_DELETE });
+    const election = new Election(one.client, '/lock', { acl: NO_DELETE });
     await expect(election.run(() => Promise.resolve('done'))).rejects.toBeInstanceOf(NoAuthError);
-    await one!.client.setAcl('/lock', [acl.world('cdrwa')]);
-    await one!.client.deleteRecursive('/lock');
+    await one.client.setAcl('/lock', [acl.world('cdrwa')]);
+    await one.client.deleteRecursive('/lock');
     await expect(election.run(() => Promise.reject(new Error('the work failed')))).rejects.toThrow('the work failed');
   }));

@@ -5,15 +5,15 @@
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import type { Contending } from '../kernel/line.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { EPOCH_MS } from '../testing/commit-mark.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
-import type { Contending } from './line.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
-import { NotHeldError } from './not-held-error.ts';
 import { HELD } from './priority-line.ts';
 import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';

@@ -1,5 +1,5 @@
 import { type CallOptions, type Client, NoNodeError } from '@meerkat/client';
-import { inspect, type Line } from './line.ts';
+import { inspect, type Line } from '../kernel/line.ts';
 
 /*
  * A lock is asked back by writing a word into the znode of its holder (Curator's Revoker). The holder decides what to do;

@@ -33,8 +33,8 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
 
   test('is tried without waiting, tells its holders, and leaves nothing behind', () =>
     inWorld(2, async ([one, two], { sleep }) => {
-      const mine = new Semaphore(one!.client, '/limit', { layout, leasesMax: 1, data: 'one' });
-      const other = new Semaphore(two!.client, '/limit', { layout, leasesMax: 1 });
+      const mine = new Semaphore(one.client, '/limit', { layout, leasesMax: 1, data: 'one' });
+      const other = new Semaphore(two.client, '/limit', { layout, leasesMax: 1 });
       expect(await mine.holders()).toEqual([]);
       const lease = await mine.tryAcquire();
       expect(lease).not.toBeNull();
@@ -47,8 +47,8 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
         operation: 'Semaphore.acquire',
       });
       await sleep(100);
-      expect(await names(one!, leases)).toHaveLength(1);
-      expect(await names(one!, locks)).toEqual([]);
+      expect(await names(one, leases)).toHaveLength(1);
+      expect(await names(one, locks)).toEqual([]);
       await lease!.release();
       expect(await other.tryAcquire()).not.toBeNull();
     }));
@@ -57,7 +57,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
     'says that nothing is held, whenever the caller of %s gives up',
     (method) =>
       inWorld(1, async ([one], { sleep }) => {
-        const semaphore = new Semaphore(one!.client, '/limit', { layout, leasesMax: 1 });
+        const semaphore = new Semaphore(one.client, '/limit', { layout, leasesMax: 1 });
         let gaveUp = 0;
         for (let step = 1; step < 48; step++) {
           const controller = new AbortController();
@@ -81,14 +81,14 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
   test('is waited for through a lost session, by the one that has the lock and from the start', () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
       const options = { layout, leasesMax: 1 };
-      const lease = await new Semaphore(one!.client, '/limit', options).acquire();
-      const second = new Semaphore(two!.client, '/limit', options).acquire();
+      const lease = await new Semaphore(one.client, '/limit', options).acquire();
+      const second = new Semaphore(two.client, '/limit', options).acquire();
       second.catch(() => {});
-      while ((await names(one!, locks).catch(() => [])).length === 0) await sleep(10);
+      while ((await names(one, locks).catch(() => [])).length === 0) await sleep(10);
       cut('host2');
       cut('host3');
-      while (two!.client.state !== 'lost' || three!.client.state !== 'lost') await sleep(100);
-      const third = new Semaphore(three!.client, '/limit', options).acquire();
+      while (two.client.state !== 'lost' || three.client.state !== 'lost') await sleep(100);
+      const third = new Semaphore(three.client, '/limit', options).acquire();
       third.catch(() => {});
       await sleep(1000);
       heal();
@@ -101,8 +101,8 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
 
   test('takes back the lease of whoever loses its session', () =>
     inWorld(2, async ([one, two], { cut }) => {
-      const lease = await new Semaphore(one!.client, '/limit', { layout, leasesMax: 1 }).acquire();
-      const next = new Semaphore(two!.client, '/limit', { layout, leasesMax: 1 }).acquire();
+      const lease = await new Semaphore(one.client, '/limit', { layout, leasesMax: 1 }).acquire();
+      const next = new Semaphore(two.client, '/limit', { layout, leasesMax: 1 }).acquire();
       cut('host1');
       await next;
       expect(lease.isHeld).toBe(false);
@@ -111,19 +111,19 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
 
 test('a semaphore with the layout of kazoo tells those who disagree about the number of leases', () =>
   inWorld(1, async ([one]) => {
-    await (await new Semaphore(one!.client, '/limit', { layout: 'kazoo', leasesMax: 3 }).acquire()).release();
-    const other = new Semaphore(one!.client, '/limit', { layout: 'kazoo', leasesMax: 2 });
+    await (await new Semaphore(one.client, '/limit', { layout: 'kazoo', leasesMax: 3 }).acquire()).release();
+    const other = new Semaphore(one.client, '/limit', { layout: 'kazoo', leasesMax: 2 });
     await expect(other.acquire()).rejects.toThrow('the znode says that there are 3 leases, not 2');
-    expect(() => new Semaphore(one!.client, '/limit', { leasesMax: 0 })).toThrow('leasesMax is at least 1, not 0');
+    expect(() => new Semaphore(one.client, '/limit', { leasesMax: 0 })).toThrow('leasesMax is at least 1, not 0');
   }));
 
 test('a lease stays that was made after one that is in doubt, however late that is removed', () =>
   inWorld(1, async ([one], { sleep }) => {
-    const { client, relent } = doubtClient(one!.client, '/limit/leases');
+    const { client, relent } = doubtClient(one.client, '/limit/leases');
     const lease = await new Semaphore(client, '/limit', { leasesMax: 1 }).acquire();
     relent();
     // Longer than any pause of the removal.
     await sleep(5000);
-    expect(await one!.client.ephemerals('/limit')).toEqual([lease.path]);
+    expect(await one.client.ephemerals('/limit')).toEqual([lease.path]);
     expect(lease.isHeld).toBe(true);
   }));

@@ -1,39 +1,19 @@
-import {
-  type About,
-  type Acl,
-  BadArgumentsError,
-  Budget,
-  type CallOptions,
-  type Client,
-  type Data,
-  joinPath,
-  NoNodeError,
-  nameOf,
-  ZooKeeperError,
-} from '@meerkat/client';
-import { checkMs } from '../bounds.ts';
-import type { Layout } from '../layout.ts';
-import { asGivenUp, canBeginAnew, PAUSE_MS } from './contender.ts';
-import { Holding } from './holding.ts';
-import { type Leases, makeLeases, type OwnLease } from './leases.ts';
+import { BadArgumentsError, type CallOptions, type Client, joinPath, NoNodeError, nameOf } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+import { checkMs } from '../kernel/bounds.ts';
+import { keepPlace } from '../kernel/contender.ts';
+import { nullIfMissing } from '../kernel/failures.ts';
+import { Holding } from '../kernel/holding.ts';
+import type { LockOptions } from '../kernel/options.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
+import { type Leases, makeLeases } from './leases.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
-import { type Refusal, removeZnode, throwRefusal } from './removal.ts';
-import { waitFor, whenAborted } from './wait-for.ts';
 
-export interface SemaphoreOptions {
+export interface SemaphoreOptions extends LockOptions {
   /** How many may hold a lease at a time. All who use the semaphore must say the same. */
   readonly leasesMax: number;
-  /** With whom it is shared: Curator's InterProcessSemaphoreV2 (the default) or kazoo's Semaphore. */
-  readonly layout?: Layout | undefined;
-  /** What the znode of our lease tells about us. Default: nothing. */
-  readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
-  readonly acl?: readonly Acl[] | undefined;
-  /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
-   */
-  readonly marginMs?: number | undefined;
 }
 
 /** Somebody who has a lease, or waits as the next one for it. */
@@ -78,7 +58,7 @@ export class Semaphore {
     this.#client = client;
     this.#leasesMax = leasesMax;
     this.#marginMs = marginMs;
-    this.#leases = makeLeases(client, path, { layout, data, acl, leasesMax });
+    this.#leases = makeLeases(path, { layout, data, acl, leasesMax });
     this.#mutex = new Mutex(client, this.#leases.lockPath, {
       layout,
       acl,
@@ -88,13 +68,14 @@ export class Semaphore {
 
   /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
   async acquire(options: CallOptions = {}): Promise<Holding> {
-    const about = this.#about('acquire');
-    try {
-      return await this.#acquire(new Budget(options, this.#client.surroundings, about), about);
-    } catch (error) {
-      const obstacle = `others have the leases, of which there are ${this.#leasesMax}, or wait for them, or the service is slow`;
-      throw asGivenUp(error, about, this.#client, obstacle);
-    }
+    const attempt = this.#attempt('acquire', options);
+    return attempt.run(async () => {
+      for (;;) {
+        await this.#leases.prepare(attempt);
+        const lease = await this.#awaitWithLock(attempt);
+        if (lease !== null) return lease;
+      }
+    });
   }
 
   /**
@@ -105,12 +86,15 @@ export class Semaphore {
    * @throws NoAuthError when the service does not let what the try has made be deleted: it stands until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
-    const about = this.#about('tryAcquire');
-    try {
-      return await this.#tryAcquire(new Budget(options, this.#client.surroundings, about), about);
-    } catch (error) {
-      throw asGivenUp(error, about, this.#client);
-    }
+    const attempt = this.#attempt('tryAcquire', options);
+    return attempt.run(async () => {
+      for (;;) {
+        await this.#leases.prepare(attempt);
+        const lease = await (this.#leases.countsOwn ? this.#tryBesideLock(attempt) : this.#tryWithLock(attempt));
+        if (lease !== 'gone') return lease;
+        await attempt.reconnect();
+      }
+    });
   }
 
   /** Who has a lease; with Curator's layout also the one that waits for the next. In no order. */
@@ -126,131 +110,106 @@ export class Semaphore {
     }
   }
 
-  async #acquire(budget: Budget, about: About): Promise<Holding> {
-    for (;;) {
-      await this.#leases.prepare(budget);
-      const lock = await this.#mutex.acquire(budget.next());
-      let lease: Holding | null;
-      try {
-        lease = await this.#await(lock, budget, about);
-      } finally {
-        // The next one may look at the leases; whether its deletion is confirmed does not concern ours.
-        void lock.release();
-      }
-      if (lease !== null) return lease;
-    }
-  }
-
-  /** Through lost connections and sessions: what an attempt leaves behind is removed. */
-  async #tryAcquire(budget: Budget, about: About): Promise<Holding | null> {
-    const { countsOwn } = this.#leases;
-    for (;;) {
-      await this.#leases.prepare(budget);
-      try {
-        return await (countsOwn ? this.#tryBesideLock(budget, about) : this.#tryWithLock(budget, about));
-      } catch (error) {
-        // Somebody has deleted what was prepared.
-        const isDeleted = error instanceof NoNodeError && !countsOwn;
-        if (!isDeleted && !canBeginAnew(error)) throw error;
-        await budget.pause(PAUSE_MS);
-        await this.#client.whenConnected(budget.next());
-      }
-    }
-  }
-
-  async #tryWithLock(budget: Budget, about: About): Promise<Holding | null> {
-    const lock = await this.#mutex.tryAcquire(budget.next());
+  /** @returns 'gone' when somebody has deleted what was prepared */
+  async #tryWithLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
+    const lock = await this.#mutex.tryAcquireWithin(attempt);
     if (lock === null) return null;
-    let lease: Holding | null = null;
+    let lease: Holding | null | 'gone' = null;
     let released = Promise.resolve();
     try {
-      const { children } = await this.#client.children(this.#leases.path, budget.next());
-      if (children.length < this.#leasesMax) lease = await this.#createLast(lock, budget);
+      const names = await this.#list(attempt);
+      if (names === null) lease = 'gone';
+      else if (names.length < this.#leasesMax) lease = await this.#createLast(lock, attempt);
     } finally {
       // Without the caller's patience: where that is at its end, the lock has to go all the same.
       released = lock.release();
     }
     try {
-      await waitFor(this.#client, released, budget.next(), about);
+      await attempt.waitFor(released);
       return lease;
     } catch (error) {
       // Nobody gets it.
-      void lease?.release();
+      if (lease instanceof Holding) void lease.release();
       throw error;
     }
-  }
-
-  /** With the lock: waits for a lease. @returns null when lock or lease were lost meanwhile */
-  async #await(lock: Lock, budget: Budget, about: About): Promise<Holding | null> {
-    const client = this.#client;
-    const { path, countsOwn } = this.#leases;
-    let own: OwnLease | null = null;
-    let lease: Holding | null = null;
-    try {
-      if (countsOwn) own = await this.#leases.create(budget);
-      if (countsOwn && own === null) return null;
-      while (!lock.signal.aborted && own?.lost.aborted !== true) {
-        using listed = await client.children(path, { ...budget.next(), watch: true });
-        const { children } = listed;
-        // Lost without the signal having told it yet, as on a server without a quorum, where nobody gets a lease.
-        if (!lock.isHeld) return null;
-        if (own === null && children.length < this.#leasesMax) return await this.#createLast(lock, budget);
-        if (own !== null && children.length <= this.#leasesMax) {
-          if (!children.includes(nameOf(own.path))) return null;
-          lease = this.#hold(own);
-          return lease;
-        }
-        // Before the listener: it throws when the caller has given up meanwhile, and nobody would take that off.
-        const limits = budget.next();
-        const unlocked = whenAborted(lock.signal);
-        await waitFor(client, Promise.race([listed.changed, unlocked.aborted]), limits, about).finally(unlocked.stop);
-      }
-      return null;
-    } catch (error) {
-      if (isPassing(error, lock.signal)) return null;
-      throw error;
-    } finally {
-      if (own !== null && lease === null) void this.#remove(own);
-    }
-  }
-
-  /** With the lock, when a lease is free: nobody else makes one meanwhile, as long as lock and lease are of one session. */
-  async #createLast(lock: Lock, budget: Budget): Promise<Holding | null> {
-    const own = await this.#leases.create(budget);
-    if (own === null) return null;
-    if (own.stat.ephemeralOwner === lock.sessionId && lock.isHeld) return this.#hold(own);
-    void this.#remove(own);
-    return null;
   }
 
   /**
    * Without the lock: makes a lease, and takes it back if there are too many. Whoever keeps its lease has seen all older
    * ones, and not too many: so there never are too many.
    */
-  async #tryBesideLock(budget: Budget, about: About): Promise<Holding | null> {
-    const own = await this.#leases.create(budget);
-    if (own === null) return null;
+  async #tryBesideLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
+    const own = await this.#leases.create(attempt);
+    const turn = await keepPlace(own, attempt, async () => {
+      const names = await this.#list(attempt);
+      if (names === null || own.lost.aborted) return 'gone';
+      const isFree = names.length <= this.#leasesMax && names.includes(nameOf(own.path));
+      return isFree && this.#client.state !== 'read-only' ? 'ours' : 'not-ours';
+    });
+    if (turn === 'ours') return this.#hold(own);
+    return turn === 'gone' ? 'gone' : null;
+  }
+
+  async #awaitWithLock(attempt: Attempt): Promise<Holding | null> {
+    const lock = await this.#mutex.acquireWithin(attempt);
     try {
-      const { children } = await this.#client.children(this.#leases.path, budget.next());
-      const isFree = children.length <= this.#leasesMax && children.includes(nameOf(own.path));
-      const isCertain = !own.lost.aborted && this.#client.state !== 'read-only';
-      if (isFree && isCertain) return this.#hold(own);
-    } catch (error) {
-      void this.#remove(own);
-      // Somebody has deleted the parent of all leases, and so ours.
-      if (error instanceof NoNodeError) return null;
-      throw error;
+      return await this.#await(lock, attempt);
+    } finally {
+      // The next one may look at the leases; whether its deletion is confirmed does not concern ours.
+      void lock.release();
     }
-    throwRefusal(await waitFor(this.#client, this.#remove(own), budget.next(), about));
+  }
+
+  /** With the lock: waits for a lease. @returns null when lock or lease were lost meanwhile */
+  async #await(lock: Lock, attempt: Attempt): Promise<Holding | null> {
+    if (!this.#leases.countsOwn) {
+      return (await this.#awaitRoom(lock, null, attempt)) === 'gone' ? null : this.#createLast(lock, attempt);
+    }
+    const own = await this.#leases.create(attempt);
+    const turn = await keepPlace(own, attempt, () => this.#awaitRoom(lock, own, attempt));
+    return turn === 'ours' ? this.#hold(own) : null;
+  }
+
+  /** @param own our lease, if it is there before there is room for it */
+  async #awaitRoom(lock: Lock, own: OwnedZnode | null, attempt: Attempt): Promise<'ours' | 'gone'> {
+    const { path } = this.#leases;
+    const othersMax = own === null ? this.#leasesMax - 1 : this.#leasesMax;
+    try {
+      while (!lock.signal.aborted && own?.lost.aborted !== true) {
+        using listed = await attempt.through((call) => this.#client.children(path, { ...call, watch: true }));
+        const { children } = listed;
+        const isThere = own === null || children.includes(nameOf(own.path));
+        // Lost without the signal having told it yet, as on a server without a quorum, where nobody gets a lease.
+        if (!lock.isHeld || !isThere) return 'gone';
+        if (children.length <= othersMax) return 'ours';
+        const holders = children.filter((name) => own === null || name !== nameOf(own.path));
+        attempt.obstacle = `all leases are held: ${holders.map((name) => joinPath(path, name)).join(', ')}`;
+        await attempt.any([listed.changed], { lost: lock.signal });
+      }
+    } catch (error) {
+      // Somebody has deleted the parent of all leases, and so ours.
+      if (!(error instanceof NoNodeError)) throw error;
+    }
+    return 'gone';
+  }
+
+  /** With the lock, when a lease is free: nobody else makes one meanwhile, as long as lock and lease are of one session. */
+  async #createLast(lock: Lock, attempt: Attempt): Promise<Holding | null> {
+    const own = await this.#leases.create(attempt);
+    if (own.stat.ephemeralOwner === lock.sessionId && lock.isHeld) return this.#hold(own);
+    void removeZnode(this.#client, own.path, own.stat.ephemeralOwner);
     return null;
   }
 
-  #hold(own: OwnLease): Holding {
-    return new Holding(this.#client, own, own.lost, { marginMs: this.#marginMs });
+  /** The names of the leases; null when somebody has deleted their parent. */
+  async #list(attempt: Attempt): Promise<readonly string[] | null> {
+    const { path } = this.#leases;
+    const listed = await attempt.through((call) => this.#client.children(path, call).catch(nullIfMissing));
+    return listed?.children ?? null;
   }
 
-  #remove(own: OwnLease): Promise<Refusal> {
-    return removeZnode(this.#client, own.path, own.stat.ephemeralOwner);
+  #hold(own: OwnedZnode): Holding {
+    return new Holding(this.#client, own, { marginMs: this.#marginMs });
   }
 
   async #holder(path: string, options: CallOptions): Promise<LeaseHolder | null> {
@@ -263,14 +222,8 @@ export class Semaphore {
     }
   }
 
-  #about(method: string): About {
-    return { operation: `Semaphore.${method}`, path: this.path };
+  #attempt(method: string, options: CallOptions): Attempt {
+    const about = { operation: `Semaphore.${method}`, path: this.path };
+    return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
-}
-
-/** The session was lost, or somebody deleted the parent: from the beginning. */
-function isPassing(error: unknown, locked: AbortSignal): boolean {
-  if (!(error instanceof ZooKeeperError)) return false;
-  if (error.code === 'TIMEOUT' || error.code === 'ABORTED' || error.code === 'CLOSED') return false;
-  return locked.aborted || error.isRetryable || error instanceof NoNodeError || error.code === 'SESSIONLOST';
 }

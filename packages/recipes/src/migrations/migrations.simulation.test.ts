@@ -11,8 +11,8 @@
 import { type Children, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
-import { neverAborted, untilDone } from '../groups/persistence.ts';
-import { type GroupWorld, inWorld } from '../groups/testing/world.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, type MigrationReport, Migrations } from './migrations.ts';
@@ -26,7 +26,7 @@ const COUNT = 8;
 const SEEDS = seeds(4);
 
 test('each migration is applied once', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => inWorld(seed, liveThrough)), Promise.resolve()),
+  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** Two znodes each, of which the number says in which order they came to be. */
@@ -70,21 +70,15 @@ function judge(tree: CommittedTree, set: string, calls: readonly Call[]): void {
   }
 }
 
-async function applyOnce(
-  world: GroupWorld,
-  client: Client,
-  set: string,
-  size: number,
-  signal: AbortSignal,
-): Promise<Call> {
-  const { random } = world.world;
+async function applyOnce(fleet: Fleet, client: Client, set: string, size: number, signal: AbortSignal): Promise<Call> {
+  const { random } = fleet.world;
   const sessions = new Set<bigint>();
   const note = (): void => {
     if (client.session !== null) sessions.add(client.session.id);
   };
   note();
   client.onState(note);
-  const from = world.mark.zxid;
+  const from = fleet.committedZxid;
   const timeoutMs = random.chance(0.3) ? random.between(0, 3000) : undefined;
   const applying = new Migrations(client).apply(set, migrationsOf(set).slice(0, size), { signal, timeoutMs });
   const result = await applying.catch((error: unknown) => {
@@ -93,24 +87,24 @@ async function applyOnce(
     expect(error.code, 'what ends a call').toMatch(/^(ABORTED|TIMEOUT|CLOSED)$/);
     return error.outcome;
   });
-  return { set, sessions, size, from, until: world.mark.zxid, result };
+  return { set, sessions, size, from, until: fleet.committedZxid, result };
 }
 
 /** Deletes what a holder holds by, as somebody does who takes it for stale. */
-async function interfere(world: GroupWorld, observer: Client, set: string): Promise<void> {
+async function interfere(fleet: Fleet, observer: Client, set: string): Promise<void> {
   const leases = `/migrations/locks/${set}/leases`;
   try {
     const { children } = await observer.children(leases, { timeoutMs: 500 });
     if (children.length > 0)
-      await observer.delete(`${leases}/${world.world.random.pick(children)}`, { timeoutMs: 500 });
+      await observer.delete(`${leases}/${fleet.world.random.pick(children)}`, { timeoutMs: 500 });
   } catch (error) {
     if (!isZooKeeperError(error)) throw error;
   }
 }
 
-async function liveThrough(world: GroupWorld): Promise<void> {
-  const random = world.world.random.fork('program');
-  const observer = await world.connect('observer');
+async function liveThrough(fleet: Fleet): Promise<void> {
+  const random = fleet.world.random.fork('program');
+  const observer = await fleet.connectAs('observer');
   for (const set of SETS) await observer.create(`/${set}`);
   let isOver = false;
   let begun = 1;
@@ -120,51 +114,56 @@ async function liveThrough(world: GroupWorld): Promise<void> {
   const beginning = (async () => {
     for (; begun < SETS.length; begun++) {
       for (let i = 0; i < 10; i++) {
-        await world.world.sleep(SET_MS / 10);
-        await interfere(world, observer, SETS[begun - 1]!);
+        await fleet.world.sleep(SET_MS / 10);
+        await interfere(fleet, observer, SETS[begun - 1]!);
       }
     }
   })();
   const living = HOSTS.map(async (host) => {
-    await world.world.sleep(random.between(0, 500));
+    await fleet.world.sleep(random.between(0, 500));
     while (!isOver) {
-      const client = await world.connect(host);
+      const client = await fleet.connectAs(host);
       let isDead = false;
       const life = new AbortController();
       if (random.chance(0.6)) {
         const lifeMs = random.between(5, 3000);
-        void world.world.sleep(lifeMs).then(() => {
+        void fleet.world.sleep(lifeMs).then(() => {
           isDead = true;
           life.abort();
-          return world.kill(client);
+          return fleet.kill(client);
         });
       }
       const set = random.chance(0.2) ? random.pick(SETS.slice(0, begun)) : SETS[begun - 1]!;
       // A part at a time, as releases of a program do.
-      const from = world.mark.zxid;
+      const from = fleet.committedZxid;
       const applied = await new Migrations(client).appliedCount(set).catch(() => null);
-      if (applied !== null) counts.push({ set, applied, from, until: world.mark.zxid });
+      if (applied !== null) counts.push({ set, applied, from, until: fleet.committedZxid });
       const known = Math.max(random.between(1, COUNT), random.chance(0.8) ? (applied ?? 0) : 0);
-      calls.push(await applyOnce(world, client, set, known, life.signal));
+      calls.push(await applyOnce(fleet, client, set, known, life.signal));
       if (!isDead) await client.close();
-      await world.world.sleep(random.between(0, 300));
+      await fleet.world.sleep(random.between(0, 300));
     }
   });
-  await Promise.all([world.storm(HOSTS, 15_000), beginning]);
-  await world.heal();
+  await Promise.all([fleet.storm(HOSTS, 15_000), beginning]);
+  await fleet.recover();
   isOver = true;
   await Promise.all(living);
-  const last = await world.connect('last');
+  const last = await fleet.connectAs('last');
   for (const set of SETS) {
     expect(await new Migrations(last).apply(set, migrationsOf(set))).toMatchObject({ total: COUNT });
     const read = (): Promise<Children> => observer.children(`/${set}`, { read: 'linearizable' });
-    const { children } = await untilDone(observer, neverAborted(), read);
+    const { children } = await new Attempt(
+      observer,
+      {},
+      { operation: 'observe', path: null },
+      { awaitsQuorum: true },
+    ).through(read);
     const names = migrationsOf(set).flatMap((_, i) => [`${i}-`, `${i}b-`]);
     expect(children.toSorted()).toEqual(names.map((name, i) => `${name}${String(i).padStart(10, '0')}`).toSorted());
     expect(await new Migrations(last).appliedCount(set)).toBe(COUNT);
   }
   await Promise.all([observer, last].map((client) => client.close()));
-  const tree = await world.committed();
+  const tree = await fleet.committedTree();
   if (tree === null) return;
   for (const set of SETS) {
     judge(

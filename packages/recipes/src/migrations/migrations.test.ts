@@ -8,8 +8,8 @@ import {
   text,
 } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { inWorld } from '../groups/testing/world.ts';
 import { Semaphore } from '../locks/semaphore.ts';
+import { runFleet } from '../testing/fleet.ts';
 import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, Migrations } from './migrations.ts';
 
@@ -25,10 +25,10 @@ const SECOND: Migration = [
 
 describe('migrations', () => {
   test('are applied in order and once, and noted as Curator notes them', () =>
-    inWorld(
+    runFleet(
       1,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const migrations = new Migrations(client);
         expect(await migrations.apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
         expect((await client.get('/shop', { codec: text })).data).toBe('v1');
@@ -44,10 +44,10 @@ describe('migrations', () => {
     ));
 
   test('are refused when what was applied has been changed, or is missing', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const migrations = new Migrations(client);
         await migrations.apply('shop', [FIRST, SECOND]);
         const changed: Migration = [{ kind: 'create', path: '/shop', data: 'another' }];
@@ -60,10 +60,10 @@ describe('migrations', () => {
     ));
 
   test('are refused under a name that would lie among the notes of another set', () =>
-    inWorld(
+    runFleet(
       2,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const migrations = new Migrations(client);
         for (const id of ['shop/items', '']) {
           await expect(migrations.apply(id, [FIRST])).rejects.toMatchObject({ code: 'BADARGUMENTS' });
@@ -76,10 +76,10 @@ describe('migrations', () => {
     ));
 
   test('leave nothing of one that fails, keep those before it, and can go on when it is mended', () =>
-    inWorld(
+    runFleet(
       3,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const migrations = new Migrations(client);
         const wrong: Migration = [
           { kind: 'create', path: '/a' },
@@ -100,10 +100,10 @@ describe('migrations', () => {
     ));
 
   test('are applied once when many processes start at once', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const clients = await Promise.all(['a', 'b', 'c', 'd'].map((host) => world.connect(host)));
+      async (fleet) => {
+        const clients = await Promise.all(['a', 'b', 'c', 'd'].map((host) => fleet.connectAs(host)));
         const count: Migration[] = Array.from({ length: 5 }, () => [
           { kind: 'create', path: '/counted-', sequential: true },
         ]);
@@ -117,10 +117,10 @@ describe('migrations', () => {
     ));
 
   test('may have been applied when the client is closed in the middle', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const set: Migration[] = Array.from({ length: 1000 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
         const applying = new Migrations(client).apply('long', set);
         const end = expect(applying).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' });
@@ -132,18 +132,18 @@ describe('migrations', () => {
     ));
 
   test('do not keep their caller for longer than he likes when the connection is away', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 20_000 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 20_000 });
         const set: Migration[] = Array.from({ length: 1000 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
         const applying = new Migrations(client).apply('long', set, { timeoutMs: 3000 });
         const end = expect(applying).rejects.toMatchObject({ code: 'TIMEOUT' });
         while ((await client.exists('/m3')) === null) await client.sync();
-        const [server] = world.ensemble.servers;
+        const [server] = fleet.ensemble.servers;
         server!.crash();
         await end;
-        expect(world.world.nowMs).toBeLessThan(10_000);
+        expect(fleet.world.nowMs).toBeLessThan(10_000);
         server!.start();
         await client.close();
       },
@@ -151,10 +151,10 @@ describe('migrations', () => {
     ));
 
   test('have certainly not been applied when the client ends while it gets the lock', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         client.createProtected = (path: string) =>
           Promise.reject(new ClosedError({ operation: 'createProtected', path, outcome: 'unknown' }));
         const applying = new Migrations(client).apply('shop', [FIRST]);
@@ -165,10 +165,10 @@ describe('migrations', () => {
     ));
 
   test('have certainly not been applied when their caller gives up while somebody else has the lock', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const [client, other] = await Promise.all([world.connect('app'), world.connect('other')]);
+      async (fleet) => {
+        const [client, other] = await Promise.all([fleet.connectAs('app'), fleet.connectAs('other')]);
         const lease = await new Semaphore(other, '/migrations/locks/shop', { leasesMax: 1 }).acquire();
         const apply = (options: CallOptions): Promise<unknown> =>
           new Migrations(client).apply('shop', [FIRST], options);
@@ -178,7 +178,7 @@ describe('migrations', () => {
           code: 'ABORTED',
           outcome: 'not-applied',
         });
-        await world.world.sleep(1000);
+        await fleet.world.sleep(1000);
         end.abort();
         await aborted;
         await lease.release();
@@ -188,11 +188,11 @@ describe('migrations', () => {
     ));
 
   test('are told why they were refused also when the time is over before the lock is given back', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('app', { sessionTimeoutMs: 20_000 });
-        const [server] = world.ensemble.servers;
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { sessionTimeoutMs: 20_000 });
+        const [server] = fleet.ensemble.servers;
         const begin = client.transaction.bind(client);
         client.transaction = () => {
           const made = begin();
@@ -211,10 +211,10 @@ describe('migrations', () => {
     ));
 
   test('are not counted by who got no answer when somebody else has applied them', () =>
-    inWorld(
+    runFleet(
       4,
-      async (world) => {
-        const [client, other] = await Promise.all([world.connect('app'), world.connect('other')]);
+      async (fleet) => {
+        const [client, other] = await Promise.all([fleet.connectAs('app'), fleet.connectAs('other')]);
         const transaction = client.transaction.bind(client);
         const lose = async (): Promise<never> => {
           client.transaction = transaction;
@@ -234,10 +234,10 @@ describe('migrations', () => {
     ));
 
   test('are counted by who has applied them also when that happens after the next look', () =>
-    inWorld(
+    runFleet(
       5,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const { transaction: begin, createProtected } = client;
         client.transaction = () => {
           client.transaction = begin;
@@ -263,10 +263,10 @@ describe('migrations', () => {
     ));
 
   test('are refused that servers close the connection for, since they are too large for them', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app', { requestBytesMax: 8 * 1024 * 1024 });
+      async (fleet) => {
+        const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
         const large: Migration = [{ kind: 'create', path: '/large', data: 'a'.repeat(1_500_000) }];
         const applying = new Migrations(client).apply('shop', [FIRST, large], { timeoutMs: 300_000 });
         await expect(applying).rejects.toMatchObject({ code: 'REQUESTTOOLARGE', path: '/migrations/meta/shop' });
@@ -277,10 +277,10 @@ describe('migrations', () => {
     ));
 
   test('are all applied and counted when the reply to each is lost', () =>
-    inWorld(
+    runFleet(
       6,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const begin = client.transaction.bind(client);
         client.transaction = () => {
           const made = begin();
@@ -299,10 +299,10 @@ describe('migrations', () => {
     ));
 
   test('are not taken for too large when they are small, however often connections break', () =>
-    inWorld(
+    runFleet(
       8,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const begin = client.transaction.bind(client);
         let losses = 0;
         client.transaction = () => {
@@ -321,10 +321,10 @@ describe('migrations', () => {
     ));
 
   test('are refused when a note is missing that is not the last one', () =>
-    inWorld(
+    runFleet(
       7,
-      async (world) => {
-        const client = await world.connect('app');
+      async (fleet) => {
+        const client = await fleet.connectAs('app');
         const migrations = new Migrations(client);
         await migrations.apply('shop', [FIRST, SECOND]);
         await client.delete('/migrations/meta/shop/meta-0000000000');

@@ -1,28 +1,24 @@
 import {
-  AbortedError,
   BadArgumentsError,
   BadVersionError,
   type CallOptions,
   type Client,
   joinPath,
   NoNodeError,
-  TimeoutError,
   type Transaction,
   TransactionError,
   type TransactionResult,
   text,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from '../doubt.ts';
-import { limit, untilDone } from '../groups/persistence.ts';
-import { makeUuidHex } from '../layout.ts';
-import { NotHeldError } from '../locks/not-held-error.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { bestEffort } from '../kernel/background.ts';
+import { makeUuidHex } from '../kernel/layout.ts';
+import { LossStreak } from '../kernel/loss-streak.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { isSame } from '../kernel/same-bytes.ts';
+import { compareBySequence } from '../kernel/sequence.ts';
 import { Semaphore } from '../locks/semaphore.ts';
-import { LossStreak } from '../loss-streak.ts';
-import { isSame } from '../same-bytes.ts';
-import { compareBySequence } from '../sequence.ts';
-import { untilTired } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
 import { digestOf, type Migration } from './migration-digest.ts';
 
 export interface MigrationsOptions {
@@ -94,35 +90,29 @@ export class Migrations {
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
     checkId(id);
-    const { signal, stop } = limit(this.#client, options);
-    const run = new MigrationRun(this.#client, id, joinPath(this.#metaPath, id), migrations, signal);
-    const lock = new Semaphore(this.#client, joinPath(this.#lockPath, id), { leasesMax: 1 });
-    const about = { operation: 'Migrations.apply', path: joinPath(this.#metaPath, id) };
-    try {
-      return await untilDone(this.#client, signal, async () => {
-        for (;;) {
-          if (await run.isComplete()) return run.report;
-          const lease = await lock.acquire({ signal });
-          try {
-            while (!(await run.isComplete())) await run.next(lease.path);
-            return run.report;
-          } catch (error) {
-            // Somebody has it now: from the beginning.
-            if (!(error instanceof NotHeldError)) throw error;
-          } finally {
-            await untilTired(this.#client, lease.release(), new Wait(this.#client, { signal }, about));
-          }
-        }
-      });
-    } catch (error) {
-      // What the service has said of the set is told also when the lock could not be given back in time.
-      const isGivenUp = signal.aborted && (error instanceof AbortedError || isPassing(error));
-      const details = { ...about, outcome: run.mayHaveApplied ? 'unknown' : 'not-applied' } as const;
-      if (isGivenUp && signal.reason instanceof TimeoutError) throw new TimeoutError(details);
-      if (isGivenUp) throw new AbortedError({ ...details, cause: options.signal?.reason });
-      throw run.mayHaveApplied ? asDoubtful(error, about) : asHarmless(error, about);
-    } finally {
-      stop();
+    const metaPath = joinPath(this.#metaPath, id);
+    const about = { operation: 'Migrations.apply', path: metaPath };
+    const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
+    const run = new MigrationRun(attempt, id, metaPath, migrations);
+    await attempt.run(() => attempt.through(() => this.#complete(run, attempt)));
+    return run.report;
+  }
+
+  /** Applies what is left of a set, under the lock. */
+  async #complete(run: MigrationRun, attempt: Attempt): Promise<void> {
+    const lock = new Semaphore(this.#client, joinPath(this.#lockPath, run.id), { leasesMax: 1 });
+    for (;;) {
+      if (await run.isComplete()) return;
+      const lease = await lock.acquire(attempt.next());
+      try {
+        while (!(await run.isComplete())) await run.next(lease.path);
+        return;
+      } catch (error) {
+        // Somebody has it now: from the beginning.
+        if (!(error instanceof NotHeldError)) throw error;
+      } finally {
+        await bestEffort(attempt, lease.release());
+      }
     }
   }
 
@@ -145,11 +135,11 @@ function checkId(id: string): void {
 /** One call of `apply`. */
 class MigrationRun {
   readonly #client: Client;
-  readonly #id: string;
+  readonly #attempt: Attempt;
+  readonly id: string;
   readonly #metaPath: string;
   readonly #migrations: readonly Migration[];
   readonly #digests: readonly Uint8Array[];
-  readonly #signal: AbortSignal;
   /** How many were applied when it was looked at last, and by which version of the list that holds. */
   #done: Pick<Notes, 'version' | 'marks'> & { readonly count: number } = { count: 0, version: -1, marks: [] };
   #applied = 0;
@@ -161,18 +151,13 @@ class MigrationRun {
   /** Of the migration that is the next one. */
   readonly #losses = new LossStreak();
 
-  constructor(client: Client, id: string, metaPath: string, migrations: readonly Migration[], signal: AbortSignal) {
-    this.#client = client;
-    this.#id = id;
+  constructor(attempt: Attempt, id: string, metaPath: string, migrations: readonly Migration[]) {
+    this.#client = attempt.client;
+    this.#attempt = attempt;
+    this.id = id;
     this.#metaPath = metaPath;
     this.#migrations = migrations;
     this.#digests = migrations.map(digestOf);
-    this.#signal = signal;
-  }
-
-  /** Whether any of them may have been applied by this call. */
-  get mayHaveApplied(): boolean {
-    return this.#applied > 0 || this.#doubtful.size > 0;
   }
 
   get report(): MigrationReport {
@@ -186,10 +171,10 @@ class MigrationRun {
     for (const [i, digest] of notes.digests.entries()) {
       const own = this.#digests[i];
       if (own === undefined) {
-        throw new MigrationMismatchError(this.#id, i, `${count} have been applied, and there are only ${i} here`);
+        throw new MigrationMismatchError(this.id, i, `${count} have been applied, and there are only ${i} here`);
       }
       if (!isSame(own, digest)) {
-        throw new MigrationMismatchError(this.#id, i, `number ${i + 1} is another one than was applied`);
+        throw new MigrationMismatchError(this.id, i, `number ${i + 1} is another one than was applied`);
       }
     }
     for (const mark of notes.marks) if (this.#doubtful.delete(mark)) this.#applied++;
@@ -208,7 +193,7 @@ class MigrationRun {
     const { count, version, marks } = this.#done;
     const mark = makeUuidHex(this.#client.surroundings.random);
     if (version < 0) {
-      await this.#client.ensurePath(this.#metaPath, { signal: this.#signal });
+      await this.#client.ensurePath(this.#metaPath, this.#attempt.next());
       return;
     }
     this.#losses.check({ operation: 'Migrations.apply', path: this.#metaPath });
@@ -238,17 +223,18 @@ class MigrationRun {
       .set(this.#metaPath, [mark, ...marks].slice(0, MARKS_MAX).join('\n'), { version })
       .check(leasePath);
     try {
-      await transaction.commit({ signal: this.#signal });
+      await transaction.commit(this.#attempt.next());
+      this.#attempt.doubt();
       this.#applied++;
       this.#losses.end();
     } catch (error) {
-      this.#losses.noted(error, sizeOf(migration));
+      this.#losses.noted(this.#attempt.noted(error), sizeOf(migration));
       if (error instanceof ZooKeeperError && error.outcome === 'unknown') this.#doubtful.add(mark);
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
       if (index < migration.length) {
         // What we have added to the migration is nobody's business.
-        const operation = `Migrations.apply (migration ${count + 1} of ${this.#id})`;
+        const operation = `Migrations.apply (migration ${count + 1} of ${this.id})`;
         throw new TransactionError(index, operations.slice(0, migration.length), cause, operation);
       }
       // Somebody else was faster: the next look tells how far they have come.
@@ -259,7 +245,7 @@ class MigrationRun {
   }
 
   async #readNotes(): Promise<Notes> {
-    const options = { signal: this.#signal, read: 'linearizable' } as const;
+    const options = { ...this.#attempt.next(), read: 'linearizable' } as const;
     try {
       const { children, stat } = await this.#client.children(this.#metaPath, options);
       const names = children.toSorted(compareBySequence);

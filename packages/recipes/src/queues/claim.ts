@@ -1,5 +1,5 @@
 import type { CallOptions, TransactionError } from '@meerkat/client';
-import type { Guarded } from '../locks/guarded.ts';
+import type { Guarded } from '../kernel/guarded.ts';
 
 /** An item that is ours, before anybody has looked at its data. */
 export interface Claim {

@@ -1,8 +1,8 @@
 import { type Client, ConnectionLossError, SessionLostError, text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
-import { Fleet } from '../testing/fleet.ts';
-import { cutOff, drain, inWorld } from '../testing/queue-world.ts';
+import { cutOff, drain } from '../testing/drain.ts';
+import { Fleet, withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
@@ -11,7 +11,7 @@ describe('a queue without leases', () => {
   test.each(['heals', 'is closed'])(
     'lets no loop go before its item is in the queue again, unless the client %s',
     (end) =>
-      inWorld(async (fleet, client) => {
+      withClients(async (fleet, client) => {
         const queue = new Queue(client, '/jobs', { codec: text, leases: false });
         await queue.put('a');
         const looping = (async () => {
@@ -43,7 +43,7 @@ describe('a queue without leases', () => {
 
   test(
     'has an item again that was given back while there was no connection, however long that took',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
@@ -61,7 +61,7 @@ describe('a queue without leases', () => {
 
 test(
   'leaves no lease behind of an item that somebody has deleted when the reply was lost',
-  inWorld(async (fleet, client) => {
+  withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.putAll(['a', 'b']);
@@ -86,7 +86,7 @@ test(
 );
 
 test.each([true, false])('a wait goes on when the session is lost while an item is claimed (leases: %s)', (leases) =>
-  inWorld(async (_, client) => {
+  withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
     // The lease claims by a znode whose parent is missing at first, the other one reads the item before it is removed.
@@ -120,7 +120,7 @@ describe('a session that ends while an item is claimed', () => {
 
   test(
     'does not make an item look as if it were not there',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       cutAtClaim(fleet, client);
@@ -132,7 +132,7 @@ describe('a session that ends while an item is claimed', () => {
 
   test(
     'does not keep an item that is to be removed',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
       await queue.put('8', 'b');
@@ -168,7 +168,7 @@ test('giving an item back again, after a lost reply, does not take it from the n
 
 test(
   'giving an item back takes it from nobody who has it since somebody deleted the lease a moment before',
-  inWorld(async (fleet, client) => {
+  withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');
@@ -187,7 +187,7 @@ test(
 
 test(
   'leaves no tallies behind when callers give up while the clock of the service is asked for',
-  inWorld(async (fleet, client) => {
+  withClients(async (fleet, client) => {
     const queue = new DelayQueue(client, '/later', { codec: text });
     await queue.put('first', { delayMs: 1 });
     fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });

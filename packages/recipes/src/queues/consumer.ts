@@ -1,18 +1,18 @@
 import {
+  type About,
   type CallOptions,
   type Client,
   joinPath,
   NoNodeError,
-  NotReadOnlyError,
+  retryClassOf,
   type Watched,
-  ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
-import { asGivenUp, contend } from '../locks/contender.ts';
-import type { Line } from '../locks/line.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { ignoreRejection } from '../kernel/background.ts';
+import { contend } from '../kernel/contender.ts';
+import type { Line } from '../kernel/line.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
 import type { Claim, Claimer } from './claim.ts';
 import { type ItemNaming, orderedItems, type QueuePaths } from './layout.ts';
 import type { Tally } from './tally.ts';
@@ -48,7 +48,13 @@ export class Consumer {
     this.#claimer = parts.claimer;
     this.#tally = parts.tally;
     this.#hasLeases = parts.hasLeases;
-    this.#line = { path: parts.paths.consumers, layout: 'curator', marker: MARKER, markers: [MARKER] };
+    this.#line = {
+      path: parts.paths.consumers,
+      layout: 'curator',
+      marker: MARKER,
+      markers: [MARKER],
+      firstDoes: 'is the first to wait',
+    };
   }
 
   /**
@@ -56,12 +62,12 @@ export class Consumer {
    *
    * @throws of outcome 'unknown' when an item was perhaps deleted that is not in the queue again
    */
-  take(options: CallOptions, about: Waiting): Promise<Claim> {
-    return this.#taking(options, about, async (taking) => {
-      const taken = await this.#takeFirst(taking, 1);
+  take(options: CallOptions, about: About): Promise<Claim> {
+    return this.#taking(options, about, async (attempt) => {
+      const taken = await this.#takeFirst(attempt, 1);
       if (taken !== null) return taken;
       for (;;) {
-        const claim = await this.#takeInLine(taking);
+        const claim = await this.#takeInLine(attempt);
         if (claim !== null) return claim;
       }
     });
@@ -72,8 +78,8 @@ export class Consumer {
    *
    * @throws as `take`
    */
-  tryTake(options: CallOptions, about: Waiting): Promise<Claim | null> {
-    return this.#taking(options, about, (taking) => this.#takeFirst(taking, Number.POSITIVE_INFINITY));
+  tryTake(options: CallOptions, about: About): Promise<Claim | null> {
+    return this.#taking(options, about, (attempt) => this.#takeFirst(attempt, Number.POSITIVE_INFINITY));
   }
 
   /**
@@ -85,73 +91,72 @@ export class Consumer {
     await Promise.all(this.#late);
   }
 
-  async #taking<T>(options: CallOptions, about: Waiting, take: (taking: Taking) => Promise<T>): Promise<T> {
-    const doubt = new Uncertainty();
-    try {
-      return await take({ wait: new Wait(this.#client, options, about), about, doubt });
-    } catch (error) {
-      // Waiting has no effect, and a claim by a lease none that does not end by itself.
-      throw doubt.exists ? error : asHarmless(error, about);
-    }
+  /** Waiting has no effect, and a claim by a lease none that does not end by itself. */
+  async #taking<T>(options: CallOptions, about: About, take: (attempt: Attempt) => Promise<T>): Promise<T> {
+    const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
+    return attempt.run(() => take(attempt));
   }
 
-  async #takeFirst(taking: Taking, attemptsMax: number): Promise<Claim | null> {
-    const { wait } = taking;
+  async #takeFirst(attempt: Attempt, attemptsMax: number): Promise<Claim | null> {
     for (;;) {
-      const { names } = await this.#see(wait, null);
+      const { names } = await this.#see(attempt, null);
       const lost = this.#client.lostSignal;
-      for (const name of names.slice(0, attemptsMax)) {
-        const claim = await this.#claim(name, null, taking);
-        if (claim !== null) return claim;
-      }
+      const claim = await this.#claimFirst(names.slice(0, attemptsMax), null, attempt);
       // A claim that ended with its session says nothing about the item.
-      if (names.length === 0 || !lost.aborted) return null;
-      await wait.recover();
+      if (claim !== null || names.length === 0 || !lost.aborted) return claim;
+      await attempt.reconnect();
     }
   }
 
   /** @returns null when the session, and with it the place, was lost */
-  async #takeInLine(taking: Taking): Promise<Claim | null> {
-    const client = this.#client;
-    const { wait, about } = taking;
-    const place = await contend(client, this.#line, wait.next(), about);
-    let hasLeft = false;
+  async #takeInLine(attempt: Attempt): Promise<Claim | null> {
+    const place = await contend(this.#line, attempt);
+    let claim: Claim | null = null;
     try {
-      while (!place.lost.aborted) {
-        const watches: Watched[] = [];
-        try {
-          const { names, dueInMs } = await this.#see(wait, watches);
-          for (const name of names) {
-            const claim = await this.#claim(name, place.path, taking);
-            if (claim === null) continue;
-            hasLeft = this.#claimer.leavesPlace;
-            return claim;
-          }
-          const wakes = watches.map(({ changed }) => changed);
-          await wait.any(wakes, { lost: place.lost, delayMs: dueInMs }).catch((error: unknown) => {
-            throw taking.doubt.exists ? error : asGivenUp(error, about, client, 'there was no item that nobody had');
-          });
-        } finally {
-          for (const watch of watches) watch[Symbol.dispose]();
-        }
-      }
-      return null;
+      while (claim === null && !place.lost.aborted) claim = await this.#takeOrWait(place, attempt);
+      return claim;
     } finally {
-      if (!hasLeft) void removeZnode(client, place.path, place.stat.ephemeralOwner);
+      const hasLeft = claim !== null && this.#claimer.leavesPlace;
+      if (!hasLeft) void removeZnode(this.#client, place.path, place.stat.ephemeralOwner);
     }
   }
 
+  /** As the first in the line. @returns null when there may be something else now */
+  async #takeOrWait(place: OwnedZnode, attempt: Attempt): Promise<Claim | null> {
+    const watches: Watched[] = [];
+    try {
+      const { names, dueInMs } = await this.#see(attempt, watches);
+      const claim = await this.#claimFirst(names, place.path, attempt);
+      if (claim !== null) return claim;
+      attempt.obstacle = 'there was no item that nobody had';
+      const wakes = watches.map(({ changed }) => changed);
+      await attempt.any(wakes, { lost: place.lost, delayMs: dueInMs });
+      return null;
+    } finally {
+      for (const watch of watches) watch[Symbol.dispose]();
+    }
+  }
+
+  async #claimFirst(names: readonly string[], placePath: string | null, attempt: Attempt): Promise<Claim | null> {
+    for (const name of names) {
+      const claim = await this.#claim(name, placePath, attempt);
+      if (claim !== null) return claim;
+    }
+    return null;
+  }
+
   /** A claim that comes when the caller has given up already is given back. */
-  async #claim(name: string, placePath: string | null, { wait, about, doubt }: Taking): Promise<Claim | null> {
-    const limits = wait.next();
+  async #claim(name: string, placePath: string | null, attempt: Attempt): Promise<Claim | null> {
+    // Throws when there is no time left: nothing is claimed then.
+    attempt.next();
     const claiming = this.#claimer.claim(name, placePath);
     try {
-      return await waitFor(this.#client, claiming, limits, about);
+      return await attempt.waitFor(claiming);
     } catch (error) {
       const returned = claiming.then((claim) => claim?.giveBack({}));
-      if (this.#hasLeases) returned.catch(() => {});
+      if (this.#hasLeases) ignoreRejection(returned);
       else {
-        doubt.noted(error);
+        if (retryClassOf(attempt.noted(error)) === 'over') attempt.doubt();
         this.#noteLate(returned);
       }
       throw error;
@@ -166,23 +171,15 @@ export class Consumer {
     returned.then(forget, forget);
   }
 
-  /** Looks until a server answers that can: one without a quorum refuses to say what is newest. */
-  async #see(wait: Wait, watches: Watched[] | null): Promise<Sight> {
-    for (;;) {
-      try {
-        return await wait.through(() => this.#look(wait, watches));
-      } catch (error) {
-        if (!(error instanceof NotReadOnlyError)) throw error;
-        await wait.recover();
-      }
-    }
+  #see(attempt: Attempt, watches: Watched[] | null): Promise<Sight> {
+    return attempt.through(() => this.#look(attempt, watches));
   }
 
   /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
-  async #look(wait: Wait, watches: Watched[] | null): Promise<Sight> {
+  async #look(attempt: Attempt, watches: Watched[] | null): Promise<Sight> {
     const listings = [
-      this.#list(this.#paths.items, wait, watches),
-      this.#hasLeases ? this.#list(this.#paths.leases, wait, watches) : [],
+      this.#list(this.#paths.items, attempt, watches),
+      this.#hasLeases ? this.#list(this.#paths.leases, attempt, watches) : [],
     ] as const;
     // If one is refused the caller takes off all watches, and the other one's has to be among them.
     await Promise.allSettled(listings);
@@ -191,7 +188,7 @@ export class Consumer {
     const free = orderedItems(this.#naming, items).filter((name) => !taken.has(name));
     const lastDueMs = free.reduce((latest, name) => Math.max(latest, this.#naming.dueMsOf(name)), 0);
     if (lastDueMs === 0) return { names: free, dueInMs: Number.POSITIVE_INFINITY };
-    const { earliestMs: nowMs } = await this.#tally.serverTime(wait.next());
+    const { earliestMs: nowMs } = await this.#tally.serverTime(attempt.next());
     const names = free.filter((name) => this.#naming.dueMsOf(name) <= nowMs);
     const next = free.find((name) => this.#naming.dueMsOf(name) > nowMs);
     const dueInMs = next === undefined ? Number.POSITIVE_INFINITY : this.#naming.dueMsOf(next) - nowMs;
@@ -199,9 +196,9 @@ export class Consumer {
   }
 
   /** Whoever waits makes what is missing; whoever only looks takes it for empty. */
-  async #list(path: string, wait: Wait, watches: Watched[] | null): Promise<readonly string[]> {
+  async #list(path: string, attempt: Attempt, watches: Watched[] | null): Promise<readonly string[]> {
     for (;;) {
-      const call = wait.next();
+      const call = attempt.next();
       try {
         if (watches === null) return (await this.#client.children(path, { ...call, read: 'linearizable' })).children;
         const listed = await this.#client.children(path, { ...call, watch: true });
@@ -210,7 +207,7 @@ export class Consumer {
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
         if (watches === null) return [];
-        await this.#client.ensurePath(path, wait.next());
+        await this.#client.ensurePath(path, attempt.next());
       }
     }
   }
@@ -220,50 +217,43 @@ export class Consumer {
    *
    * @throws as `Claim.done`; of outcome 'not-applied' when none was
    */
-  async remove(matches: (name: string) => boolean, options: CallOptions, about: Waiting): Promise<number> {
-    let mayBeRemoved = false;
-    const onRemoval = (): void => {
-      mayBeRemoved = true;
-    };
-    try {
-      return await this.#taking(options, about, (taking) => this.#remove(matches, taking, onRemoval));
-    } catch (error) {
-      throw mayBeRemoved ? asDoubtful(error, about) : error;
+  remove(matches: (name: string) => boolean, options: CallOptions, about: About): Promise<number> {
+    return this.#taking(options, about, (attempt) => this.#remove(matches, attempt));
+  }
+
+  async #remove(matches: (name: string) => boolean, attempt: Attempt): Promise<number> {
+    let count = 0;
+    for (;;) {
+      const { names } = await this.#see(attempt, null);
+      const lost = this.#client.lostSignal;
+      const wanted = names.filter(matches);
+      for (const name of wanted) if (await this.#removeOne(name, attempt)) count++;
+      // As above: whatever is still there is looked for once more.
+      if (wanted.length === 0 || !lost.aborted) return count;
+      await attempt.reconnect();
     }
   }
 
-  async #remove(matches: (name: string) => boolean, taking: Taking, onRemoval: () => void): Promise<number> {
-    const { wait } = taking;
-    let count = 0;
-    for (;;) {
-      const { names } = await this.#see(wait, null);
-      const lost = this.#client.lostSignal;
-      const wanted = names.filter(matches);
-      for (const name of wanted) {
-        const claim = await this.#claim(name, null, taking);
-        if (claim === null) continue;
-        try {
-          await claim.done(wait.next());
-        } catch (error) {
-          // Without a lease the claim was the removal, and it may not come to be given back.
-          if (!this.#hasLeases || (error instanceof ZooKeeperError && error.outcome === 'unknown')) onRemoval();
-          // Nobody else knows of the claim: the item would be kept from everybody as long as the session lives.
-          claim.giveBack({}).catch(() => {});
-          throw error;
-        }
-        onRemoval();
-        count++;
-      }
-      // As above: whatever is still there is looked for once more.
-      if (wanted.length === 0 || !lost.aborted) return count;
-      await wait.recover();
+  async #removeOne(name: string, attempt: Attempt): Promise<boolean> {
+    const claim = await this.#claim(name, null, attempt);
+    if (claim === null) return false;
+    // Without a lease the claim was the removal, and it may not come to be given back.
+    if (!this.#hasLeases) attempt.doubt();
+    try {
+      await claim.done(attempt.next());
+      attempt.doubt();
+      return true;
+    } catch (error) {
+      // Nobody else knows of the claim: the item would be kept from everybody as long as the session lives.
+      ignoreRejection(claim.giveBack({}));
+      throw attempt.noted(error);
     }
   }
 
   /** The names of all items, those that somebody holds included, in the order of the queue. */
-  async names(options: CallOptions, about: Waiting): Promise<readonly string[]> {
-    const wait = new Wait(this.#client, options, about);
-    const names = await wait.through(() => this.#list(this.#paths.items, wait, null));
+  async names(options: CallOptions, about: About): Promise<readonly string[]> {
+    const attempt = new Attempt(this.#client, options, about);
+    const names = await attempt.through(() => this.#list(this.#paths.items, attempt, null));
     return orderedItems(this.#naming, names);
   }
 
@@ -278,14 +268,6 @@ export interface ConsumerParts {
   readonly claimer: Claimer;
   readonly tally: Tally;
   readonly hasLeases: boolean;
-}
-
-/** A call under way. */
-interface Taking {
-  readonly wait: Wait;
-  readonly about: Waiting;
-  /** Whether an item was perhaps deleted. */
-  readonly doubt: Uncertainty;
 }
 
 interface Sight {

@@ -4,10 +4,11 @@
  */
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
-import { sequenceOf } from '../sequence.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
 import { EPOCH_MS } from '../testing/commit-mark.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
-import { type Job, keyOf, runQueueStorm } from '../testing/queue-storm.ts';
+import { type Job, keyOf } from '../testing/queue-job.ts';
+import { runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { DelayQueue } from './delay-queue.ts';
 

@@ -1,8 +1,8 @@
 import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { CountDownLatch } from '../barriers/count-down-latch.ts';
-import type { Fleet } from '../testing/fleet.ts';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { drain } from '../testing/drain.ts';
+import { type Fleet, withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { Queue } from './queue.ts';
 
@@ -31,7 +31,7 @@ describe('what is in doubt', () => {
 
   test(
     'stays so when the client is closed',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       loseNextReply(fleet, client, 60_000);
@@ -45,7 +45,7 @@ describe('what is in doubt', () => {
 
   test(
     'does not keep those who wait for longer than they like',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const latch = new CountDownLatch(client, '/latch', 5);
       await latch.countDown();
       const startedMs = fleet.world.nowMs;
@@ -58,7 +58,7 @@ describe('what is in doubt', () => {
 
   test(
     'stays so when the client is closed, for an item that is done, too',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();
@@ -72,7 +72,7 @@ describe('what is in doubt', () => {
 
   test(
     'does not keep those who come behind it for longer than they like',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('a');
       // What the clock of the service showed is too old by then.
@@ -91,7 +91,7 @@ describe('what is in doubt', () => {
 test.each([Number.POSITIVE_INFINITY, 10])(
   'puts nothing that was given up before anything was sent (itemsMax: %d)',
   (itemsMax) =>
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax });
       await queue.put('a');
@@ -115,7 +115,7 @@ test.each([Number.POSITIVE_INFINITY, 10])(
 
 test(
   'puts nothing that is the first of its transaction and was given up before anything was sent',
-  inWorld(async (fleet, client) => {
+  withClients(async (fleet, client) => {
     const { network } = fleet.world;
     const queue = new Queue(client, '/jobs', { codec: text });
     network.block('client1', 'zk1');
@@ -135,7 +135,7 @@ test(
 );
 
 test.each([true, false])('an item that was given back is not done any more (leases: %s)', (leases) =>
-  inWorld(async (_, client) => {
+  withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
     const item = await queue.take();
@@ -153,7 +153,7 @@ test.each([true, false])('an item that was given back is not done any more (leas
 
 test(
   'a put is not taken for one that was refused when a server without a quorum answers in the doubt',
-  inWorld(async (_, client) => {
+  withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');
     const begin = client.transaction.bind(client);

@@ -4,9 +4,10 @@
  */
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
-import { sequenceOf } from '../sequence.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
-import { type Job, runQueueStorm } from '../testing/queue-storm.ts';
+import type { Job } from '../testing/queue-job.ts';
+import { runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { IdQueue } from './id-queue.ts';
 

@@ -7,7 +7,7 @@ import {
   type Codec,
   DecodeError,
 } from '@meerkat/client';
-import { checkLimit, checkMs } from '../bounds.ts';
+import { checkLimit, checkMs } from '../kernel/bounds.ts';
 import type { Claim } from './claim.ts';
 import { Consumer } from './consumer.ts';
 import { readEnvelope, writeEnvelope } from './envelope.ts';

@@ -1,7 +1,8 @@
 import { text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
-import { cutOff, drain, inWorld } from '../testing/queue-world.ts';
+import { cutOff, drain } from '../testing/drain.ts';
+import { withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { IdQueue } from './id-queue.ts';
 import { PriorityQueue } from './priority-queue.ts';
@@ -9,7 +10,7 @@ import { PriorityQueue } from './priority-queue.ts';
 describe('a priority queue', () => {
   test(
     'gives the smallest priority first, in both layouts',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const curator = new PriorityQueue(client, '/curator', { codec: text });
       for (const priority of [5, -1, 0, 2 ** 31 - 1, -(2 ** 31), 5]) await curator.put(`${priority}`, { priority });
       expect(await drain(curator)).toEqual(['-2147483648', '-1', '0', '5', '5', '2147483647']);
@@ -26,7 +27,7 @@ describe('a priority queue', () => {
 describe('a delay queue', () => {
   test(
     'gives nothing before its time by the clock of the servers, and then the earliest first',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('c', { delayMs: 3000 });
       await queue.put('a');
@@ -55,7 +56,7 @@ describe('a delay queue', () => {
 
   test(
     'keeps an item back for all of its delay, however long the service takes to answer its producer',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const { world } = fleet;
       world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
       const consuming = new DelayQueue(await fleet.connect(), '/later', { codec: text });
@@ -72,7 +73,7 @@ describe('a delay queue', () => {
 
   test(
     'looks and asks what time it is for no longer than its caller likes in all',
-    inWorld(async ({ world }, client) => {
+    withClients(async ({ world }, client) => {
       await new DelayQueue(client, '/later', { codec: text }).put('a', { delayMs: 60_000 });
       const queue = new DelayQueue(client, '/later', { codec: text });
       world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
@@ -84,7 +85,7 @@ describe('a delay queue', () => {
 
   test(
     'puts and asks what time it is for no longer than its caller likes in all',
-    inWorld(async ({ world }, client) => {
+    withClients(async ({ world }, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text, itemsMax: 1 });
       await queue.put('a', { delayMs: 60_000 });
       await world.sleep(20_000);
@@ -100,7 +101,7 @@ describe('a delay queue', () => {
 describe('an id queue', () => {
   test(
     'keeps no item from others that it may not remove',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
       await client.setAcl('/orders', [{ perms: 0b10111, scheme: 'world', id: 'anyone' }]);
@@ -113,7 +114,7 @@ describe('an id queue', () => {
 
   test(
     'removes an item for no longer than its caller likes, and brings to its end what was begun',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
       await client.ensurePath('/orders-leases');
@@ -142,7 +143,7 @@ describe('an id queue', () => {
     'says whether a removal of two items, given up in transaction %i, may have removed one: %s',
     async (number, outcome) => {
       for (const end of ['abort', 'close'] as const) {
-        await inWorld(async (_, client) => {
+        await withClients(async (_, client) => {
           const queue = new IdQueue(client, '/orders', { codec: text });
           await queue.put('7', 'a');
           await queue.put('7', 'b');
@@ -166,7 +167,7 @@ describe('an id queue', () => {
 
   test(
     'finds and removes what nobody has taken',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'first');
       await queue.put('8/x', 'second');

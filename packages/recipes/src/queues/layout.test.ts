@@ -10,7 +10,7 @@ import {
   priorityStem,
 } from './layout.ts';
 
-/* Expected names are those that Curator 5.4.0 and kazoo 2.8.0 make; interop/recipes/queues.test.ts meets the real ones. */
+/* Expected names are those that Curator 5.4.0 and kazoo 2.8.0 make; interop/recipes/queues.long.test.ts meets the real ones. */
 
 describe('names of items', () => {
   test('say the priority as Curator and kazoo do', () => {

@@ -1,6 +1,6 @@
 import { joinPath } from '@meerkat/client';
-import { checkLayout } from '../layout.ts';
-import { compareSequences, sequenceOf, withoutSequence } from '../sequence.ts';
+import { checkLayout } from '../kernel/layout.ts';
+import { compareSequences, sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 
 /**
  * Whose queue it is: what the znodes are called, and what they hold.

@@ -1,6 +1,7 @@
 import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { drain } from '../testing/drain.ts';
+import { withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
@@ -50,7 +51,7 @@ describe('a claim on a server without a quorum', () => {
     [false, 'the look'],
     [false, 'the claim'],
   ] as const)('waits until there is one (leases: %s, met by %s)', (leases, meets) =>
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/jobs', { codec: text, leases });
       for (const value of ['a', 'b', 'c']) await queue.put('7', value);
       const restore = loseQuorum(client, false, meets);
@@ -75,7 +76,7 @@ describe('a claim on a server without a quorum', () => {
 
   test(
     'waits also for what time it is',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('a', { delayMs: 1 });
       // What the clock of the service showed is too old by then.
@@ -91,7 +92,7 @@ describe('a claim on a server without a quorum', () => {
   test.each(['waits on', 'gives up'])(
     'leaves no lease behind whose reply was lost before, when its caller %s',
     (what) =>
-      inWorld(async (fleet, client) => {
+      withClients(async (fleet, client) => {
         const queue = new Queue(client, '/jobs', { codec: text });
         await queue.put('a');
         await client.ensurePath('/jobs-leases');

@@ -4,17 +4,17 @@ import {
   joinPath,
   NodeExistsError,
   NoNodeError,
-  NotReadOnlyError,
   nullableBytes,
   type Stat,
   type Transaction,
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
-import { Uncertainty } from '../doubt.ts';
-import { makeUuidHex } from '../layout.ts';
-import { persist } from '../locks/removal.ts';
-import { isPassing, isSessionEnd, Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { Uncertainty } from '../kernel/doubt.ts';
+import { isSessionEnd, nullIfMissing } from '../kernel/failures.ts';
+import { makeUuidHex } from '../kernel/layout.ts';
+import { persist } from '../kernel/removal.ts';
 import { type Claim, type Claimer, refused } from './claim.ts';
 import type { QueuePaths } from './layout.ts';
 import { LeasedClaim, type LeaseOrder } from './leased-claim.ts';
@@ -62,48 +62,34 @@ export class LeaseClaimer implements Claimer {
 
   async #create(lease: LeaseOrder, placePath: string | null, doubt: Uncertainty): Promise<Claim | null> {
     const client = this.#client;
-    const { lost } = lease;
-    const wait = new Wait(client, {}, { operation: 'claim', path: lease.path });
-    let place = placePath;
-    let isThere = false;
-    let isParentMissing = false;
-    let made: Stat | null = null;
+    const attempt = new Attempt(client, {}, { operation: 'claim', path: lease.path }, { awaitsQuorum: true });
+    const claiming: Claiming = { lease, place: placePath, isThere: false, isParentMissing: false, made: null };
     for (;;) {
       // A request of this claim in a later session would make a lease that nobody here knows of.
-      if (lost.aborted || client.session?.id !== lease.sessionId) return null;
-      const transaction: Transaction<TransactionResult[]> = client.transaction();
-      transaction.check(lease.path).create(lease.leasePath, lease.uuid, { mode: 'ephemeral' });
-      if (place !== null) transaction.delete(place);
+      if (lease.lost.aborted || client.session?.id !== lease.sessionId) return null;
       try {
-        if (isParentMissing) {
-          await client.ensurePath(this.#paths.leases);
-          isParentMissing = false;
-          continue;
-        }
-        if (!isThere) {
-          const [, created] = await transaction.commit();
-          made = (created as CreatedInTransaction).stat;
-          isThere = true;
-        }
-        return await this.#open(lease, made);
+        await this.#send(claiming);
+        return await this.#open(lease, claiming.made);
       } catch (error) {
-        if (error instanceof TransactionError) {
-          const { cause, index } = error;
-          if (index === 1 && cause instanceof NodeExistsError) {
-            if (!doubt.exists) return null;
-            // Made by an earlier attempt of ours, or by somebody else.
-            isThere = true;
-          } else if (index === 0 || !(cause instanceof NoNodeError)) return refused(error);
-          else if (index === 1) isParentMissing = true;
-          else place = null;
-        } else if (isSessionEnd(error)) return null;
-        else if (!isPassing(error) && !(error instanceof NotReadOnlyError)) throw error;
-        else {
-          doubt.noted(error);
-          await wait.recover();
-        }
+        if (isSessionEnd(error)) return null;
+        if (!(error instanceof TransactionError)) await attempt.recover(doubt.noted(error));
+        else if (!canGoOn(claiming, error, doubt)) return null;
       }
     }
+  }
+
+  /** Makes the lease, unless it is known to be there, and its parent where that is known to be missing. */
+  async #send(claiming: Claiming): Promise<void> {
+    const { lease, place } = claiming;
+    if (claiming.isThere) return;
+    if (claiming.isParentMissing) await this.#client.ensurePath(this.#paths.leases);
+    claiming.isParentMissing = false;
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    transaction.check(lease.path).create(lease.leasePath, lease.uuid, { mode: 'ephemeral' });
+    if (place !== null) transaction.delete(place);
+    const [, created] = await transaction.commit();
+    claiming.made = (created as CreatedInTransaction).stat;
+    claiming.isThere = true;
   }
 
   /**
@@ -116,7 +102,7 @@ export class LeaseClaimer implements Claimer {
     try {
       const stat = made ?? (await this.#find(lease));
       if (stat === null) return null;
-      const item = await client.get(lease.path, { codec: nullableBytes, watch: true }).catch(passNoNode);
+      const item = await client.get(lease.path, { codec: nullableBytes, watch: true }).catch(nullIfMissing);
       if (lease.lost.aborted) {
         item?.[Symbol.dispose]();
         return null;
@@ -148,9 +134,33 @@ export class LeaseClaimer implements Claimer {
   }
 }
 
-function passNoNode(error: unknown): null {
-  if (error instanceof NoNodeError) return null;
-  throw error;
+/** A claim under way. */
+interface Claiming {
+  readonly lease: LeaseOrder;
+  /** Our place in the line of consumers, which goes with the claim; null when there is none, or not any more. */
+  place: string | null;
+  /** The lease was made: by us, or by somebody else. */
+  isThere: boolean;
+  isParentMissing: boolean;
+  /** The stat of the lease as its creation told it. */
+  made: Stat | null;
+}
+
+/** What a refusal means for the next attempt. @returns false when somebody else has the item @throws what `refused` does */
+function canGoOn(claiming: Claiming, error: TransactionError, doubt: Uncertainty): boolean {
+  const { cause, index } = error;
+  if (index === 1 && cause instanceof NodeExistsError) {
+    // Made by an earlier attempt of ours, or by somebody else.
+    claiming.isThere = doubt.exists;
+    return doubt.exists;
+  }
+  if (index === 0 || !(cause instanceof NoNodeError)) {
+    refused(error);
+    return false;
+  }
+  if (index === 1) claiming.isParentMissing = true;
+  else claiming.place = null;
+  return true;
 }
 
 function isOf(data: Uint8Array | null, uuid: string): boolean {

@@ -1,13 +1,14 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { NotHeldError } from '../locks/not-held-error.ts';
-import { cutOff, drain, inWorld } from '../testing/queue-world.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { cutOff, drain } from '../testing/drain.ts';
+import { withClients } from '../testing/fleet.ts';
 import { Queue } from './queue.ts';
 
 describe('an item under a lease', () => {
   test(
     'takes no other one with it that has its name since the queue was deleted and made anew',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -25,7 +26,7 @@ describe('an item under a lease', () => {
 
   test(
     'takes no such one with it either when it was put while the connection was lost',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -42,7 +43,7 @@ describe('an item under a lease', () => {
 
   test(
     'is refused at once when its lease is over, also while there is no connection to look with',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();
@@ -58,7 +59,7 @@ describe('an item under a lease', () => {
 
   test(
     'is done also when somebody has changed its data',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -71,8 +72,31 @@ describe('an item under a lease', () => {
   );
 
   test(
+    'is given back once, and no lease of another with it, when the answer is lost and somebody has leased the item since',
+    withClients(async (fleet, client) => {
+      const { network } = fleet.world;
+      const other = await fleet.connect();
+      const queue = new Queue(client, '/jobs', { codec: text });
+      await queue.put('a');
+      const item = await queue.take();
+      // The deletion arrives, and its answer does not.
+      for (const { host } of fleet.ensemble.servers) network.block(host, 'client1');
+      const given = item.giveBack();
+      await using leased = await new Queue(other, '/jobs', { codec: text }).take();
+      for (const { host } of fleet.ensemble.servers) network.unblock(host, 'client1');
+      for (const end of network.openEnds) if (end.host === 'client1') end.breakStream();
+      await given;
+      await other.sync();
+      await fleet.world.sleep(100);
+      expect(leased.name).toBe(item.name);
+      expect(leased.isHeld).toBe(true);
+      expect((await other.children('/jobs-leases')).children).toHaveLength(1);
+    }),
+  );
+
+  test(
     'can be given back again when the service has refused it the first time',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();

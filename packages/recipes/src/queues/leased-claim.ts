@@ -2,19 +2,19 @@ import {
   type CallOptions,
   type Client,
   NoNodeError,
+  onAbort,
   SessionLostError,
   type Stat,
   TransactionError,
   type Watched,
   type Znode,
 } from '@meerkat/client';
-import { onAbort } from '../abort.ts';
-import { asDoubtful } from '../doubt.ts';
-import type { Guarded } from '../locks/guarded.ts';
-import { Holding } from '../locks/holding.ts';
-import { NotHeldError } from '../locks/not-held-error.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { isPassing, isSessionEnd } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { asDoubtful } from '../kernel/doubt.ts';
+import { isPassing, isSessionEnd } from '../kernel/failures.ts';
+import type { Guarded } from '../kernel/guarded.ts';
+import { Holding } from '../kernel/holding.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import type { Claim } from './claim.ts';
 
 /** A lease that is to be, or is. */
@@ -55,11 +55,15 @@ export class LeasedClaim implements Claim {
     this.#czxid = item?.stat.czxid;
     this.#client = client;
     this.#leasePath = leasePath;
-    this.#holding = new Holding(client, { path: leasePath, stat }, lost, {
-      marginMs,
-      // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
-      isNameShared: true,
-    });
+    this.#holding = new Holding(
+      client,
+      { path: leasePath, stat, lost },
+      {
+        marginMs,
+        // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
+        isNameShared: true,
+      },
+    );
     if (item === null) return;
     item.changed.then(
       () => {
@@ -67,9 +71,7 @@ export class LeasedClaim implements Claim {
       },
       () => {},
     );
-    const forget = (): void => item[Symbol.dispose]();
-    if (this.signal.aborted) forget();
-    else onAbort(this.signal, forget);
+    onAbort(this.signal, () => item[Symbol.dispose]());
   }
 
   get token(): bigint {
@@ -95,7 +97,7 @@ export class LeasedClaim implements Claim {
     this.#finishing ??= this.#finish().finally(() => {
       this.#finishing = null;
     });
-    await waitFor(this.#client, this.#finishing, options, about);
+    await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#finishing);
   }
 
   async #finish(): Promise<void> {
@@ -109,22 +111,27 @@ export class LeasedClaim implements Claim {
         break;
       } catch (error) {
         isDoubtful ||= isPassing(error) && error.outcome === 'unknown';
-        if (isPassing(error) && this.#isOwnSession()) {
-          await this.#client.whenConnected().catch((end: unknown) => {
-            throw isDoubtful ? asDoubtful(end, { operation: 'done', path: this.path }) : end;
-          });
-          continue;
-        }
-        if (!isDoubtful) throw this.#told(error);
-        const isInQueue = this.#isOwnSession() ? await this.#isInQueue() : null;
-        if (isInQueue === false) break;
-        if (isInQueue === true) throw this.#told(error);
-        const detail = 'the session ended before the answer';
-        throw new SessionLostError({ operation: 'done', path: this.path, outcome: 'unknown', detail, cause: error });
+        if (await this.#isDoneDespite(error, isDoubtful)) break;
       }
     }
     this.#isDone = true;
     this.#holding.leave('it is done');
+  }
+
+  /** @returns false to try again @throws what it has failed for, when it is not done or nobody can tell */
+  async #isDoneDespite(error: unknown, isDoubtful: boolean): Promise<boolean> {
+    if (isPassing(error) && this.#isOwnSession()) {
+      await this.#client.whenConnected().catch((end: unknown) => {
+        throw isDoubtful ? asDoubtful(end, { operation: 'done', path: this.path }) : end;
+      });
+      return false;
+    }
+    if (!isDoubtful) throw this.#told(error);
+    const isInQueue = this.#isOwnSession() ? await this.#isInQueue() : null;
+    if (isInQueue === false) return true;
+    if (isInQueue === true) throw this.#told(error);
+    const detail = 'the session ended before the answer';
+    throw new SessionLostError({ operation: 'done', path: this.path, outcome: 'unknown', detail, cause: error });
   }
 
   #isOwnSession(): boolean {
@@ -167,7 +174,8 @@ export class LeasedClaim implements Claim {
     this.#returning ??= this.#settle(
       this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing),
     );
-    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+    const about = { operation: 'QueueItem.giveBack', path: this.path };
+    await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 
   /** What the service has refused may be tried again. */

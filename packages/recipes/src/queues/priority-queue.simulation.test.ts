@@ -4,8 +4,9 @@
  */
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
-import { sequenceOf } from '../sequence.ts';
-import { type Job, runQueueStorm } from '../testing/queue-storm.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
+import type { Job } from '../testing/queue-job.ts';
+import { runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { PriorityQueue } from './priority-queue.ts';
 

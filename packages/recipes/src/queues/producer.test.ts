@@ -1,7 +1,7 @@
 import { type Client, ConnectionLossError, NoAuthError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { Fleet } from '../testing/fleet.ts';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { drain } from '../testing/drain.ts';
+import { Fleet, withClients } from '../testing/fleet.ts';
 import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
@@ -30,7 +30,7 @@ describe('a producer', () => {
 
   test(
     'puts more items at once than go together with others',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       const values = Array.from({ length: 250 }, (_unused, i) => `${i}`);
       await Promise.all([queue.put('before'), queue.putAll(values, { timeoutMs: 10_000 }), queue.put('behind')]);
@@ -40,7 +40,7 @@ describe('a producer', () => {
 
   test(
     'goes on with a put for which the queue has to be made while another one is given up',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const ensurePath = client.ensurePath.bind(client);
       client.ensurePath = async (path, options) => {
         if (path === '/jobs') await fleet.world.sleep(1000);
@@ -57,7 +57,7 @@ describe('a producer', () => {
 
   test(
     'tells of a queue that cannot be made',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const refused = new NoAuthError({ operation: 'ensurePath', path: '/jobs' });
       const ensurePath = client.ensurePath.bind(client);
       client.ensurePath = (path, options) => (path === '/jobs' ? Promise.reject(refused) : ensurePath(path, options));
@@ -68,7 +68,7 @@ describe('a producer', () => {
 
   test(
     'puts nothing later that was given up before it was refused',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 1 };
       const other = new Queue(await fleet.connect(), '/jobs', options);
       const queue = new Queue(client, '/jobs', options);
@@ -87,7 +87,7 @@ describe('a producer', () => {
 
   test(
     'puts what has room as soon as what had none is given up',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 3 });
       await queue.putAll(['a', 'b']);
       const large = queue.putAll(['c', 'd'], { timeoutMs: 500 });
@@ -100,7 +100,7 @@ describe('a producer', () => {
 
   test(
     'makes a full queue anew that is deleted while it waits for room',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 1 });
       await queue.put('a');
@@ -119,7 +119,7 @@ describe('a producer', () => {
 
   test(
     'is not refused for what another one has put that cannot be sent',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       const puts = [queue.put('6', 'a'), queue.put('\u0000', 'b'), queue.put('8', 'c')];
       const results = await Promise.allSettled(puts);
@@ -164,7 +164,7 @@ describe('servers that take less than the client thinks', () => {
   test.each([Number.POSITIVE_INFINITY, 10])(
     'refuse an item that is too large for them, and none beside it (itemsMax: %d)',
     (itemsMax) =>
-      inWorld(async (fleet) => {
+      withClients(async (fleet) => {
         const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
         const queue = new Queue(client, '/jobs', { codec: text, itemsMax });
         await queue.put('a');
@@ -178,7 +178,7 @@ describe('servers that take less than the client thinks', () => {
 
   test(
     'get items one by one that are too large together',
-    inWorld(async (fleet) => {
+    withClients(async (fleet) => {
       const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
       const queue = new Queue(client, '/jobs', { codec: text });
       const values = ['a', 'b', 'c'].map((letter) => letter.repeat(400_000));
@@ -189,7 +189,7 @@ describe('servers that take less than the client thinks', () => {
   );
 
   test.each([1, 2])('do not make a put doubtful whose doubt is ended with %d lost replies', (deletionsMax) =>
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const begin = client.transaction.bind(client);
@@ -223,7 +223,7 @@ describe('servers that take less than the client thinks', () => {
 
   test(
     'do not make a put go out twice whose replies are lost as often',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const begin = client.transaction.bind(client);

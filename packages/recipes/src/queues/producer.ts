@@ -1,5 +1,6 @@
 import {
   AbortedError,
+  type About,
   BadArgumentsError,
   BadVersionError,
   type CallOptions,
@@ -14,13 +15,13 @@ import {
   TransactionError,
   type TransactionResult,
 } from '@meerkat/client';
-import { contend, describeObstacle, type Place } from '../locks/contender.ts';
-import type { Line } from '../locks/line.ts';
-import { Remedy, SequenceExhaustedError, warnIfHigh } from '../locks/overflow.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { sequenceOf } from '../sequence.ts';
-import { Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { contend } from '../kernel/contender.ts';
+import type { Line } from '../kernel/line.ts';
+import { Remedy, SequenceExhaustedError, warnIfHigh } from '../kernel/overflow.ts';
+import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
 import type { QueuePaths } from './layout.ts';
 import type { Progress, Tally } from './tally.ts';
 
@@ -48,7 +49,7 @@ export class Producer {
   /** Aborted when that is given up for which room is waited for. */
   #withdrawal = new AbortController();
   /** At the head of the producers that wait for room. */
-  #place: Place | null = null;
+  #place: OwnedZnode | null = null;
 
   constructor(client: Client, paths: QueuePaths, tally: Tally, itemsMax: number) {
     this.#client = client;
@@ -62,30 +63,26 @@ export class Producer {
    * @param items all of them are put, next to each other, or none
    * @throws AbortedError, TimeoutError: of outcome 'unknown' when they were under way already
    */
-  async put(items: readonly NewItem[], options: CallOptions, about: Waiting): Promise<void> {
+  async put(items: readonly NewItem[], options: CallOptions, about: About): Promise<void> {
     if (items.length === 0) return;
     if (items.length > this.#itemsMax) throw new RangeError(`the queue never has room for ${items.length} items`);
     const pending = new Pending(items);
     this.#pending.push(pending);
     if (!this.#isRunning) void this.#run();
+    const attempt = new Attempt(this.#client, options, about);
     try {
-      await waitFor(this.#client, pending.settled, options, about);
+      await attempt.waitFor(pending.settled);
     } catch (error) {
-      const outcome = pending.sending?.mayBeApplied === true ? 'unknown' : 'not-applied';
-      if (error instanceof AbortedError || error instanceof TimeoutError) this.#withdraw(pending);
-      if (error instanceof AbortedError) throw new AbortedError({ ...about, outcome, cause: error.cause });
-      if (error instanceof TimeoutError) {
-        const obstacle = outcome === 'unknown' ? undefined : this.#obstacle();
-        throw new TimeoutError({ ...about, outcome, detail: obstacle });
-      }
-      throw error;
+      if (!(error instanceof AbortedError || error instanceof TimeoutError)) throw error;
+      if (pending.sending?.mayBeApplied === true) attempt.doubt();
+      else if (this.#isBounded) attempt.obstacle = `there was no room: itemsMax is ${this.#itemsMax}`;
+      this.#withdraw(pending);
+      throw attempt.told(error);
     }
   }
 
-  /** What kept from being sent what was not. */
-  #obstacle(): string | undefined {
-    const isBounded = this.#itemsMax !== Number.POSITIVE_INFINITY;
-    return describeObstacle(this.#client, isBounded ? `there was no room: itemsMax is ${this.#itemsMax}` : undefined);
+  get #isBounded(): boolean {
+    return this.#itemsMax !== Number.POSITIVE_INFINITY;
   }
 
   #withdraw(pending: Pending): void {
@@ -105,17 +102,21 @@ export class Producer {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#pending.length > 0) {
-      try {
-        if (this.#itemsMax === Number.POSITIVE_INFINITY) await this.#send(this.#nextBatch(this.#itemsMax), null);
-        else await this.#sendBounded();
-      } catch (error) {
-        // Nothing of what waits now was sent: it is refused for the same reason that the next attempt would have.
-        if (!this.#withdrawal.signal.aborted) for (const pending of this.#pending.splice(0)) pending.reject(error);
-      }
+      await this.#sendNext().catch((error: unknown) => this.#refuseAll(error));
       if (this.#withdrawal.signal.aborted) this.#withdrawal = new AbortController();
     }
     this.#leaveLine();
     this.#isRunning = false;
+  }
+
+  /** Nothing of what waits now was sent: it is refused for the same reason that the next attempt would have. */
+  #refuseAll(error: unknown): void {
+    if (this.#withdrawal.signal.aborted) return;
+    for (const pending of this.#pending.splice(0)) pending.reject(error);
+  }
+
+  #sendNext(): Promise<void> {
+    return this.#isBounded ? this.#sendBounded() : this.#send(this.#nextBatch(this.#itemsMax), null);
   }
 
   /**
@@ -139,8 +140,8 @@ export class Producer {
   }
 
   async #sendBounded(): Promise<void> {
-    const wait = this.#wait('put');
-    const [lines, items] = await wait.through((call) => {
+    const attempt = this.#attempt('put');
+    const [lines, items] = await attempt.through((call) => {
       const { lines: linesPath, items: itemsPath } = this.#paths;
       return Promise.all([this.#client.exists(linesPath, call), this.#client.exists(itemsPath, call)]);
     });
@@ -160,14 +161,14 @@ export class Producer {
     // The same session may come back with the znode, behind which everybody would wait, we among them.
     if (this.#place?.lost.aborted === true) this.#leaveLine();
     if (this.#place === null) {
-      this.#place = await contend(this.#client, this.#line, { signal }, about);
+      this.#place = await contend(this.#line, new Attempt(this.#client, { signal }, about, { awaitsQuorum: true }));
       return;
     }
     const { lost } = this.#place;
-    const wait = this.#wait('put');
+    const attempt = this.#attempt('put');
     try {
-      using items = await wait.through((call) => this.#client.children(this.#paths.items, { ...call, watch: true }));
-      if (items.stat.cversion === cversion) await wait.any([items.changed], { lost });
+      using items = await attempt.through((call) => this.#client.children(this.#paths.items, { ...call, watch: true }));
+      if (items.stat.cversion === cversion) await attempt.any([items.changed], { lost });
     } catch (error) {
       // The queue was deleted: that is a change, too.
       if (!(error instanceof NoNodeError)) throw error;
@@ -181,15 +182,14 @@ export class Producer {
     const sending: Sending = { end: new AbortController(), mayBeApplied: false };
     for (const pending of batch) pending.sending = sending;
     const { lines, items: itemsPath } = this.#paths;
+    const items = batch.flatMap((pending) => pending.items);
+    const build = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
+      const growing = transaction as Transaction<TransactionResult[]>;
+      if (linesVersion !== null) growing.set(lines, '', { version: linesVersion });
+      for (const { stem, data } of items) growing.create(joinPath(itemsPath, stem), data, { sequential: true });
+      return growing;
+    };
     try {
-      const build = (transaction: Transaction<[]>): Transaction<TransactionResult[]> => {
-        const growing = transaction as Transaction<TransactionResult[]>;
-        if (linesVersion !== null) growing.set(lines, '', { version: linesVersion });
-        for (const { items } of batch) {
-          for (const { stem, data } of items) growing.create(joinPath(itemsPath, stem), data, { sequential: true });
-        }
-        return growing;
-      };
       const results = await this.#tally.commit(build, { signal: sending.end.signal }, sending);
       for (const pending of batch) pending.resolve();
       this.#leaveLine();
@@ -240,14 +240,13 @@ export class Producer {
   }
 
   async #ensurePaths(): Promise<void> {
-    const wait = this.#wait('put');
-    const paths =
-      this.#itemsMax === Number.POSITIVE_INFINITY ? [this.#paths.items] : [this.#paths.items, this.#paths.lines];
-    for (const path of paths) await wait.through((call) => this.#client.ensurePath(path, call));
+    const attempt = this.#attempt('put');
+    const paths = this.#isBounded ? [this.#paths.items, this.#paths.lines] : [this.#paths.items];
+    for (const path of paths) await attempt.through((call) => this.#client.ensurePath(path, call));
   }
 
-  #wait(operation: string): Wait {
-    return new Wait(this.#client, { signal: this.#withdrawal.signal }, { operation, path: this.#paths.items });
+  #attempt(operation: string): Attempt {
+    return new Attempt(this.#client, { signal: this.#withdrawal.signal }, { operation, path: this.#paths.items });
   }
 
   #leaveLine(): void {

@@ -1,5 +1,5 @@
 import type { CallOptions } from '@meerkat/client';
-import type { Guarded } from '../locks/guarded.ts';
+import type { Guarded } from '../kernel/guarded.ts';
 import type { Claim } from './claim.ts';
 
 /**

@@ -4,8 +4,9 @@
  */
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
-import { sequenceOf } from '../sequence.ts';
-import { ITEMS_MAX, type Job, keyOf, PRODUCERS, runQueueStorm } from '../testing/queue-storm.ts';
+import { sequenceOf } from '../kernel/sequence.ts';
+import { type Job, keyOf } from '../testing/queue-job.ts';
+import { ITEMS_MAX, PRODUCERS, runQueueStorm } from '../testing/queue-storm.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Queue } from './queue.ts';
 

@@ -1,13 +1,13 @@
 import { type Codec, json, NoAuthError, ThrottledError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { Fleet } from '../testing/fleet.ts';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { drain } from '../testing/drain.ts';
+import { Fleet, withClients } from '../testing/fleet.ts';
 import { Queue } from './queue.ts';
 
 describe('a queue', () => {
   test(
     'gives items in the order in which they were put, in every layout',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       for (const layout of ['curator', 'curator-simple', 'kazoo', 'kazoo-locking'] as const) {
         for (const leases of [true, false]) {
           const queue = new Queue(client, `/${layout}-${leases}`, { codec: text, layout, leases });
@@ -24,7 +24,7 @@ describe('a queue', () => {
 
   test(
     'gives an item to nobody else while somebody has it, and at its old place when it is given back',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b', 'c']);
       const a = await queue.take();
@@ -44,7 +44,7 @@ describe('a queue', () => {
 
   test(
     'has what it has leased, also when the server refuses to read the item at first',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const get = client.get.bind(client);
@@ -63,7 +63,7 @@ describe('a queue', () => {
 
   test(
     'keeps no item from others that the service refuses to show',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const get = client.get.bind(client);
@@ -81,7 +81,7 @@ describe('a queue', () => {
 
   test(
     'gives back what the scope is left with, and what the session ends with',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       {
@@ -104,7 +104,7 @@ describe('a queue', () => {
 
   test(
     'refuses writes of a consumer that has lost its lease',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       await client.create('/result');
@@ -121,7 +121,7 @@ describe('a queue', () => {
 
   test(
     'tells a consumer whose item was deleted under its hands',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();
@@ -134,7 +134,7 @@ describe('a queue', () => {
 
   test(
     'has an item done once for all who say so at the same time',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();
@@ -145,7 +145,7 @@ describe('a queue', () => {
 
   test(
     'is a loop, which gives back what is not done',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b']);
       const seen: string[] = [];
@@ -163,7 +163,7 @@ describe('a queue', () => {
 
   test(
     'leaves nothing behind when a wait is given up',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await expect(queue.take({ timeoutMs: 200 })).rejects.toMatchObject({ code: 'TIMEOUT' });
       const controller = new AbortController();
@@ -190,7 +190,7 @@ describe('a queue', () => {
 
   test(
     'tells of data that are no item, and lets them be removed',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: json<number>() });
       await queue.put(1);
       await client.create('/jobs/queue-', 'no envelope', { sequential: true });
@@ -211,7 +211,7 @@ describe('a queue', () => {
 
   test(
     'has values that are undefined where the codec says so',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const signals: Codec<undefined> = { encode: () => null, decode: () => undefined };
       const queue = new Queue(client, '/signals', { codec: signals });
       await queue.put(undefined);
@@ -222,7 +222,7 @@ describe('a queue', () => {
 
   test(
     'lets producers wait while it is full, in their order',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 3 };
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', options);
@@ -254,7 +254,7 @@ describe('a queue', () => {
 
   test(
     'does not let a producer wait behind its own place when the same session comes back after it was lost',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 3 };
       const consuming = await fleet.connect();
       const queue = new Queue(consuming, '/jobs', options);

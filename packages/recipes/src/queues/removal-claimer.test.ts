@@ -1,13 +1,14 @@
 import { bytes, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { drain, inWorld } from '../testing/queue-world.ts';
+import { drain } from '../testing/drain.ts';
+import { withClients } from '../testing/fleet.ts';
 import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
 describe('an item without a lease', () => {
   test(
     'is given back to a queue that was deleted when it was empty',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
       const item = await queue.take();
@@ -20,7 +21,7 @@ describe('an item without a lease', () => {
 
   test(
     'is in the queue again when a loop has ended that it came too late for',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const rest = new Queue(client, '/jobs', { codec: text, leases: false });
       const outcomes = new Set<unknown>();
       for (let ms = 0; ms < 12; ms += 0.5) {
@@ -50,7 +51,7 @@ describe('an item without a lease', () => {
 
   test(
     'is told of as in doubt when its taker gives up or the client ends before the answer',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       for (const end of ['timeout', 'close', 'close a loop'] as const) {
         const mortal = await fleet.connectAs('mortal');
         const queue = new Queue(mortal, '/jobs', { codec: text, leases: false });
@@ -75,7 +76,7 @@ describe('an item without a lease', () => {
 
   test(
     'is taken and removed also when somebody changes its data in that moment',
-    inWorld(async (fleet, client) => {
+    withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new IdQueue(client, '/orders', { codec: bytes, leases: false });
       const data = new TextEncoder().encode('changed');
@@ -97,7 +98,7 @@ describe('an item without a lease', () => {
 
   test(
     'is given back when there is a quorum again, which the server that a loop is left on has not',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
       const begin = client.transaction.bind(client);
@@ -118,7 +119,7 @@ describe('an item without a lease', () => {
 
   test(
     'can be given back again when the service has refused it the first time',
-    inWorld(async (_, client) => {
+    withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
       const item = await queue.take();

@@ -10,10 +10,9 @@ import {
   TransactionError,
   ZooKeeperError,
 } from '@meerkat/client';
-import { NotHeldError } from '../locks/not-held-error.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { withoutSequence } from '../sequence.ts';
-import { Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
+import { withoutSequence } from '../kernel/sequence.ts';
 import { type Claim, type Claimer, refused } from './claim.ts';
 import type { QueuePaths } from './layout.ts';
 import type { Tally } from './tally.ts';
@@ -34,16 +33,18 @@ export class RemovalClaimer implements Claimer {
   async claim(name: string): Promise<Claim | null> {
     const path = joinPath(this.#paths.items, name);
     const lost = this.#client.lostSignal;
-    const wait = new Wait(this.#client, {}, { operation: 'claim', path });
+    const attempt = new Attempt(this.#client, {}, { operation: 'claim', path });
     while (!lost.aborted) {
       try {
-        const { data, stat } = await wait.through((call) => this.#client.get(path, { ...call, codec: nullableBytes }));
+        const { data, stat } = await attempt.through((call) =>
+          this.#client.get(path, { ...call, codec: nullableBytes }),
+        );
         // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
         await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
         return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
       } catch (error) {
         if (error instanceof NoNodeError) return null;
-        if (error instanceof NotReadOnlyError) await wait.recover();
+        if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof TransactionError)) throw error;
         // Somebody has changed its data since they were read: it is there still.
         else if (!(error.cause instanceof BadVersionError)) return refused(error);
@@ -101,7 +102,8 @@ class RemovedClaim implements Claim {
     if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
     // It is nowhere until then, so it goes on when the caller has no patience left.
     this.#returning ??= this.#settle(this.#putBack());
-    await waitFor(this.#client, this.#returning, options, { operation: 'QueueItem.giveBack', path: this.path });
+    const about = { operation: 'QueueItem.giveBack', path: this.path };
+    await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 
   /** What has certainly not happened may be tried again. */
@@ -114,12 +116,12 @@ class RemovedClaim implements Claim {
 
   async #putBack(): Promise<void> {
     const stem = withoutSequence(this.path);
-    const wait = new Wait(this.#client, {}, { operation: 'giveBack', path: this.path });
+    const attempt = new Attempt(this.#client, {}, { operation: 'giveBack', path: this.path });
     let isParentMissing = false;
     for (;;) {
       try {
         // It was the last item, and somebody has deleted the queue; or the service has, if it is a container.
-        if (isParentMissing) await wait.through((call) => this.#client.ensurePath(parentOf(this.path), call));
+        if (isParentMissing) await attempt.through((call) => this.#client.ensurePath(parentOf(this.path), call));
         isParentMissing = false;
         await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));
         return;
@@ -127,7 +129,7 @@ class RemovedClaim implements Claim {
         const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
         if (!isGone && !(error instanceof NotReadOnlyError)) throw error;
         if (isGone) isParentMissing = true;
-        else await wait.recover();
+        else await attempt.reconnect();
       }
     }
   }

@@ -1,8 +1,10 @@
 import {
+  type About,
   BadVersionError,
   type CallOptions,
   type Client,
   ConnectionLossError,
+  joinPath,
   NoNodeError,
   NotReadOnlyError,
   RequestTooLargeError,
@@ -13,11 +15,11 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from '../doubt.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { waitFor } from '../locks/wait-for.ts';
-import { type MakeParent, standOwn } from '../own-ephemeral.ts';
-import { isPassing, isSessionEnd, Wait, type Waiting } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { asDoubtful, asHarmless } from '../kernel/doubt.ts';
+import { isPassing, isSessionEnd } from '../kernel/failures.ts';
+import { standOwned } from '../kernel/owned-znode.ts';
+import { removeZnode } from '../kernel/removal.ts';
 
 /*
  * Doing something exactly once where the reply may be lost, and where what was done cannot be recognized afterwards.
@@ -42,7 +44,7 @@ import { isPassing, isSessionEnd, Wait, type Waiting } from '../wait.ts';
 export class Tally {
   readonly #client: Client;
   readonly #parent: string;
-  readonly #makeParent: MakeParent | undefined;
+  readonly #makeParent: (call: CallOptions) => Promise<void>;
   /** The one before has ended, in whatever way. */
   #previous: Promise<unknown> = Promise.resolve();
   #own: OwnTally | null = null;
@@ -53,7 +55,11 @@ export class Tally {
    * @param parent the znode below which the tally is made; a container that is made with it
    * @param makeParent makes it in another way than with all that is missing above it; `commit` throws what it throws
    */
-  constructor(client: Client, parent: string, makeParent?: MakeParent) {
+  constructor(
+    client: Client,
+    parent: string,
+    makeParent = (call: CallOptions): Promise<void> => client.ensurePath(parent, { ...call, mode: 'container' }),
+  ) {
     this.#client = client;
     this.#parent = parent;
     this.#makeParent = makeParent;
@@ -73,12 +79,12 @@ export class Tally {
     build: (transaction: Transaction<[]>) => Transaction<Results>,
     options: CallOptions = {},
     progress: Progress = { mayBeApplied: false },
-    about: Waiting = { operation: 'commit', path: this.#parent },
+    about: About = { operation: 'commit', path: this.#parent },
   ): Promise<Results | null> {
-    const wait = new Wait(this.#client, options, about);
-    const committed = this.#previous.then(() => this.#commit(build, wait, progress));
+    const attempt = new Attempt(this.#client, options, about);
+    const committed = this.#previous.then(() => this.#commit(build, attempt, progress));
     this.#previous = committed.catch(() => {});
-    return waitFor(this.#client, committed, options, about).catch((error: unknown) => {
+    return attempt.waitFor(committed).catch((error: unknown) => {
       throw progress.mayBeApplied ? asDoubtful(error, about) : asHarmless(error, about);
     });
   }
@@ -90,10 +96,10 @@ export class Tally {
     const heardMs = this.#heard?.heardMs;
     if (heardMs === undefined || this.#monotonicMs() - heardMs > SERVER_TIME_AGE_MS_MAX) {
       const about = { operation: 'serverTime', path: this.#parent };
-      const wait = new Wait(this.#client, options, about);
-      const stamped = this.#previous.then(() => this.#stamp(wait));
+      const attempt = new Attempt(this.#client, options, about);
+      const stamped = this.#previous.then(() => this.#stamp(attempt));
       this.#previous = stamped.catch(() => {});
-      await waitFor(this.#client, stamped, options, about).catch((error: unknown) => {
+      await attempt.waitFor(stamped).catch((error: unknown) => {
         throw asHarmless(error, about);
       });
     }
@@ -103,12 +109,12 @@ export class Tally {
     return { earliestMs: Math.floor(serverMs + nowMs - lastMs), latestMs: Math.ceil(serverMs + 1 + nowMs - askedMs) };
   }
 
-  async #stamp(wait: Wait): Promise<void> {
+  async #stamp(attempt: Attempt): Promise<void> {
     for (;;) {
       try {
-        const own = await this.#open(wait);
+        const own = await this.#open(attempt);
         let askedMs = 0;
-        const stat = await wait.through((call) => {
+        const stat = await attempt.through((call) => {
           askedMs = this.#monotonicMs();
           return this.#client.set(own.path, '', call);
         });
@@ -118,7 +124,7 @@ export class Tally {
       } catch (error) {
         // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
         this.#giveUp();
-        if (error instanceof NotReadOnlyError) await wait.recover();
+        if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof NoNodeError)) throw error;
       }
     }
@@ -135,7 +141,7 @@ export class Tally {
 
   async #commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
-    wait: Wait,
+    attempt: Attempt,
     progress: Progress,
   ): Promise<Results | null> {
     let isDoubtful = false;
@@ -143,13 +149,13 @@ export class Tally {
     let losses = 0;
     for (;;) {
       // What waits in the client for a connection counts as sent.
-      if (!isDoubtful) await this.#client.whenConnected(wait.next());
-      const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(wait);
+      if (!isDoubtful) await this.#client.whenConnected(attempt.next());
+      const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(attempt);
       const transaction = this.#client.transaction().set(own.path, '', { version: own.version });
       const askedMs = this.#monotonicMs();
       try {
         const built = build(transaction as unknown as Transaction<[]>);
-        const limits = isDoubtful ? {} : wait.next();
+        const limits = isDoubtful ? {} : attempt.next();
         progress.mayBeApplied = true;
         const results: readonly TransactionResult[] = await built.commit(limits);
         const stat = results[0] as Stat;
@@ -157,22 +163,13 @@ export class Tally {
         this.#hear(stat.mtime, askedMs);
         return results.slice(1) as readonly TransactionResult[] as Results;
       } catch (error) {
-        if (error instanceof TransactionError) {
-          if (error.index > 0) throw new TransactionError(error.index - 1, error.operations.slice(1), error.cause);
-          if (isDoubtful && error.cause instanceof BadVersionError) {
-            own.version = nextVersion(own.version);
-            return null;
-          }
-          if (isDoubtful && error.cause instanceof NoNodeError && this.#isEnded(own)) {
-            this.#own = null;
-            isDoubtful = false;
-            progress.mayBeApplied = false;
-            continue;
-          }
-          this.#giveUp();
-          if (isDoubtful) throw unknown(wait.about, error);
-          if (error.cause instanceof NoNodeError || error.cause instanceof BadVersionError) continue;
-          throw error;
+        const refusal =
+          error instanceof TransactionError ? this.#onRefused(error, own, isDoubtful, attempt.about) : null;
+        if (refusal === 'applied') return null;
+        if (refusal === 'again') {
+          isDoubtful = false;
+          progress.mayBeApplied = false;
+          continue;
         }
         if (!(error instanceof ZooKeeperError)) throw error;
         const isUnknown = error.outcome === 'unknown';
@@ -180,19 +177,18 @@ export class Tally {
         progress.mayBeApplied = isDoubtful;
         // A server without a quorum does not know what has become of it.
         const isIgnorant = isDoubtful && error instanceof NotReadOnlyError;
-        if (!isIgnorant && !isPassing(error)) {
-          // The caller has given up, or the client ended.
-          if (isDoubtful) this.#giveUp();
-          throw error;
-        }
+        // The caller has given up, or the client ended.
+        const isEnd = !isIgnorant && !isPassing(error);
+        if (isEnd && isDoubtful) this.#giveUp();
+        if (isEnd) throw error;
         if (isSessionEnd(error) && isDoubtful) {
           this.#giveUp();
-          throw unknown(wait.about, error);
+          throw unknown(attempt.about, error);
         }
-        await this.#recover(wait, isDoubtful);
+        await this.#recover(attempt, isDoubtful);
         losses = isUnknown && error instanceof ConnectionLossError ? losses + 1 : 0;
         if (losses < LOSSES_SETTLED_FROM) continue;
-        const isApplied = await this.#settle(own, wait.about);
+        const isApplied = await this.#settle(own, attempt.about);
         if (isApplied === true) {
           own.version = nextVersion(own.version);
           return null;
@@ -200,9 +196,27 @@ export class Tally {
         if (isApplied === null) continue;
         isDoubtful = false;
         progress.mayBeApplied = false;
-        if (losses >= LOSSES_MAX) throw new RequestTooLargeError({ ...wait.about, detail: CLOSED });
+        if (losses >= LOSSES_MAX) throw new RequestTooLargeError({ ...attempt.about, detail: CLOSED });
       }
     }
+  }
+
+  /** @returns 'applied' when it was an earlier attempt that was; 'again' when certainly none was */
+  #onRefused(refusal: TransactionError, own: OwnTally, isDoubtful: boolean, about: About): 'applied' | 'again' {
+    const { index, operations, cause } = refusal;
+    if (index > 0) throw new TransactionError(index - 1, operations.slice(1), cause);
+    if (isDoubtful && cause instanceof BadVersionError) {
+      own.version = nextVersion(own.version);
+      return 'applied';
+    }
+    if (isDoubtful && cause instanceof NoNodeError && this.#isEnded(own)) {
+      this.#own = null;
+      return 'again';
+    }
+    this.#giveUp();
+    if (isDoubtful) throw unknown(about, refusal);
+    if (cause instanceof NoNodeError || cause instanceof BadVersionError) return 'again';
+    throw refusal;
   }
 
   /**
@@ -212,7 +226,7 @@ export class Tally {
    *
    * @returns null when the connection was lost again
    */
-  async #settle(own: OwnTally, about: Waiting): Promise<boolean | null> {
+  async #settle(own: OwnTally, about: About): Promise<boolean | null> {
     try {
       await this.#client.delete(own.path, { version: own.version });
       this.#own = null;
@@ -239,16 +253,17 @@ export class Tally {
   }
 
   /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
-  async #recover(wait: Wait, isDoubtful: boolean): Promise<void> {
-    const patience = isDoubtful ? new Wait(this.#client, {}, wait.about) : wait;
-    await patience.recover();
+  async #recover(attempt: Attempt, isDoubtful: boolean): Promise<void> {
+    const patience = isDoubtful ? new Attempt(this.#client, {}, attempt.about) : attempt;
+    await patience.reconnect();
   }
 
-  async #open(wait: Wait): Promise<OwnTally> {
+  async #open(attempt: Attempt): Promise<OwnTally> {
     const client = this.#client;
     if (this.#own !== null && this.#own.sessionId === client.session?.id) return this.#own;
-    const { path, version, sessionId } = await standOwn(client, this.#parent, 'tally', false, wait, this.#makeParent);
-    this.#own = { path, version, sessionId, isEnding: false };
+    const made = await standOwned(attempt, joinPath(this.#parent, 'tally'), {}, this.#makeParent);
+    const { version, ephemeralOwner: sessionId } = made.stat;
+    this.#own = { path: made.path, version, sessionId, isEnding: false };
     return this.#own;
   }
 
@@ -291,7 +306,7 @@ const LOSSES_MAX = 5;
 const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;
 
 function unknown(
-  about: Waiting,
+  about: About,
   cause: ZooKeeperError,
   detail = 'the session ended before the answer',
 ): SessionLostError {

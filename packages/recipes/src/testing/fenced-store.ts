@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
 import { expect } from 'vitest';
-import type { Held } from '../locks/holding.ts';
-import { compareBySequence } from '../sequence.ts';
+import type { Held } from '../kernel/holding.ts';
+import { compareBySequence } from '../kernel/sequence.ts';
 
 /** As what somebody holds it: `write` alone, `read` beside other readers. */
 export type Access = 'write' | 'read';

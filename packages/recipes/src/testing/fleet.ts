@@ -13,7 +13,10 @@ import { CommitMark, committedSince0 } from './commit-mark.ts';
 /** What goes wrong by default: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
 
-/** An ensemble of three servers and clients upon it, in a world of its own. */
+/** Of the servers. */
+export type CoreOptions = NonNullable<NonNullable<Parameters<VirtualWorld['startEnsemble']>[0]>['core']>;
+
+/** The world of the tests of recipes: an ensemble and clients upon it, what can go wrong, and what was committed. */
 export class Fleet {
   readonly world: VirtualWorld;
   readonly ensemble: VirtualEnsemble;
@@ -21,9 +24,11 @@ export class Fleet {
   #clientCount = 0;
   readonly #mark: CommitMark;
 
-  constructor(seed: number, servers = 3) {
-    this.world = new VirtualWorld({ seed });
-    this.ensemble = this.world.startEnsemble({ servers });
+  /** With LINES=1 it tells what happens. */
+  constructor(seed: number, servers = 3, core: CoreOptions = {}) {
+    const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
+    this.world = new VirtualWorld({ seed, onLine });
+    this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true, ...core } });
     this.#mark = new CommitMark(this.ensemble);
     this.#nemesis = new Nemesis(this.world, this.ensemble);
   }
@@ -50,7 +55,7 @@ export class Fleet {
 
   connectAs(name: string, options: Partial<ConnectOptions> = {}): Promise<Client> {
     const servers = this.ensemble.connectString;
-    return this.world.connect(name, { servers, sessionTimeoutMs: 4000, connectTimeoutMs: 120_000, ...options });
+    return this.world.connect(name, { servers, sessionTimeoutMs: 4000, connectTimeoutMs: 600_000, ...options });
   }
 
   connectAll(count: number, options: Partial<ConnectOptions> = {}): Promise<Client[]> {
@@ -85,15 +90,87 @@ export class Fleet {
     this.#nemesis.unleash(cuts);
   }
 
+  /**
+   * Every kind of fault of servers and links for so many virtual milliseconds. Now and then a client is cut off for longer than
+   * its session lives.
+   */
+  async storm(clients: readonly string[], durationMs: number): Promise<void> {
+    const servers = this.ensemble.servers.map(({ host }) => host);
+    const random = this.world.random.fork('faults');
+    const cuts: Fault[] = [];
+    for (let atMs = 0; atMs < durationMs; atMs += random.between(2000, 12_000)) {
+      const hosts = [random.pick(clients)];
+      const lastsMs = random.between(1000, 12_000);
+      cuts.push({ kind: 'isolate', atMs, durationMs: lastsMs, hosts, others: servers, chance: random.uint32() });
+    }
+    this.#nemesis.unleash([...planFaults(random, { kinds: STORM, durationMs, servers, clients }), ...cuts]);
+    await this.world.sleep(durationMs);
+  }
+
   /** Ends all faults. */
   heal(): void {
     this.#nemesis.heal();
   }
 
+  /** The same; resolves when all servers work together. */
+  async recover(): Promise<void> {
+    this.heal();
+    for (let i = 0; i < 60 && !this.ensemble.isWhole; i++) {
+      this.#nemesis.tend();
+      await this.world.until(() => this.ensemble.isWhole, 2000);
+    }
+    if (!this.ensemble.isWhole) throw new Error('the ensemble does not recover');
+  }
+
   /** Everything that was committed, once all is healed; null when nobody has the beginning any more. */
   async committedTree(): Promise<CommittedTree | null> {
-    if (!(await this.world.until(() => this.ensemble.isWhole, 60_000)))
-      throw new Error('the ensemble does not recover');
+    await this.recover();
     return committedSince0(this.ensemble);
   }
+
+  /** The process behind a client dies: its session lives on until it times out. */
+  async kill(client: Client): Promise<void> {
+    // Between two sessions there is none to leave behind.
+    await client.detach().catch(() => client.close({ timeoutMs: 1 }));
+  }
 }
+
+/** Runs a program in a world of its own. A failure names the seed. */
+export async function runFleet(
+  seed: number,
+  program: (fleet: Fleet) => Promise<void>,
+  servers = 3,
+  core: CoreOptions = {},
+): Promise<void> {
+  const fleet = new Fleet(seed, servers, core);
+  try {
+    await fleet.run(() => program(fleet));
+  } catch (error) {
+    throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+  }
+}
+
+/** A test with one server that never fails, and some clients. */
+export function withClients(
+  program: (fleet: Fleet, ...clients: Client[]) => Promise<void>,
+  clientCount = 1,
+): () => Promise<void> {
+  return async () => {
+    const fleet = new Fleet(1, 1);
+    await fleet.run(async () => program(fleet, ...(await fleet.connectAll(clientCount))));
+  };
+}
+
+const STORM: readonly FaultKind[] = [
+  'crash',
+  'power',
+  'stop',
+  'restart-all',
+  'pause',
+  'partition',
+  'isolate',
+  'one-way',
+  'slow',
+  'break',
+  'flap',
+];

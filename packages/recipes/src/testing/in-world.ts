@@ -2,15 +2,15 @@ import type { VirtualServer } from '@meerkat/simulator';
 import { makeWorld, openStation, type Station } from './line-world.ts';
 
 /** Runs a program with some stations on one virtual server. */
-export async function inWorld<T>(
-  count: number,
-  program: (stations: Station[], tools: Tools) => Promise<T>,
+export async function inWorld<T, Count extends number>(
+  count: Count,
+  program: (stations: Stations<Count>, tools: Tools) => Promise<T>,
 ): Promise<T> {
   const { world, ensemble } = makeWorld();
   return world.run(async () => {
     const hosts = Array.from({ length: count }, (_, i) => `host${i + 1}`);
     const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
-    return program(stations, {
+    return program(stations as unknown as Stations<Count>, {
       server: ensemble.servers[0]!,
       sleep: (ms) => world.sleep(ms),
       cut: (host) => {
@@ -24,6 +24,15 @@ export async function inWorld<T>(
     });
   });
 }
+
+/** So many stations that the compiler knows each of the first few. */
+export type Stations<Count extends number> = readonly [...Named<Count>, ...Station[]];
+
+type Named<Count extends number, Some extends readonly Station[] = []> = number extends Count
+  ? []
+  : Some['length'] extends Count
+    ? Some
+    : Named<Count, [...Some, Station]>;
 
 export interface Tools {
   readonly server: VirtualServer;

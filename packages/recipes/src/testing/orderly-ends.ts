@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import type { Held } from '../locks/holding.ts';
+import type { Held } from '../kernel/holding.ts';
 import type { CommitMark } from './commit-mark.ts';
 import { LostSessions } from './lost-sessions.ts';
 

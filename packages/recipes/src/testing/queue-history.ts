@@ -1,5 +1,5 @@
 import type { CommittedTree } from '@meerkat/simulator';
-import type { Job } from './queue-storm.ts';
+import type { Job } from './queue-job.ts';
 
 /** Somebody had an item, whether he came to know it or not. */
 export interface Lease {
@@ -7,6 +7,8 @@ export interface Lease {
   /** Infinite while nobody has ended it. */
   readonly toZxid: number;
   readonly sessionId: bigint;
+  /** Who has ended it; null while it is there. */
+  readonly enderId: bigint | null;
   /** When it was made, by the clock of the leader. */
   readonly fromMs: number;
 }
@@ -61,11 +63,16 @@ function readItem(tree: CommittedTree, path: string, leasePath: string): ItemHis
   if (job === null) return [];
   const leases = livesOf(tree, leasePath).map(({ fromZxid, toZxid }) => {
     const { owner, ctime } = tree.stateAt(leasePath, fromZxid)!;
-    return { fromZxid, toZxid, sessionId: owner, fromMs: ctime };
+    return { fromZxid, toZxid, sessionId: owner, enderId: enderOf(tree, toZxid), fromMs: ctime };
   });
-  const enderId = tree.entryAt(life.toZxid)?.header.sessionId ?? null;
+  const enderId = enderOf(tree, life.toZxid);
   const fromMs = tree.stateAt(path, life.fromZxid)!.ctime;
   return [{ name: path.slice(path.lastIndexOf('/') + 1), job, ...life, fromMs, enderId, leases }];
+}
+
+/** The session that has asked for a txn, or whose end it is. */
+function enderOf(tree: CommittedTree, zxid: number): bigint | null {
+  return tree.entryAt(zxid)?.header.sessionId ?? null;
 }
 
 /** From when to when there was a znode at a path, each time. */

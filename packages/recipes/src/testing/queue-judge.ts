@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Books } from './books.ts';
 import type { LostSessions } from './lost-sessions.ts';
 import type { ItemHistory, QueueHistory } from './queue-history.ts';
-import { keyOf } from './queue-storm.ts';
+import { keyOf } from './queue-job.ts';
 
 /**
  * What producers and consumers were told, of themselves.
@@ -51,6 +51,15 @@ export function judgeEnds(books: Books, { items }: QueueHistory): void {
     const last = leases.find((lease) => lease.toZxid === toZxid);
     expect(last?.sessionId, `who takes ${key} off has the lease`).toBe(enderId);
     expect(refused.has(`${name} ${last?.fromZxid}`), `${key} is done, and its holder told that it is not`).toBe(false);
+  }
+}
+
+/** A lease is ended by its holder, or with his session, and never by somebody who had the item before. */
+export function judgeLeases({ items }: QueueHistory): void {
+  for (const { name, leases } of items) {
+    for (const { sessionId, enderId } of leases) {
+      if (enderId !== null) expect(enderId, `who ends a lease of ${name} is its holder`).toBe(sessionId);
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import {
 } from '@meerkat/client';
 import type { SeededRandom } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import { NotHeldError } from '../locks/not-held-error.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import type { ItemQueue } from '../queues/item-queue.ts';
 import type { QueueItem } from '../queues/queue-item.ts';
 import { Books } from './books.ts';
@@ -16,17 +16,16 @@ import { Fleet } from './fleet.ts';
 import { LostSessions } from './lost-sessions.ts';
 import { inPatience } from './patience.ts';
 import { QueueHistory } from './queue-history.ts';
-import { type ItemOrder, judgeBeliefs, judgeEnds, judgeLosses, judgeOrder, judgePuts } from './queue-judge.ts';
-
-/** What is put into the queues of these tests. */
-export interface Job {
-  readonly producer: number;
-  readonly number: number;
-}
-
-export function keyOf({ producer, number }: Job): string {
-  return `${producer}/${number}`;
-}
+import { type Job, keyOf } from './queue-job.ts';
+import {
+  type ItemOrder,
+  judgeBeliefs,
+  judgeEnds,
+  judgeLeases,
+  judgeLosses,
+  judgeOrder,
+  judgePuts,
+} from './queue-judge.ts';
 
 export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly seed: number;
@@ -74,7 +73,8 @@ const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
  * 4. nobody is given an item while a better one may be taken from his question to the answer, or is told that there
  *    is none;
  * 5. nobody has to wait for longer than he likes, and whoever waits fails for no other reason;
- * 6. in the end there are no leases, and nobody stands in line.
+ * 6. a lease is ended by its holder, or with his session;
+ * 7. in the end there are no leases, and nobody stands in line.
  */
 export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<Q>): Promise<QueueReport> {
   const { seed, open, meddle, paths = PATHS, leases = true } = storm;
@@ -123,6 +123,7 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
   judgePuts(books, history, leases);
   if (leases) judgeEnds(books, history);
   else judgeLosses(books, history, lost);
+  if (meddle === undefined) judgeLeases(history);
   judgeOrder(books, history, storm, leases);
   return { books, history };
 }

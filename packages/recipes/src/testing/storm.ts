@@ -9,8 +9,8 @@ import {
   VirtualWorld,
 } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import type { Held } from '../locks/holding.ts';
-import { NotHeldError } from '../locks/not-held-error.ts';
+import type { Held } from '../kernel/holding.ts';
+import { NotHeldError } from '../kernel/not-held-error.ts';
 import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
 import { openStation, type Station } from './line-world.ts';

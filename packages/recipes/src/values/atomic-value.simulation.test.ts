@@ -15,7 +15,7 @@ import type { ZnodeState } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type AtomicUpdate, AtomicValue, type TurnLock } from './atomic-value.ts';
@@ -47,17 +47,16 @@ interface Notes {
 test.each(seeds(4))(
   'each value is made of the one before, and each update once, seed %i',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const { world } = fleet;
-    const notes: Notes = {
-      ledger: new Ledger(),
-      updates: new Map(),
-      seen: [],
-      newest: 0,
-      sessionsLost: 0,
-      locksHeld: 0,
-    };
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const { world } = fleet;
+      const notes: Notes = {
+        ledger: new Ledger(),
+        updates: new Map(),
+        seen: [],
+        newest: 0,
+        sessionsLost: 0,
+        locksHeld: 0,
+      };
       await untilWhole(fleet);
       // Short sessions are lost with replies, long ones are not.
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
@@ -77,7 +76,7 @@ test.each(seeds(4))(
       const endMs = world.nowMs + STORM_MS;
       const values = clients.map((client, i) => {
         const lock = [undefined, new Mutex(client, '/locks/v'), makeLock(notes)][i % 3];
-        return new AtomicValue(client, '/app/v', codec, INITIAL, { lock, attemptsBeforeLock: 1 + (i % 2) });
+        return new AtomicValue(client, '/app/v', { codec, initial: INITIAL, lock, attemptsBeforeLock: 1 + (i % 2) });
       });
       // Two at a time through each object: they wait for each other.
       const writing = [...values, ...values].map((value, i) => write(fleet, value, `${i}`, notes, endMs));

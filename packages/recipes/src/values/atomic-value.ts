@@ -16,11 +16,12 @@ import {
   type TransactionResult,
   type ZooKeeperError,
 } from '@meerkat/client';
-import { checkLimit } from '../bounds.ts';
-import { withDoubt } from '../doubt.ts';
-import { isSame } from '../same-bytes.ts';
-import { whenBothSettled } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { whenBothSettled } from '../kernel/background.ts';
+import { checkLimit } from '../kernel/bounds.ts';
+import { withDoubt } from '../kernel/doubt.ts';
+import { isPassing } from '../kernel/failures.ts';
+import { isSame } from '../kernel/same-bytes.ts';
 import { type Doubt, Witness } from './witness.ts';
 
 /** What a contended value asks for its turn: a `Mutex`, or whatever else is acquired and given back. */
@@ -28,7 +29,8 @@ export interface TurnLock {
   acquire(options: CallOptions): Promise<AsyncDisposable>;
 }
 
-export interface AtomicValueOptions {
+/** How updates that race with others go about it. */
+export interface CounterOptions {
   /**
    * Taken by an update that has lost `attemptsBeforeLock` races, so that it has only those against it that have not.
    * Others who use the value need not know of it. Default: none.
@@ -38,6 +40,12 @@ export interface AtomicValueOptions {
   readonly attemptsBeforeLock?: number | undefined;
   /** Where writers leave word of what they have done, while they live. Default: the path followed by `.witnesses`. */
   readonly witnesses?: string | undefined;
+}
+
+export interface AtomicValueOptions<T> extends CounterOptions {
+  readonly codec: Codec<T>;
+  /** The value of a znode that is missing or empty. */
+  readonly initial: T;
 }
 
 export interface AtomicUpdate<T> {
@@ -65,7 +73,7 @@ export interface AtomicUpdate<T> {
  * 4. An update that leaves the value as it is, or fails by what it finds, has read it linearizable.
  *
  * @example
- * const price = new AtomicValue(client, '/price', json<number>(), 0);
+ * const price = new AtomicValue(client, '/price', { codec: json<number>(), initial: 0 });
  * const { after } = await price.update((current) => current + 5);
  */
 export class AtomicValue<T> implements AsyncDisposable {
@@ -79,9 +87,8 @@ export class AtomicValue<T> implements AsyncDisposable {
   /** Our own updates wait for each other instead of racing. */
   #last: Promise<void> = Promise.resolve();
 
-  /** @param initial the value of a znode that is missing or empty */
-  constructor(client: Client, path: string, codec: Codec<T>, initial: T, options: AtomicValueOptions = {}) {
-    const { lock = null, attemptsBeforeLock = 5, witnesses = `${path}.witnesses` } = options;
+  constructor(client: Client, path: string, options: AtomicValueOptions<T>) {
+    const { codec, initial, lock = null, attemptsBeforeLock = 5, witnesses = `${path}.witnesses` } = options;
     checkLimit('attemptsBeforeLock', attemptsBeforeLock);
     this.path = path;
     this.#client = client;
@@ -93,8 +100,8 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   async get(options: ReadOptions = {}): Promise<T> {
-    const wait = new Wait(this.#client, options, { operation: 'AtomicValue.get', path: this.path });
-    const found = await wait.through((call) => this.#find({ ...call, read: options.read }));
+    const attempt = new Attempt(this.#client, options, { operation: 'AtomicValue.get', path: this.path });
+    const found = await attempt.through((call) => this.#find({ ...call, read: options.read }));
     return this.#decode(found);
   }
 
@@ -157,45 +164,45 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   async #close(turn: Promise<unknown>): Promise<void> {
-    const wait = new Wait(this.#client, {}, { operation: 'AtomicValue.close', path: this.path });
+    const attempt = new Attempt(this.#client, {}, { operation: 'AtomicValue.close', path: this.path });
     // Updates that are under way may have to ask the witness.
-    await wait.any([turn], { delayMs: CLOSE_MS });
+    await attempt.any([turn], { delayMs: CLOSE_MS });
     await this.#witness.close();
   }
 
   async #inTurn(turn: Promise<unknown>, change: Change<T>, options: CallOptions): Promise<AtomicUpdate<T>> {
     const about = { operation: 'AtomicValue.update', path: this.path };
-    const wait = new Wait(this.#client, options, about);
-    const doubts: Attempt<T>[] = [];
+    const attempt = new Attempt(this.#client, options, about);
+    const doubts: Write<T>[] = [];
     let lock: AsyncDisposable | null = null;
     let read: ReadConsistency = 'local';
     try {
-      await wait.idle([turn]);
+      await attempt.any([turn]);
       for (let races = 0; ; ) {
-        const found = await wait.through((call) => this.#find({ ...call, read }));
-        const applied = await this.#settle(found, doubts, wait);
+        const found = await attempt.through((call) => this.#find({ ...call, read }));
+        const applied = await this.#settle(found, doubts, attempt);
         if (applied !== null) return applied;
         // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
-        const decision = doubts[0] ?? (await this.#decide(found, change, wait, read));
+        const decision = doubts[0] ?? (await this.#decide(found, change, attempt, read));
         const isBehind = read === 'local';
         read = 'linearizable';
+        if (decision === null && isBehind) continue;
         if (decision === null) {
-          if (isBehind) continue;
           const before = await this.#decode(found);
           return { before, after: before, version: found?.stat.version ?? null };
         }
-        const outcome = await this.#attempt(found, decision, doubts, wait);
+        const outcome = await this.#write(found, decision, doubts, attempt);
         if (typeof outcome === 'object') return outcome;
         if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
-        if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(wait);
+        if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(attempt);
         // The first is tried again at once, and so is whoever has the lock.
-        if (races > 1 && lock === null) await wait.idle([], { delayMs: this.#drawPause(races) });
+        if (races > 1 && lock === null) await attempt.any([], { delayMs: this.#drawPause(races) });
       }
     } catch (error) {
       throw withDoubt(error, doubts[0]?.loss, about);
     } finally {
-      if (lock !== null) await giveBack(lock, wait);
+      if (lock !== null) await giveBack(lock, attempt);
     }
   }
 
@@ -208,14 +215,14 @@ export class AtomicValue<T> implements AsyncDisposable {
   async #decide(
     found: Found | null,
     change: Change<T>,
-    wait: Wait,
+    attempt: Attempt,
     read: ReadConsistency,
   ): Promise<Decision<T> | null> {
     try {
       const before = await this.#decode(found);
       const changed = change(before, found?.stat ?? null);
       // A change that takes its time is not waited for longer than the caller likes.
-      if (changed instanceof Promise) await wait.idle([changed]);
+      if (changed instanceof Promise) await attempt.any([changed]);
       const after = await changed;
       return after === undefined ? null : { before, after, data: this.#codec.encode(after) };
     } catch (error) {
@@ -225,45 +232,45 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   /** Also in the next session, if this one is lost meanwhile: nothing has been written that would be in doubt. */
-  async #takeTurn(wait: Wait): Promise<AsyncDisposable | null> {
+  async #takeTurn(attempt: Attempt): Promise<AsyncDisposable | null> {
     const lock = this.#lock;
-    return lock && wait.prepare((call) => lock.acquire(call));
+    return lock && attempt.prepare((call) => lock.acquire(call));
   }
 
   /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */
-  async #attempt(
+  async #write(
     found: Found | null,
     { before, after, data }: Decision<T>,
-    doubts: Attempt<T>[],
-    wait: Wait,
+    doubts: Write<T>[],
+    attempt: Attempt,
   ): Promise<AtomicUpdate<T> | 'race' | 'again'> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     if (found === null) transaction.create(this.path, data);
     else transaction.set(this.path, data, { version: checkedVersion(found.stat, this.path) });
     const doubt = this.#witness.note(transaction);
-    const attempt = { doubt, found, before, after, data };
+    const write = { doubt, found, before, after, data };
     try {
-      await transaction.commit(wait.next());
+      await transaction.commit(attempt.next());
       this.#witness.onApplied(doubt);
-      return resultOf(attempt);
+      return resultOf(write);
     } catch (error) {
-      if (error instanceof TransactionError) return this.#onRefused(error, found, wait);
+      if (error instanceof TransactionError) return this.#onRefused(error, found, attempt);
       if (!isPassing(error)) throw error;
-      if (error.outcome === 'unknown') doubts.push({ ...attempt, loss: error });
-      await wait.recover();
+      if (error.outcome === 'unknown') doubts.push({ ...write, loss: error });
+      await attempt.reconnect();
       return 'again';
     }
   }
 
-  async #onRefused(refusal: TransactionError, found: Found | null, wait: Wait): Promise<'race' | 'again'> {
+  async #onRefused(refusal: TransactionError, found: Found | null, attempt: Attempt): Promise<'race' | 'again'> {
     const { cause, index } = refusal;
     if (index === 1) {
-      const isHelped = await wait.prepare((call) => this.#witness.onRefused(cause, call));
+      const isHelped = await attempt.prepare((call) => this.#witness.onRefused(cause, call));
       if (!isHelped) throw refusal;
       return 'again';
     }
     if (found === null && cause instanceof NoNodeError) {
-      await wait.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
+      await attempt.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
       return 'again';
     }
     const isRace = [BadVersionError, NodeExistsError, NoNodeError].some((type) => cause instanceof type);
@@ -277,18 +284,18 @@ export class AtomicValue<T> implements AsyncDisposable {
    * @param found read after the last of them
    * @throws the loss of one that nobody can tell anything of
    */
-  async #settle(found: Found | null, doubts: Attempt<T>[], wait: Wait): Promise<AtomicUpdate<T> | null> {
+  async #settle(found: Found | null, doubts: Write<T>[], attempt: Attempt): Promise<AtomicUpdate<T> | null> {
     // The last first: if it was carried out, nobody has to know what has become of those before it.
-    for (const attempt of doubts.toReversed()) {
-      const testimony = await wait.through((call) => this.#witness.ask(attempt.doubt, call));
+    for (const write of doubts.toReversed()) {
+      const testimony = await attempt.through((call) => this.#witness.ask(write.doubt, call));
       if (testimony === 'applied') {
-        this.#witness.onApplied(attempt.doubt);
-        return resultOf(attempt);
+        this.#witness.onApplied(write.doubt);
+        return resultOf(write);
       }
       // A znode that is missing, as it was, may have been made and deleted since.
-      if (isVersionOf(found, attempt.found) && (found !== null || testimony === 'not-applied')) continue;
-      if (testimony === 'silent') throw attempt.loss;
-      doubts.splice(doubts.indexOf(attempt), 1);
+      if (isVersionOf(found, write.found) && (found !== null || testimony === 'not-applied')) continue;
+      if (testimony === 'silent') throw write.loss;
+      doubts.splice(doubts.indexOf(write), 1);
     }
     return null;
   }
@@ -332,21 +339,21 @@ interface Decision<T> {
 }
 
 /** A write in doubt, and upon what it was. */
-interface Attempt<T> extends Decision<T> {
+interface Write<T> extends Decision<T> {
   readonly doubt: Doubt;
   readonly found: Found | null;
   /** How the reply got lost. */
   readonly loss: ZooKeeperError;
 }
 
-function resultOf<T>({ found, before, after }: Omit<Attempt<T>, 'loss'>): AtomicUpdate<T> {
+function resultOf<T>({ found, before, after }: Omit<Write<T>, 'loss'>): AtomicUpdate<T> {
   return { before, after, version: found === null ? 0 : (found.stat.version + 1) | 0 };
 }
 
 /** Not longer than the caller likes to wait, and whatever comes of it: the change is what it is. */
-function giveBack(lock: AsyncDisposable, wait: Wait): Promise<void> {
+function giveBack(lock: AsyncDisposable, attempt: Attempt): Promise<void> {
   const giving = async (): Promise<void> => lock[Symbol.asyncDispose]();
-  return wait.any([giving().catch(() => {})]).catch(() => {});
+  return attempt.any([giving().catch(() => {})]).catch(() => {});
 }
 
 /** It still is as it was read. */

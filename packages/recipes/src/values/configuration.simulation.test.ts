@@ -13,7 +13,7 @@ import { type CallOptions, type Client, isZooKeeperError, json } from '@meerkat/
 import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Configuration, type ConfigurationVersion } from './configuration.ts';
@@ -109,10 +109,9 @@ function expectKept(tree: CommittedTree, { zxid, data }: ZnodeState, version: nu
 test.each(seeds(3))(
   'an update of a configuration is carried out once, seed %i',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const { world } = fleet;
-    const judge = new Judge();
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const { world } = fleet;
+      const judge = new Judge();
       await untilWhole(fleet);
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
       const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });

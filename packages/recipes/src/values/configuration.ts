@@ -18,11 +18,12 @@ import {
   type TransactionResult,
   ZooKeeperError,
 } from '@meerkat/client';
-import { checkLimit } from '../bounds.ts';
-import { withDoubt } from '../doubt.ts';
-import { makeUuidHex } from '../layout.ts';
-import { untilTired } from '../tidy.ts';
-import { isPassing, Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { bestEffort } from '../kernel/background.ts';
+import { checkLimit } from '../kernel/bounds.ts';
+import { withDoubt } from '../kernel/doubt.ts';
+import { isPassing } from '../kernel/failures.ts';
+import { makeUuidHex } from '../kernel/layout.ts';
 
 export interface ConfigurationOptions {
   /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
@@ -72,7 +73,7 @@ export class Configuration<T> {
 
   /** What is in force; null when there is none yet. @throws DecodeError when it is not what the schema asks for */
   async get(options: ReadOptions = {}): Promise<ConfigurationVersion<T> | null> {
-    const found = await this.#wait('get', options).through((call) =>
+    const found = await this.#attempt('get', options).through((call) =>
       this.#find(this.path, { ...call, read: options.read }),
     );
     return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
@@ -95,11 +96,11 @@ export class Configuration<T> {
     change: (current: T | null, version: number | null) => T | undefined | Promise<T | undefined>,
     options: CallOptions = {},
   ): Promise<ConfigurationVersion<T> | null> {
-    return this.#replace('update', options, async (found, _, wait) => {
+    return this.#replace('update', options, async (found, _, attempt) => {
       const current = found === null ? null : await this.#decode(found.data);
       const changed = change(current, found?.stat.version ?? null);
       // A change that takes its time is not waited for longer than the caller likes.
-      if (changed instanceof Promise) await wait.idle([changed]);
+      if (changed instanceof Promise) await attempt.any([changed]);
       const next = await changed;
       return next === undefined ? undefined : this.#codec.encode(next);
     });
@@ -119,12 +120,12 @@ export class Configuration<T> {
    * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
    */
   async rollback(options: CallOptions & { readonly to?: number | undefined } = {}): Promise<ConfigurationVersion<T>> {
-    const published = await this.#replace('rollback', options, async (found, copies, wait) => {
+    const published = await this.#replace('rollback', options, async (found, copies, attempt) => {
       const inForce = found?.stat.version ?? -1;
       const version = options.to ?? inForce - 1;
       const path = copies.pathOf.get(version);
       if (path !== undefined) {
-        const kept = await wait.through((call) => this.#find(path, call));
+        const kept = await attempt.through((call) => this.#find(path, call));
         return kept === null ? AGAIN : kept.data;
       }
       if (copies.inForce !== inForce) return AGAIN;
@@ -140,13 +141,13 @@ export class Configuration<T> {
 
   /** The former versions that are kept, the newest first. */
   async history(options: CallOptions = {}): Promise<readonly number[]> {
-    const kept = await this.#wait('history', options).through((call) => this.#copies(call, 'linearizable'));
+    const kept = await this.#attempt('history', options).through((call) => this.#copies(call, 'linearizable'));
     return [...kept.pathOf.keys()].filter((version) => version < kept.inForce);
   }
 
   /** A version that is kept. @returns null when it is not */
   async at(version: number, options: CallOptions = {}): Promise<T | null> {
-    return this.#wait('at', options).through(async (call) => {
+    return this.#attempt('at', options).through(async (call) => {
       const path = (await this.#copies(call, 'linearizable')).pathOf.get(version);
       if (path === undefined) return null;
       const copy = await this.#find(path, call);
@@ -157,47 +158,65 @@ export class Configuration<T> {
   async #replace(
     method: string,
     options: CallOptions,
-    make: (found: Found | null, copies: Copies, wait: Wait) => Promise<Made>,
+    make: (found: Found | null, copies: Copies, attempt: Attempt) => Promise<Made>,
   ): Promise<ConfigurationVersion<T> | null> {
-    const wait = this.#wait(method, options);
+    const attempt = this.#attempt(method, options);
     const doubts: Doubt<T>[] = [];
     try {
       for (let round = 1; ; round++) {
         const read = round === 1 ? 'local' : 'linearizable';
-        const found = await wait.through((call) => this.#find(this.path, { ...call, read }));
-        const copies = await wait.through((call) => this.#copies(call, doubts.length > 0 ? 'linearizable' : 'local'));
+        const found = await attempt.through((call) => this.#find(this.path, { ...call, read }));
+        const copies = await attempt.through((call) =>
+          this.#copies(call, doubts.length > 0 ? 'linearizable' : 'local'),
+        );
         const applied = settle(doubts, found, copies);
         if (applied !== null) return applied;
         // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
         const [doubt] = doubts;
-        const data = doubt === undefined ? await makeOf(make(found, copies, wait), read) : doubt.data;
+        const data = doubt === undefined ? await makeOf(make(found, copies, attempt), read) : doubt.data;
         if (data === AGAIN) continue;
         if (data === undefined) {
           return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
         }
-        const value = await this.#decode(data, wait.about.operation);
+        const value = await this.#decode(data, attempt.about.operation);
         const published = { value, version: found === null ? 0 : (found.stat.version + 1) | 0 };
         const name = this.#copyName(published.version);
         const isFoundKept = found === null || copies.pathOf.has(found.stat.version);
-        try {
-          await this.#transaction(found, data, name, isFoundKept).commit(wait.next());
-          // What is done is done: the caller does not wait for it longer than he wants to.
-          await untilTired(this.#client, this.#letGo(published.version), wait);
-          return published;
-        } catch (error) {
-          if (isPassing(error)) {
-            if (error.outcome === 'unknown') doubts.push({ name, found, data, published, loss: error });
-            await wait.recover();
-          } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, wait))) throw error;
-          else if (round > 2) {
-            const delayMs = (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32;
-            await wait.idle([], { delayMs });
-          }
-        }
+        const writing = { name, found, data, published };
+        if (await this.#write(writing, isFoundKept, doubts, attempt)) return published;
+        if (round > 2 && doubts.length === 0) await this.#pause(round, attempt);
       }
     } catch (error) {
-      throw withDoubt(error, doubts[0]?.loss, wait.about);
+      throw withDoubt(error, doubts[0]?.loss, attempt.about);
     }
+  }
+
+  /** @returns false when it is to look again */
+  async #write(
+    writing: Omit<Doubt<T>, 'loss'>,
+    isFoundKept: boolean,
+    doubts: Doubt<T>[],
+    attempt: Attempt,
+  ): Promise<boolean> {
+    const { name, found, data, published } = writing;
+    try {
+      await this.#transaction(found, data, name, isFoundKept).commit(attempt.next());
+      // What is done is done: the caller does not wait for it longer than he wants to.
+      await bestEffort(attempt, this.#letGo(published.version));
+      return true;
+    } catch (error) {
+      if (isPassing(error)) {
+        if (error.outcome === 'unknown') doubts.push({ ...writing, loss: error });
+        await attempt.reconnect();
+      } else if (!(error instanceof TransactionError) || !(await this.#isRace(error, found, attempt))) throw error;
+      return false;
+    }
+  }
+
+  /** After a lost race. */
+  #pause(round: number, attempt: Attempt): Promise<void> {
+    const delayMs = (Math.min(2 ** round, 200) * this.#client.surroundings.random.uint32()) / 2 ** 32;
+    return attempt.any([], { delayMs });
   }
 
   #transaction(
@@ -216,9 +235,9 @@ export class Configuration<T> {
     return transaction;
   }
 
-  async #isRace({ cause, index }: TransactionError, found: Found | null, wait: Wait): Promise<boolean> {
+  async #isRace({ cause, index }: TransactionError, found: Found | null, attempt: Attempt): Promise<boolean> {
     if (found === null && index === 0 && cause instanceof NoNodeError) {
-      await wait.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
+      await attempt.prepare((call) => this.#client.ensurePath(parentOf(this.path), call));
       return true;
     }
     return cause instanceof BadVersionError || cause instanceof NodeExistsError || cause instanceof NoNodeError;
@@ -276,8 +295,8 @@ export class Configuration<T> {
     }
   }
 
-  #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
+  #attempt(method: string, options: CallOptions): Attempt {
+    return new Attempt(this.#client, options, { operation: `Configuration.${method}`, path: this.path });
   }
 }
 

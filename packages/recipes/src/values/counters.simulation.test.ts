@@ -12,7 +12,7 @@ import { type CallOptions, type Client, isZooKeeperError, text, ZooKeeperError }
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { Counter, FloatCounter } from './counters.ts';
@@ -65,12 +65,11 @@ test.each(seeds(2))('each addition to a counter counts once, seed %i', (seed) =>
 test.each(seeds(2))('each addition to a sum counts once, seed %i', (seed) => count(seed, floats), patienceMs(1));
 
 async function count<T extends bigint | number>(seed: number, kind: Kind<T>): Promise<void> {
-  const fleet = new Fleet(seed);
-  const { world } = fleet;
-  const ledger = new Ledger<number>();
-  let sessionsLost = 0;
-  let issued = 0;
-  await fleet.run(async () => {
+  await runFleet(seed, async (fleet) => {
+    const { world } = fleet;
+    const ledger = new Ledger<number>();
+    let sessionsLost = 0;
+    let issued = 0;
     await untilWhole(fleet);
     const sessionTimeoutMs = world.random.pick([1000, 30_000]);
     const clients = await fleet.connectAll(4, { sessionTimeoutMs });

@@ -1,5 +1,5 @@
 import type { CallOptions, Client } from '@meerkat/client';
-import { type AtomicUpdate, AtomicValue, type AtomicValueOptions } from './atomic-value.ts';
+import { type AtomicUpdate, AtomicValue, type CounterOptions } from './atomic-value.ts';
 import { decimalFloat, decimalInteger, int64 } from './numbers.ts';
 
 /**
@@ -10,8 +10,8 @@ import { decimalFloat, decimalInteger, int64 } from './numbers.ts';
  * const { after } = await hits.increment();
  */
 export class AtomicLong extends AtomicValue<bigint> {
-  constructor(client: Client, path: string, options?: AtomicValueOptions) {
-    super(client, path, int64, 0n, options);
+  constructor(client: Client, path: string, options?: CounterOptions) {
+    super(client, path, { ...options, codec: int64, initial: 0n });
   }
 
   /** @throws RangeError when the result does not fit into 64 bits, or the amount is no whole number */
@@ -37,8 +37,8 @@ export class AtomicLong extends AtomicValue<bigint> {
  * await visits.add(5);
  */
 export class Counter extends AtomicValue<bigint> {
-  constructor(client: Client, path: string, options?: AtomicValueOptions & { readonly initial?: bigint | undefined }) {
-    super(client, path, decimalInteger, options?.initial ?? 0n, options);
+  constructor(client: Client, path: string, options?: CounterOptions & { readonly initial?: bigint | undefined }) {
+    super(client, path, { ...options, codec: decimalInteger, initial: options?.initial ?? 0n });
   }
 
   /** @throws RangeError for an amount that is no whole number */
@@ -50,8 +50,8 @@ export class Counter extends AtomicValue<bigint> {
 
 /** A sum of numbers with a fraction; kazoo's Counter of a float. */
 export class FloatCounter extends AtomicValue<number> {
-  constructor(client: Client, path: string, options?: AtomicValueOptions & { readonly initial?: number | undefined }) {
-    super(client, path, decimalFloat, options?.initial ?? 0, options);
+  constructor(client: Client, path: string, options?: CounterOptions & { readonly initial?: number | undefined }) {
+    super(client, path, { ...options, codec: decimalFloat, initial: options?.initial ?? 0 });
   }
 
   add(amount: number, options?: CallOptions): Promise<AtomicUpdate<number>> {

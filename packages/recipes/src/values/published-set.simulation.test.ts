@@ -11,7 +11,7 @@ import { BadVersionError, type CallOptions, type Client, isZooKeeperError, text 
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { type PublishedEntries, PublishedSet } from './published-set.ts';
@@ -77,12 +77,11 @@ function idOf(values: ReadonlyMap<string, string>): string {
 test.each(seeds(3))(
   'nobody reads half of a published set, seed %i',
   async (seed) => {
-    const fleet = new Fleet(seed);
-    const { world } = fleet;
-    const judge = new Judge();
-    const flags = (client: Client): PublishedSet<string> =>
-      new PublishedSet(client, '/flags', text, { keep: 1 + (seed % 3), transactionZnodesMax: 8 });
-    await fleet.run(async () => {
+    await runFleet(seed, async (fleet) => {
+      const { world } = fleet;
+      const judge = new Judge();
+      const flags = (client: Client): PublishedSet<string> =>
+        new PublishedSet(client, '/flags', text, { keep: 1 + (seed % 3), transactionZnodesMax: 8 });
       await untilWhole(fleet);
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
       const clients = await fleet.connectAll(3, { sessionTimeoutMs });

@@ -16,11 +16,12 @@ import {
   text,
   ZooKeeperError,
 } from '@meerkat/client';
-import { checkLimit } from '../bounds.ts';
-import { checkedName } from '../child-name.ts';
-import { makeUuidHex } from '../layout.ts';
-import { untilTired } from '../tidy.ts';
-import { Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { bestEffort } from '../kernel/background.ts';
+import { checkLimit } from '../kernel/bounds.ts';
+import { checkedName } from '../kernel/child-name.ts';
+import { ignoreExisting } from '../kernel/failures.ts';
+import { makeUuidHex } from '../kernel/layout.ts';
 import { type Entry, type Ready, ReadyZnode } from './ready-znode.ts';
 
 export interface PublishedSetOptions {
@@ -102,21 +103,21 @@ export class PublishedSet<T> {
     entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
     options: CallOptions & { readonly onlyAfter?: string | null | undefined } = {},
   ): Promise<string> {
-    const wait = this.#wait('publish', options);
+    const attempt = this.#attempt('publish', options);
     const znodes = await this.#encode(entries);
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#ready.read(call, 'linearizable'));
+      const ready = await attempt.through((call) => this.#ready.read(call, 'linearizable'));
       this.#checkInForce(ready, options.onlyAfter);
       const name = `set-${String(ready.version + 1).padStart(10, '0')}-${makeUuidHex(this.#client.surroundings.random)}`;
       const isWhole = znodes.length + 2 <= this.#znodesMax && sizeOf(znodes) <= this.#bytesMax;
-      const isWritten = isWhole || (await this.#write(name, znodes, wait));
-      const isInForce = isWritten && (await this.#ready.putInForce(ready, name, isWhole ? znodes : null, wait));
+      const isWritten = isWhole || (await this.#write(name, znodes, attempt));
+      const isInForce = isWritten && (await this.#ready.putInForce(ready, name, isWhole ? znodes : null, attempt));
       if (isInForce) {
-        await untilTired(this.#client, this.#prune(), wait);
+        await bestEffort(attempt, this.#prune());
         return name;
       }
-      if (!isWhole) await untilTired(this.#client, this.#client.deleteRecursive(joinPath(this.path, name)), wait);
-      await this.#pause(round, wait);
+      if (!isWhole) await bestEffort(attempt, this.#client.deleteRecursive(joinPath(this.path, name)));
+      await this.#pause(round, attempt);
     }
   }
 
@@ -126,19 +127,19 @@ export class PublishedSet<T> {
    * @throws NoNodeError when somebody has deleted it by hand: until another is put in force there is none
    */
   async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
-    const wait = this.#wait('read', options);
+    const attempt = this.#attempt('read', options);
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#ready.read(call, round === 1 ? 'local' : 'linearizable'));
+      const ready = await attempt.through((call) => this.#ready.read(call, round === 1 ? 'local' : 'linearizable'));
       const [name] = ready.names;
       if (name === undefined) return null;
-      const entries = await this.#readSet(name, wait);
-      const after = await wait.through((call) => this.#ready.read(call, 'local'));
+      const entries = await this.#readSet(name, attempt);
+      const after = await attempt.through((call) => this.#ready.read(call, 'local'));
       if (after.names.includes(name)) {
         if (entries !== null) return { name, zxid: ready.zxid, entries };
         // Publishers delete what is not named any more, and a name does not come back.
         throw this.#deletedError(name);
       }
-      await this.#pause(round, wait);
+      await this.#pause(round, attempt);
     }
   }
 
@@ -163,26 +164,26 @@ export class PublishedSet<T> {
    * @throws RangeError when it is not kept, or somebody has deleted it
    */
   async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {
-    const wait = this.#wait('rollback', options);
+    const attempt = this.#attempt('rollback', options);
     /** Version of *ready*. */
     let refused = -1;
     for (let round = 1; ; round++) {
-      const ready = await wait.through((call) => this.#ready.read(call, 'linearizable'));
+      const ready = await attempt.through((call) => this.#ready.read(call, 'linearizable'));
       const name = options.to ?? ready.names[1];
       // If nobody was faster, it was the set itself that somebody has deleted.
       if (name === undefined || !ready.names.includes(name) || ready.version === refused) {
         throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
       }
-      if (await this.#ready.putInForce(ready, name, null, wait)) return name;
+      if (await this.#ready.putInForce(ready, name, null, attempt)) return name;
       refused = ready.version;
-      await this.#pause(round, wait);
+      await this.#pause(round, attempt);
     }
   }
 
   /** Names of the sets that are kept, the one in force first. */
   async history(options: CallOptions = {}): Promise<readonly string[]> {
-    const wait = this.#wait('history', options);
-    return (await wait.through((call) => this.#ready.read(call, 'local'))).names;
+    const attempt = this.#attempt('history', options);
+    return (await attempt.through((call) => this.#ready.read(call, 'local'))).names;
   }
 
   /* ---------------------------------------------------------------------------------------------------- writing ---- */
@@ -205,29 +206,26 @@ export class PublishedSet<T> {
    *
    * @returns false when another publisher has taken it for an orphan: it can never be in force
    */
-  async #write(name: string, entries: readonly Entry[], wait: Wait): Promise<boolean> {
+  async #write(name: string, entries: readonly Entry[], attempt: Attempt): Promise<boolean> {
     const root = joinPath(this.path, name);
-    await wait.prepare(async (call) => {
-      try {
-        await this.#client.createParents(root, null, call);
-      } catch (error) {
-        if (!(error instanceof NodeExistsError)) throw error;
-      }
-    });
+    await attempt.prepare((call) => this.#client.createParents(root, null, call).catch(ignoreExisting));
     for (const part of this.#parts(entries)) {
-      const isThere = await wait.prepare(async (call) => {
-        const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
-        for (const entry of part) transaction.create(joinPath(root, entry.name), entry.data);
-        try {
-          await transaction.commit(call);
-        } catch (error) {
-          if (!(error instanceof TransactionError)) throw error;
-          if (error.cause instanceof NoNodeError) return false;
-          if (!(error.cause instanceof NodeExistsError)) throw error;
-        }
-        return true;
-      });
+      const isThere = await attempt.prepare((call) => this.#writePart(root, part, call));
       if (!isThere) return false;
+    }
+    return true;
+  }
+
+  /** @returns false when the set is gone */
+  async #writePart(root: string, part: readonly Entry[], call: CallOptions): Promise<boolean> {
+    const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
+    for (const entry of part) transaction.create(joinPath(root, entry.name), entry.data);
+    try {
+      await transaction.commit(call);
+    } catch (error) {
+      if (!(error instanceof TransactionError)) throw error;
+      if (error.cause instanceof NoNodeError) return false;
+      if (!(error.cause instanceof NodeExistsError)) throw error;
     }
     return true;
   }
@@ -285,17 +283,17 @@ export class PublishedSet<T> {
   }
 
   /** null: it is being deleted. */
-  async #readSet(name: string, wait: Wait): Promise<ReadonlyMap<string, T> | null> {
+  async #readSet(name: string, attempt: Attempt): Promise<ReadonlyMap<string, T> | null> {
     const root = joinPath(this.path, name);
     try {
-      const { children } = await wait.through((call) => this.#client.children(root, call));
+      const { children } = await attempt.through((call) => this.#client.children(root, call));
       const names = children.toSorted();
       const entries: Map<string, T> = new Map();
       for (let from = 0; from < names.length; from += READS_MAX) {
         const some = names.slice(from, from + READS_MAX);
         const found = await Promise.all(
           some.map((one) =>
-            wait.through((call) => this.#client.get(joinPath(root, one), { ...call, codec: nullableBytes })),
+            attempt.through((call) => this.#client.get(joinPath(root, one), { ...call, codec: nullableBytes })),
           ),
         );
         for (const [i, one] of some.entries())
@@ -317,14 +315,14 @@ export class PublishedSet<T> {
   }
 
   /** After a round in which nothing was done. */
-  #pause(round: number, wait: Wait): Promise<void> {
+  #pause(round: number, attempt: Attempt): Promise<void> {
     const { random } = this.#client.surroundings;
     const delayMs = (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32;
-    return wait.idle([], { delayMs });
+    return attempt.any([], { delayMs });
   }
 
-  #wait(method: string, options: CallOptions): Wait {
-    return new Wait(this.#client, options, { operation: `PublishedSet.${method}`, path: this.path });
+  #attempt(method: string, options: CallOptions): Attempt {
+    return new Attempt(this.#client, options, { operation: `PublishedSet.${method}`, path: this.path });
   }
 }
 

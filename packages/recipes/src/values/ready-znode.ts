@@ -11,8 +11,9 @@ import {
   text,
   type ZooKeeperError,
 } from '@meerkat/client';
-import { withDoubt } from '../doubt.ts';
-import { isPassing, type Wait } from '../wait.ts';
+import type { Attempt } from '../kernel/attempt.ts';
+import { withDoubt } from '../kernel/doubt.ts';
+import { isPassing } from '../kernel/failures.ts';
 
 /** What *ready* says. */
 export interface Ready {
@@ -64,41 +65,55 @@ export class ReadyZnode {
    *
    * @returns false when *ready* was changed since it was read, and this set is not in force and never will be
    */
-  async putInForce(ready: Ready, name: string, entries: readonly Entry[] | null, wait: Wait): Promise<boolean> {
+  async putInForce(ready: Ready, name: string, entries: readonly Entry[] | null, attempt: Attempt): Promise<boolean> {
     const names = [name, ...ready.names.filter((other) => other !== name)].slice(0, this.#keep);
-    let doubt: ZooKeeperError | null = null;
+    const writing: Writing = { ready, name, names, entries, doubt: null };
     try {
       for (;;) {
-        let isGone = false;
-        try {
-          await this.#transaction(ready, name, names, entries).commit(wait.next());
-          return true;
-        } catch (error) {
-          if (isPassing(error)) {
-            if (error.outcome === 'unknown') doubt = error;
-            await wait.recover();
-          } else if (!(error instanceof TransactionError)) throw error;
-          else if (entries !== null && error.index === 0 && error.cause instanceof NoNodeError) {
-            await wait.prepare((call) => this.#client.ensurePath(this.#root, call));
-          } else if (!isConflict(error)) throw error;
-          else if (doubt === null) return false;
-          else isGone = entries === null && error.index === 0 && error.cause instanceof NoNodeError;
-        }
-        if (doubt === null) continue;
-        // Is it ours, which expected this version and was carried out, or somebody else's?
-        const now = await wait.through((call) => this.read(call, 'linearizable'));
-        if (now.version === ready.version) {
-          // Nobody makes a set again that was deleted: what is still on its way will be refused, too.
-          if (isGone) return false;
-          continue;
-        }
-        if (now.version === ready.version + 1) return now.text === names.join('\n');
-        if (now.names.includes(name) && !ready.names.includes(name)) return true;
-        throw doubt;
+        const answer = await this.#write(writing, attempt);
+        if (answer === 'done') return true;
+        if (writing.doubt === null && answer === 'again') continue;
+        const isInForce = writing.doubt === null ? false : await this.#ask(writing, answer === 'gone', attempt);
+        if (isInForce !== null) return isInForce;
       }
     } catch (error) {
-      throw withDoubt(error, doubt ?? undefined, wait.about);
+      throw withDoubt(error, writing.doubt ?? undefined, attempt.about);
     }
+  }
+
+  /** @returns 'conflict' when *ready* is another one by now, 'gone' when the set is; 'again' when nothing was decided */
+  async #write(writing: Writing, attempt: Attempt): Promise<'done' | 'conflict' | 'gone' | 'again'> {
+    const { ready, name, names, entries } = writing;
+    try {
+      await this.#transaction(ready, name, names, entries).commit(attempt.next());
+      return 'done';
+    } catch (error) {
+      if (isPassing(error)) {
+        if (error.outcome === 'unknown') writing.doubt = error;
+        await attempt.reconnect();
+        return 'again';
+      }
+      if (!(error instanceof TransactionError) || !isConflict(error)) throw error;
+      const isFirst = error.index === 0 && error.cause instanceof NoNodeError;
+      if (isFirst && entries === null) return 'gone';
+      if (!isFirst) return 'conflict';
+      await attempt.prepare((call) => this.#client.ensurePath(this.#root, call));
+      return 'again';
+    }
+  }
+
+  /**
+   * Is it ours, which expected this version and was carried out, or somebody else's?
+   *
+   * @param isGone the set was deleted: nobody makes it again, so what is still on its way will be refused, too
+   * @returns null when that is not decided yet
+   */
+  async #ask({ ready, name, names, doubt }: Writing, isGone: boolean, attempt: Attempt): Promise<boolean | null> {
+    const now = await attempt.through((call) => this.read(call, 'linearizable'));
+    if (now.version === ready.version) return isGone ? false : null;
+    if (now.version === ready.version + 1) return now.text === names.join('\n');
+    if (now.names.includes(name) && !ready.names.includes(name)) return true;
+    throw doubt;
   }
 
   #transaction(
@@ -118,6 +133,16 @@ export class ReadyZnode {
     else transaction.set(this.path, list, { version: ready.version });
     return transaction;
   }
+}
+
+/** A change of *ready*. */
+interface Writing {
+  readonly ready: Ready;
+  readonly name: string;
+  readonly names: readonly string[];
+  readonly entries: readonly Entry[] | null;
+  /** How a reply got lost that nobody knows the outcome of. */
+  doubt: ZooKeeperError | null;
 }
 
 /** Another publisher was faster, or has deleted the set because it was. */

@@ -14,7 +14,7 @@ import { type Client, type Codec, text, ZooKeeperError } from '@meerkat/client';
 import type { ZnodeState } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { historyOf, untilWhole } from '../testing/aftermath.ts';
-import { Fleet } from '../testing/fleet.ts';
+import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
 import { patienceMs, seeds } from '../testing/seeds.ts';
 import { int32 } from './numbers.ts';
@@ -58,11 +58,10 @@ test.each(seeds(2))('no update of a shared value is lost, seed %i', (seed) => sh
 test.each(seeds(2))('no update of a shared count is lost, seed %i', (seed) => share(seed, numbers), patienceMs(1));
 
 async function share<T>(seed: number, kind: Kind<T>): Promise<void> {
-  const fleet = new Fleet(seed);
-  const { world } = fleet;
-  const notes = new Notes<T>();
-  let issued = 0;
-  await fleet.run(async () => {
+  await runFleet(seed, async (fleet) => {
+    const { world } = fleet;
+    const notes = new Notes<T>();
+    let issued = 0;
     await untilWhole(fleet);
     const sessionTimeoutMs = world.random.pick([1000, 30_000]);
     const clients = await fleet.connectAll(4, { sessionTimeoutMs });

@@ -9,10 +9,11 @@ import {
   type Observation,
   type ObserveOptions,
   type ReadOptions,
+  type Stat,
+  type Znode,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless, Uncertainty } from '../doubt.ts';
-import { isSame } from '../same-bytes.ts';
-import { Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { isSame } from '../kernel/same-bytes.ts';
 import { int32 } from './numbers.ts';
 
 /** A value, and which one it was. */
@@ -51,16 +52,12 @@ export class SharedValue<T> {
   /** The value; the seed, which is written then, where there was none. */
   async get(options: ReadOptions = {}): Promise<VersionedValue<T>> {
     const { codec } = this.#options;
-    return this.#through('get', options, async (next) => {
-      for (;;) {
-        try {
-          const { data, stat } = await this.#client.get(this.path, { ...next(), read: options.read, codec });
-          return { value: data, version: stat.version, zxid: stat.mzxid };
-        } catch (error) {
-          if (!(error instanceof NoNodeError)) throw error;
-          await this.#create(next());
-        }
-      }
+    const attempt = this.#attempt('get', options);
+    return attempt.run(async () => {
+      const read = (call: CallOptions): Promise<Znode<T>> =>
+        this.#client.get(this.path, { ...call, read: options.read, codec });
+      const { data, stat } = await this.#ensuring(attempt, () => attempt.through(read));
+      return { value: data, version: stat.version, zxid: stat.mzxid };
     });
   }
 
@@ -71,17 +68,9 @@ export class SharedValue<T> {
    */
   async set(value: T, options: CallOptions = {}): Promise<void> {
     const data = this.#options.codec.encode(value);
-    await this.#through('set', options, async (next, write) => {
-      for (;;) {
-        try {
-          await write(this.#client.set(this.path, data, next()));
-          return;
-        } catch (error) {
-          if (!(error instanceof NoNodeError)) throw error;
-          await this.#create(next());
-        }
-      }
-    });
+    const attempt = this.#attempt('set', options);
+    const write = (call: CallOptions): Promise<Stat> => this.#client.set(this.path, data, call);
+    await attempt.run(() => this.#ensuring(attempt, () => attempt.apply(write)));
   }
 
   /**
@@ -96,20 +85,34 @@ export class SharedValue<T> {
     const { version } = expected;
     if (version === -1) throw new RangeError(`${this.path} had version -1, which a server takes for any`);
     const data = this.#options.codec.encode(value);
-    return this.#through('trySet', options, async (next, write, isDoubtful) => {
+    const attempt = this.#attempt('trySet', options);
+    const write = async (call: CallOptions): Promise<boolean> => {
       try {
-        await write(this.#client.set(this.path, data, { ...next(), version }));
+        await this.#client.set(this.path, data, { ...call, version });
         return true;
       } catch (error) {
         if (!(error instanceof BadVersionError)) throw error;
-        return isDoubtful() ? await this.#isOwn(version, data, next()) : false;
+        return attempt.isDoubtful ? await this.#isOwn(version, data, attempt.next()) : false;
       }
-    });
+    };
+    return attempt.run(() => attempt.apply(write));
   }
 
   /** The value now, and then each change. */
   observe(options?: ObserveOptions): Observation<T> {
     return this.#client.observe(this.path, this.#options.codec, options);
+  }
+
+  /** Creates it with the seed if it is missing, and does it then. */
+  async #ensuring<R>(attempt: Attempt, request: () => Promise<R>): Promise<R> {
+    for (;;) {
+      try {
+        return await request();
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
+        await attempt.prepare((call) => this.#create(call));
+      }
+    }
   }
 
   async #create(call: CallOptions): Promise<void> {
@@ -129,42 +132,8 @@ export class SharedValue<T> {
     throw new BadVersionError({ operation: 'SharedValue.trySet', path: this.path, outcome: 'unknown', detail });
   }
 
-  /**
-   * Does something until it is answered, through lost connections and sessions.
-   *
-   * @param attempt is given the limits of each of its requests, what its write goes through, and whether an earlier one may
-   *   have been carried out
-   */
-  async #through<R>(
-    method: string,
-    options: CallOptions,
-    attempt: (
-      next: () => CallOptions,
-      write: <W>(writing: Promise<W>) => Promise<W>,
-      isDoubtful: () => boolean,
-    ) => Promise<R>,
-  ): Promise<R> {
-    const about = { operation: `SharedValue.${method}`, path: this.path };
-    const wait = new Wait(this.#client, options, about);
-    const uncertainty = new Uncertainty();
-    const write = async <W>(writing: Promise<W>): Promise<W> => {
-      try {
-        return await writing;
-      } catch (error) {
-        throw uncertainty.noted(error);
-      }
-    };
-    try {
-      return await wait.through(() =>
-        attempt(
-          () => wait.next(),
-          write,
-          () => uncertainty.exists,
-        ),
-      );
-    } catch (error) {
-      throw uncertainty.exists ? asDoubtful(error, about) : asHarmless(error, about);
-    }
+  #attempt(method: string, options: CallOptions): Attempt {
+    return new Attempt(this.#client, options, { operation: `SharedValue.${method}`, path: this.path });
   }
 }
 

@@ -89,7 +89,7 @@ test('an amount that is no whole number rejects, as any other failure does', () 
 
 test('a change that takes too long is cut short in time, and what it comes to is not written', () =>
   onStage(async ({ world, client }) => {
-    const value = new AtomicValue(client, '/a', text, 'x');
+    const value = new AtomicValue(client, '/a', { codec: text, initial: 'x' });
     const slowly = async (): Promise<string> => {
       await world.sleep(60_000);
       return 'late';
@@ -121,7 +121,10 @@ test('a change that fails after its caller has given up does not end the process
     const note = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', note);
     try {
-      for (const recipe of [new AtomicValue(client, '/a', text, 'x'), new Configuration(client, '/config', text)]) {
+      for (const recipe of [
+        new AtomicValue(client, '/a', { codec: text, initial: 'x' }),
+        new Configuration(client, '/config', text),
+      ]) {
         const controller = new AbortController();
         const change = async (): Promise<string> => {
           controller.abort();
@@ -153,7 +156,7 @@ test('many who add at once are all counted, with and without a lock', () =>
 
 test('a value is compared, set once, and left as it is', () =>
   onStage(async ({ client }) => {
-    const value = new AtomicValue(client, '/v', json<{ n: number }>(), { n: 0 });
+    const value = new AtomicValue(client, '/v', { codec: json<{ n: number }>(), initial: { n: 0 } });
     expect(await value.initialize({ n: 1 })).toBe(true);
     expect(await value.initialize({ n: 2 })).toBe(false);
     expect(await value.compareAndSet({ n: 2 }, { n: 3 })).toBe(false);
@@ -272,7 +275,7 @@ test('nothing is kept of updates that are over', () =>
         return value;
       },
     };
-    const value = new AtomicValue(client, '/a', digits, { count: 0 });
+    const value = new AtomicValue(client, '/a', { codec: digits, initial: { count: 0 } });
     for (let i = 0; i < 20; i++) await value.update(({ count }) => ({ count: count + 1 }));
     expect(decoded.length).toBeGreaterThanOrEqual(19);
     // A reference that was looked at lives until the end of the turn.
@@ -354,7 +357,7 @@ test.each([
         return text.decode(data);
       },
     };
-    const value = new AtomicValue(client, '/v', short, '');
+    const value = new AtomicValue(client, '/v', { codec: short, initial: '' });
     await client.create('/v', 'now');
     const get = client.get.bind(client);
     client.get = (async (path: string, options: { readonly read?: string }) => {
@@ -378,7 +381,7 @@ test('an update that gives up while the parents of its znode are made changes no
   }));
 
 test.each([
-  ['an atomic value', (client: Client) => new AtomicValue(client, '/v', text, '').set('x')],
+  ['an atomic value', (client: Client) => new AtomicValue(client, '/v', { codec: text, initial: '' }).set('x')],
   ['a configuration', (client: Client) => new Configuration(client, '/v', text).set('x')],
   ['a published set', (client: Client) => new PublishedSet(client, '/v', text).publish({ a: 'x' })],
 ] as const)('%s in doubt does not take the word of a server without a quorum for a refusal', (_, write) =>
@@ -401,51 +404,3 @@ test.each([
     await expect(write(client)).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
   }),
 );
-
-test('an update goes on when the session is lost while it waits for the lock', () =>
-  onStage(async ({ client, other }) => {
-    let asked = 0;
-    const acquire = async (): Promise<AsyncDisposable> => {
-      if (++asked === 1) throw new SessionLostError({ operation: 'acquire', path: '/lock', outcome: 'not-applied' });
-      return { async [Symbol.asyncDispose]() {} };
-    };
-    const counter = new AtomicLong(client, '/hits', { lock: { acquire }, attemptsBeforeLock: 1 });
-    let isFirst = true;
-    const update = await counter.update(async (current) => {
-      if (isFirst) await other.create('/hits', new Uint8Array(8));
-      isFirst = false;
-      return current + 1n;
-    });
-    expect([asked, update.after]).toEqual([2, 1n]);
-  }));
-
-test('an update that is given up while it gets the lock has written nothing, and says so', () =>
-  onStage(async ({ client, other }) => {
-    // It was making its znode.
-    const acquire = async (): Promise<never> => {
-      throw new TimeoutError({ operation: 'createProtected', path: '/lock', outcome: 'unknown' });
-    };
-    const counter = new AtomicLong(client, '/hits', { lock: { acquire }, attemptsBeforeLock: 1 });
-    const update = counter.update(async (current) => {
-      await other.create('/hits', new Uint8Array(8));
-      return current + 1n;
-    });
-    await expect(update).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
-    expect(await bytesAt(other, '/hits')).toEqual(Array(8).fill(0));
-  }));
-
-test('what becomes of the lock does not change what became of the update', () =>
-  onStage(async ({ client, other }) => {
-    const release = async (): Promise<void> => {
-      throw new Error('the lock is broken');
-    };
-    const lock = { acquire: async () => ({ [Symbol.asyncDispose]: release }) };
-    const counter = new AtomicLong(client, '/hits', { lock, attemptsBeforeLock: 1 });
-    let isFirst = true;
-    const update = await counter.update(async (current) => {
-      if (isFirst) await other.create('/hits', new Uint8Array(8));
-      isFirst = false;
-      return current + 1n;
-    });
-    expect(update).toMatchObject({ after: 1n, version: 1 });
-  }));

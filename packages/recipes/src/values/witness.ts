@@ -8,9 +8,9 @@ import {
   type TransactionResult,
   text,
 } from '@meerkat/client';
-import { makeUuidHex } from '../layout.ts';
-import { removeZnode } from '../locks/removal.ts';
-import { Wait } from '../wait.ts';
+import { Attempt } from '../kernel/attempt.ts';
+import { makeUuidHex } from '../kernel/layout.ts';
+import { removeZnode } from '../kernel/removal.ts';
 
 /** A write of which nobody knows whether it was carried out. */
 export interface Doubt {
@@ -117,8 +117,8 @@ export class Witness {
     this.#path = '';
     this.#exists = false;
     const removed = removeZnode(this.#client, path, this.#sessionId);
-    const wait = new Wait(this.#client, {}, { operation: 'Witness.close', path });
-    await wait.any([removed], { delayMs: CLOSE_MS });
+    const attempt = new Attempt(this.#client, {}, { operation: 'Witness.close', path });
+    await attempt.any([removed], { delayMs: CLOSE_MS });
   }
 }
 

@@ -1,24 +1,23 @@
 import { InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
-import { SHELL_CATALOG, SHELL_GROUPS } from '../catalog.ts';
 import { defineLine } from '../line-command.ts';
-import { findEntry, unknownCommand } from '../shell.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
 /** `help`: all commands, or one. */
 export const help: DefineShellCommand = (command, host) => {
   command.argument('[command]', 'which one').action((name: string | undefined) =>
     host.run(async ({ report, io }) => {
+      const { commands } = host.shell;
       if (name !== undefined) {
-        const entry = findEntry(name);
-        if (entry === null) throw new InvocationFailure(unknownCommand(name));
+        const entry = commands.find(name);
+        if (entry === null) throw new InvocationFailure(commands.describeUnknown(name));
         (await defineLine(entry, io, () => host)).command.outputHelp();
         return CommandExit.ok;
       }
-      const width = Math.max(...SHELL_CATALOG.map((entry) => entry.name.length));
-      for (const group of SHELL_GROUPS) {
+      const width = Math.max(...commands.entries.map((entry) => entry.name.length));
+      for (const group of commands.groups) {
         await report.line(report.paint.bold(group));
-        for (const entry of SHELL_CATALOG) {
+        for (const entry of commands.entries) {
           if (entry.group === group) await report.line(`  ${entry.name.padEnd(width)}  ${entry.summary}`);
         }
         await report.line('');

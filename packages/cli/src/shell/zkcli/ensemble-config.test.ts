@@ -22,6 +22,6 @@ test('members are read with the address that clients connect to', () => {
   ]);
 });
 
-test('a server without an ensemble has no members', () => {
+test('a server that stores no members has none', () => {
   expect(parseConfig('')).toEqual({ text: '', version: null, members: [] });
 });

@@ -5,7 +5,7 @@ import type { Report } from '../../output/report.ts';
 export interface EnsembleConfig {
   /** As it is. */
   readonly text: string;
-  /** Of `version=`, hex digits; null when it names none, as on a server without an ensemble. */
+  /** Of `version=`, hex digits; null when none is stored: without an ensemble, or without reconfigEnabled. */
   readonly version: string | null;
   readonly members: readonly Member[];
 }
@@ -55,7 +55,8 @@ export async function describeConfig(report: Report, config: EnsembleConfig, isF
   } else if (isForClients) {
     const clients = members.flatMap(({ client }) => (client === null ? [] : [client]));
     await report.line(`${version ?? ''} ${clients.join(',')}`);
-  } else if (text === '') await report.line('a server without an ensemble: it has no members');
+  } else if (text === '')
+    await report.line('no members are stored: the server has no ensemble, or reconfigEnabled is not true there');
   else await report.line(text.trimEnd());
 }
 

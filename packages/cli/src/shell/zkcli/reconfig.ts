@@ -16,7 +16,7 @@ interface Options {
   readonly remove?: readonly string[];
 }
 
-/** `reconfig`: needs reconfigEnabled=true, and the right to write /zookeeper/config. */
+/** `reconfig`: needs servers with reconfigEnabled=true, and the right to write /zookeeper/config. */
 export const reconfig: DefineShellCommand = (command, host) => {
   command
     .option('-s, --stat', 'print the Stat of the configuration, too')

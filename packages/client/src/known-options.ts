@@ -1,0 +1,170 @@
+import type { Codec } from './codec/codec.ts';
+import type { CreateProtectedOptions } from './conveniences/create-protected.ts';
+import type { DeleteRecursiveOptions } from './conveniences/delete-recursive.ts';
+import type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ensure-path.ts';
+import type { ExpectedVersionOptions } from './conveniences/idempotent.ts';
+import type { UpdateOptions, UpdateOrCreateOptions } from './conveniences/update.ts';
+import { BadArgumentsError } from './errors.ts';
+import type { ObserveOptions } from './observe.ts';
+import type { CreateOptions, ExpectedVersion, ReconfigOptions, VersionOptions } from './operations.ts';
+import type { ConnectOptions } from './options.ts';
+import type { About, CallOptions, ReadOptions } from './requester.ts';
+import type { RetryOptions } from './retry.ts';
+import type { WatchOptions } from './watch-stream.ts';
+import type { CreateShape } from './write-requests.ts';
+
+/*
+ * An option with a wrong name would be ignored, and `create(path, data, { ephemeral: true })` would create a persistent
+ * znode. The compiler finds that in TypeScript; in JavaScript it is found here. The types below make the compiler
+ * compare each table with the options it stands for.
+ */
+
+type Coded = { readonly codec: Codec<unknown> };
+type Watching = { readonly watch: boolean };
+
+/** The options of each method, by its name in errors. */
+interface MethodOptions {
+  readonly connect: ConnectOptions;
+  readonly whenConnected: CallOptions;
+  readonly moveTo: CallOptions;
+  readonly close: CallOptions;
+  readonly detach: CallOptions;
+  readonly get: ReadOptions & Watching & Coded;
+  readonly exists: ReadOptions & Watching;
+  readonly children: ReadOptions & Watching;
+  readonly descendantCount: CallOptions;
+  readonly ephemerals: CallOptions;
+  readonly getAcl: CallOptions;
+  readonly multiRead: ReadOptions;
+  readonly create: CreateOptions & Coded;
+  readonly set: VersionOptions & Coded;
+  readonly delete: VersionOptions;
+  readonly setAcl: VersionOptions;
+  readonly createParents: CreateParentsOptions;
+  readonly ensurePath: EnsurePathOptions;
+  readonly createProtected: CreateProtectedOptions;
+  readonly setIdempotent: ExpectedVersionOptions;
+  readonly deleteIdempotent: ExpectedVersionOptions;
+  readonly update: UpdateOptions & UpdateOrCreateOptions & Coded;
+  readonly deleteRecursive: DeleteRecursiveOptions;
+  readonly transaction: CallOptions;
+  readonly 'transaction.create': CreateShape;
+  readonly 'transaction.check': ExpectedVersion;
+  readonly retry: RetryOptions;
+  readonly sync: CallOptions;
+  readonly whoAmI: CallOptions;
+  readonly config: ReadOptions;
+  readonly reconfig: ReconfigOptions;
+  readonly watch: WatchOptions;
+  readonly observe: ObserveOptions;
+  readonly checkWatches: CallOptions;
+  readonly removeWatches: CallOptions;
+}
+
+export type MethodWithOptions = keyof MethodOptions;
+
+type Names<T> = { readonly [Name in keyof T]-?: true };
+
+const CALL: Names<CallOptions> = { signal: true, timeoutMs: true };
+const READ: Names<ReadOptions> = { ...CALL, read: true };
+const WATCHING: Names<ReadOptions & Watching> = { ...READ, watch: true };
+const VERSION: Names<VersionOptions> = { ...CALL, version: true };
+const SHAPE: Names<CreateShape> = { mode: true, sequential: true, ttlMs: true, acl: true };
+
+const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Method]> } = {
+  connect: {
+    servers: true,
+    chroot: true,
+    sessionTimeoutMs: true,
+    connectTimeoutMs: true,
+    attemptTimeoutMs: true,
+    backOff: true,
+    signal: true,
+    auth: true,
+    sasl: true,
+    tls: true,
+    canBeReadOnly: true,
+    session: true,
+    requestBytesMax: true,
+    replyBytesMax: true,
+    transport: true,
+    clock: true,
+    random: true,
+  },
+  whenConnected: CALL,
+  moveTo: CALL,
+  close: CALL,
+  detach: CALL,
+  get: { ...WATCHING, codec: true },
+  exists: WATCHING,
+  children: WATCHING,
+  descendantCount: CALL,
+  ephemerals: CALL,
+  getAcl: CALL,
+  multiRead: READ,
+  create: { ...CALL, ...SHAPE, codec: true },
+  set: { ...VERSION, codec: true },
+  delete: VERSION,
+  setAcl: VERSION,
+  createParents: { ...CALL, ...SHAPE, parentMode: true, parentAcl: true },
+  ensurePath: { ...CALL, acl: true, mode: true },
+  createProtected: { ...CALL, ...SHAPE, mark: true },
+  setIdempotent: VERSION,
+  deleteIdempotent: VERSION,
+  update: { ...CALL, ...SHAPE, codec: true, idempotent: true, create: true },
+  deleteRecursive: { ...CALL, onProgress: true },
+  transaction: CALL,
+  'transaction.create': SHAPE,
+  'transaction.check': { version: true },
+  retry: { signal: true, idempotent: true },
+  sync: CALL,
+  whoAmI: CALL,
+  config: READ,
+  reconfig: { ...CALL, joining: true, leaving: true, members: true, fromVersion: true },
+  watch: { recursive: true, bufferMax: true, signal: true },
+  observe: { signal: true },
+  checkWatches: CALL,
+  removeWatches: CALL,
+};
+
+/** @throws BadArgumentsError for an option that the method does not have, or something else in the place of options */
+export function checkOptions(method: MethodWithOptions, options: object | undefined, about: About): void {
+  const detail = wrongOption(method, options);
+  if (detail !== null) throw new BadArgumentsError({ ...about, detail });
+}
+
+/** @returns what is wrong with the options; null when nothing is */
+export function wrongOption(method: MethodWithOptions, options: object | undefined): string | null {
+  if (options === undefined) return null;
+  const known: Readonly<Record<string, unknown>> = NAMES[method];
+  if (typeof options !== 'object' || options === null) {
+    return `options are an object with some of ${Object.keys(known).join(', ')}, not ${String(options)}`;
+  }
+  for (const name in options) {
+    if (known[name] !== true) return `there is no option '${name}'; ${adviceFor(name, Object.keys(known))}`;
+  }
+  return null;
+}
+
+/** What other clients call options of ours. */
+const OTHER_NAMES: Readonly<Record<string, { readonly option: string; readonly advice: string }>> = {
+  ephemeral: { option: 'mode', advice: "an ephemeral znode is created with mode: 'ephemeral'" },
+  container: { option: 'mode', advice: "a container is created with mode: 'container'" },
+  sequence: { option: 'sequential', advice: 'it is called sequential' },
+  makepath: { option: 'parentMode', advice: 'parents are created by createParents' },
+  timeout: { option: 'timeoutMs', advice: 'it is called timeoutMs, in milliseconds' },
+  hosts: { option: 'servers', advice: 'it is called servers' },
+  readOnly: { option: 'canBeReadOnly', advice: 'it is called canBeReadOnly' },
+};
+
+function adviceFor(name: string, known: readonly string[]): string {
+  const other = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : undefined;
+  if (other !== undefined && known.includes(other.option)) return other.advice;
+  const lower = name.toLowerCase();
+  const near = known.find((option) => {
+    const candidate = option.toLowerCase();
+    return candidate.startsWith(lower) || lower.startsWith(candidate);
+  });
+  if (near !== undefined) return `did you mean ${near}?`;
+  return known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
+}

@@ -1,0 +1,65 @@
+import { type Client, DataInconsistencyError } from '@meerkat/client';
+import { Attempt } from '../kernel/attempt.ts';
+
+export interface SetbackEvents {
+  /** Takes what has been told up to now; it may end the doubt. */
+  drain(): void;
+  onCaughtUp(): void;
+  /** The service has gone back, or cannot be asked. */
+  onFailed(error: Error): void;
+}
+
+/**
+ * Whether the service has gone back. The first replies of a connection may name no zxid, or one that was gone past. A server that
+ * lags behind the service does so after a lost session, and so does a service that was set back. One that has caught up with
+ * the service tells which.
+ */
+export class Setback {
+  readonly #client: Client;
+  readonly #path: string;
+  readonly #events: SetbackEvents;
+  /** Ends the asking; null: nobody doubts. */
+  #doubt: AbortController | null = null;
+
+  constructor(client: Client, path: string, events: SetbackEvents) {
+    this.#client = client;
+    this.#path = path;
+    this.#events = events;
+  }
+
+  /** It is being asked: what is told meanwhile is not taken for true. */
+  get isDoubted(): boolean {
+    return this.#doubt !== null;
+  }
+
+  end(): void {
+    this.#doubt?.abort();
+    this.#doubt = null;
+  }
+
+  /** @param zxid up to which it is known to have come once */
+  async ask(zxid: bigint): Promise<void> {
+    const doubt = new AbortController();
+    this.#doubt = doubt;
+    const { signal } = doubt;
+    const about = { operation: 'cache', path: this.#path };
+    const attempt = new Attempt(this.#client, { signal }, about, { awaitsQuorum: true });
+    try {
+      await attempt.through((call) => this.#client.sync(this.#path, call));
+      const hasCome = this.#client.lastZxid >= zxid;
+      // Without this connection there is going to be another gap, and everything begins anew.
+      if (signal.aborted || this.#client.state !== 'connected') return;
+      this.#events.drain();
+      if (signal.aborted) return;
+      if (hasCome) this.#events.onCaughtUp();
+      else this.#events.onFailed(this.#goneBack(zxid));
+    } catch (error) {
+      if (!signal.aborted) this.#events.onFailed(error as Error);
+    }
+  }
+
+  #goneBack(zxid: bigint): Error {
+    const detail = `the service has gone back to before 0x${zxid.toString(16)}: open the cache anew`;
+    return new DataInconsistencyError({ operation: 'cache', path: this.#path, detail });
+  }
+}

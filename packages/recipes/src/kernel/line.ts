@@ -1,0 +1,113 @@
+import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, type Stat } from '@meerkat/client';
+import type { Layout } from './layout.ts';
+import { compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
+
+/**
+ * Contenders below one znode, in the order of their numbers.
+ *
+ *     /locks/orders                                                   path
+ *       _c_5b2f…-lock-0000000007                                      first: has it
+ *       _c_0d1e…-lock-0000000008                                      waits for the one before it
+ *                ╰─┬─╯╰───┬────╯
+ *               marker  number
+ */
+export interface Line {
+  readonly path: string;
+  readonly layout: Layout;
+  /** What stands between mark and number in the names of the znodes that are made here. */
+  readonly marker: string;
+  /** Markers of all znodes that stand in the line; others are not looked at. */
+  readonly markers: readonly string[];
+  /** What our znode tells about us. Default: nothing. */
+  readonly data?: Data | undefined;
+  /** Of the znodes that are made. Default: everybody everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /** What a missing parent becomes. Default: as the library of the layout does it, a container or persistent. */
+  readonly parentMode?: 'persistent' | 'container' | undefined;
+  /** Whether the parent may be made anew when its numbers run out (`overflow.ts`). Default: with Curator's layout. */
+  readonly canMove?: boolean | undefined;
+  /** What the first in the line does, for the error of whoever has waited in vain. Default: 'holds it'. */
+  readonly firstDoes?: string | undefined;
+  /**
+   * For whom the contender at `index` waits: a name, or null when it is its turn. Default: the one before it.
+   *
+   * @param names all contenders, the oldest first
+   */
+  readonly blocker?: ((names: readonly string[], index: number) => string | null) | undefined;
+}
+
+/** Somebody who stands in a line. */
+export interface Contending {
+  readonly path: string;
+  /** What it has written about itself. */
+  readonly data: Uint8Array;
+  /** Whether it is its turn: it holds what the others wait for. */
+  readonly isFirst: boolean;
+  readonly sessionId: bigint;
+  /** Its fencing token, if it holds or comes to hold what it waits for. */
+  readonly token: bigint;
+  /** Since when it stands in the line, by the clock of the servers. */
+  readonly since: Date;
+}
+
+/** The names of those who stand in the line, the oldest first. */
+export function contendersOf(line: Line, children: readonly string[]): string[] {
+  const standing: { readonly name: string; readonly sequence: number }[] = [];
+  for (const name of children) {
+    const sequence = sequenceOf(name);
+    if (sequence !== null && isMarked(line, withoutSequence(name))) standing.push({ name, sequence });
+  }
+  return standing.sort((a, b) => compareSequences(a.sequence, b.sequence)).map(({ name }) => name);
+}
+
+/** kazoo looks for its parent once and never makes it again. */
+export function canMove(line: Line): boolean {
+  return line.canMove ?? line.layout === 'curator';
+}
+
+export function blockerOf(line: Line, names: readonly string[], index: number): string | null {
+  if (line.blocker !== undefined) return line.blocker(names, index);
+  return names[index - 1] ?? null;
+}
+
+/** Who stands in a line, the oldest first, each with its own data. Those who leave meanwhile are left out. */
+export async function inspect(client: Client, line: Line, options: CallOptions = {}): Promise<readonly Contending[]> {
+  let children: readonly string[];
+  try {
+    ({ children } = await client.children(line.path, { ...options, read: 'linearizable' }));
+  } catch (error) {
+    if (error instanceof NoNodeError) return [];
+    throw error;
+  }
+  const names = contendersOf(line, children);
+  const found = await Promise.all(names.map((name) => readContending(client, joinPath(line.path, name), options)));
+  const present = names.filter((_, i) => found[i] !== null);
+  return found
+    .filter((znode) => znode !== null)
+    .map(({ path, data, stat }, i) => ({
+      path,
+      data,
+      isFirst: blockerOf(line, present, i) === null,
+      sessionId: stat.ephemeralOwner,
+      token: stat.czxid,
+      since: stat.created,
+    }));
+}
+
+async function readContending(
+  client: Client,
+  path: string,
+  options: CallOptions,
+): Promise<{ readonly path: string; readonly data: Uint8Array; readonly stat: Stat } | null> {
+  try {
+    const { data, stat } = await client.get(path, options);
+    return { path, data, stat };
+  } catch (error) {
+    if (error instanceof NoNodeError) return null;
+    throw error;
+  }
+}
+
+function isMarked({ markers }: Line, beginning: string): boolean {
+  return markers.some((marker) => beginning.endsWith(marker));
+}

@@ -1,12 +1,15 @@
 import type { DiskObserver, DiskOperation, MemoryDisk } from '@meerkat/core';
 import type { LiveChecker } from './checkers/live-checker.ts';
 import { LOG_HEADER_BYTES, readEpoch, readLogEntries, readServerDisk, zxidBehind } from './disk-reader.ts';
+import type { VirtualServer } from './virtual-server.ts';
 
 /** Tells a live checker what reaches one server's disk, by looking at files and bytes alone. */
 export class DiskJudge implements DiskObserver {
   readonly #checker: LiveChecker;
   readonly #serverId: number;
+  /** Of snapshots and epochs. */
   readonly #directory: string;
+  readonly #logDirectory: string;
   readonly #disk: () => MemoryDisk;
   /** Last txn written to each log file. */
   readonly #lastWritten: Map<string, number> = new Map();
@@ -18,10 +21,11 @@ export class DiskJudge implements DiskObserver {
   /** Where a leader has asked for a truncation that has not been seen done yet. */
   #truncateTo: number | null = null;
 
-  constructor(checker: LiveChecker, serverId: number, directory: string, disk: () => MemoryDisk) {
+  constructor(checker: LiveChecker, { serverId, options }: VirtualServer, disk: () => MemoryDisk) {
     this.#checker = checker;
     this.#serverId = serverId;
-    this.#directory = directory;
+    this.#directory = options.snapshotDirectory;
+    this.#logDirectory = options.logDirectory;
     this.#disk = disk;
   }
 
@@ -85,7 +89,7 @@ export class DiskJudge implements DiskObserver {
 
   /** The server has read its disk, and repaired what it repairs. */
   onRecovered(): void {
-    const found = readServerDisk(this.#disk(), this.#directory);
+    const found = readServerDisk(this.#disk(), this.#directory, this.#logDirectory);
     const lastFound = found.txns.at(-1)?.zxid ?? found.base;
     // The installation may have been completed by the names that a power cut has left.
     if (this.#installing === found.base) this.#completeInstallation();
@@ -98,6 +102,16 @@ export class DiskJudge implements DiskObserver {
     this.#lastWritten.clear();
     this.#lastLogged = lastFound;
     this.#checker.onRecovered(this.#serverId, found);
+  }
+
+  onPurged(): void {
+    const zxidsOf = (prefix: string, directory: string): number[] =>
+      this.#disk()
+        .names(directory)
+        .flatMap((name) => zxidBehind(prefix, name) ?? [])
+        .sort((a, b) => a - b);
+    const [logBegin = null] = zxidsOf('log.', this.#logDirectory);
+    this.#checker.onPurged(this.#serverId, zxidsOf('snapshot.', this.#directory), logBegin);
   }
 
   #completeInstallation(): void {

@@ -9,17 +9,17 @@ export interface FileSource {
 }
 
 /**
- * Reads a server's directory as an operator would, without the server's own code: `log.<zxid>` and `snapshot.<zxid>` of
+ * Reads a server's directories as an operator would, without the server's own code: `log.<zxid>` and `snapshot.<zxid>` of
  * Apache's formats, and the epoch files.
  */
-export function readServerDisk(disk: FileSource, directory: string): FoundState {
+export function readServerDisk(disk: FileSource, directory: string, logDirectory: string): FoundState {
   const names = disk.names(directory);
   const base = Math.max(0, ...names.flatMap((name) => zxidBehind('snapshot.', name) ?? []));
   return {
     acceptedEpoch: readEpoch(disk, `${directory}/acceptedEpoch`),
     currentEpoch: readEpoch(disk, `${directory}/currentEpoch`),
     base,
-    txns: readLogs(disk, directory).filter(({ zxid }) => zxid > base),
+    txns: readLogs(disk, logDirectory).filter(({ zxid }) => zxid > base),
   };
 }
 

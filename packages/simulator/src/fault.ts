@@ -24,6 +24,7 @@ export const FAULT_KINDS = [
   'disk-broken',
   'disk-full',
   'skew',
+  'occupy',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 

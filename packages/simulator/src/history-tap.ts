@@ -92,6 +92,7 @@ class ConnectionTap implements WireTap {
   /** Without a reply yet, oldest first. */
   readonly #inFlight: SentRequest[] = [];
   #lastZxidSeen = 0;
+  #askedSessionId = 0n;
   #sessionId = 0n;
   /** The request before was a sync that the client sent for a read. */
   #isBehindSync = false;
@@ -111,7 +112,7 @@ class ConnectionTap implements WireTap {
     this.#sent.take(bytes, (frame, start, end) => {
       this.#reader.reset(frame, start, end);
       if (this.#isAsked) this.#onRequest();
-      else this.#lastZxidSeen = readConnectRequest(this.#reader).lastZxidSeen;
+      else ({ lastZxidSeen: this.#lastZxidSeen, sessionId: this.#askedSessionId } = readConnectRequest(this.#reader));
       this.#isAsked = true;
     });
   }
@@ -135,7 +136,7 @@ class ConnectionTap implements WireTap {
     const { timeoutMs, sessionId } = readConnectResponse(this.#reader);
     const about = { client: this.#client, connection: this.#connection, server: this.#server };
     if (timeoutMs <= 0) {
-      this.#history.note({ kind: 'refused', ...about });
+      this.#history.note({ kind: 'refused', ...about, sessionId: this.#askedSessionId });
       return;
     }
     this.#sessionId = sessionId;
@@ -164,6 +165,7 @@ class ConnectionTap implements WireTap {
         recursive: request.persistentRecursiveWatches,
       });
     }
+    if (xid === SpecialXid.ping) this.#history.note({ kind: 'ping', ...about });
     if (xid <= 0) return;
     const path = request !== null && 'path' in request ? request.path : null;
     const operation = this.#claims.claim(opCode, path, this.#connection, this.#isBehindSync);
@@ -190,6 +192,7 @@ class ConnectionTap implements WireTap {
       if (name === undefined) return;
       this.#history.note({ kind: 'event', ...about, type: name, path, zxid: zxid > 0 ? zxid : null });
     }
+    if (xid === SpecialXid.ping) this.#history.note({ kind: 'pong', ...about });
     if (xid <= 0) return;
     // Not the first in flight: something is wrong, and the checker sees it.
     const at = this.#inFlight.findIndex((sent) => sent.xid === xid);
@@ -209,6 +212,13 @@ const EVENT_NAMES: ReadonlyMap<number, WatchEventType> = new Map<number, WatchEv
   [EventType.nodeChildrenChanged, 'children'],
 ]);
 
+const CREATES: ReadonlySet<number> = new Set<number>([
+  OpCode.create,
+  OpCode.create2,
+  OpCode.createContainer,
+  OpCode.createTTL,
+]);
+
 function isSetWatches(request: { readonly op: number }): request is SetWatchesRequest {
   return request.op === OpCode.setWatches || request.op === OpCode.setWatches2;
 }
@@ -216,9 +226,11 @@ function isSetWatches(request: { readonly op: number }): request is SetWatchesRe
 function isRequestOf({ request }: Operation, opCode: number, path: string | null): boolean {
   switch (request.op) {
     case 'create':
-      return (opCode === OpCode.create2 || opCode === OpCode.create) && path === request.path;
+      return CREATES.has(opCode) && path === request.path;
     case 'set':
       return opCode === OpCode.setData && path === request.path;
+    case 'setAcl':
+      return opCode === OpCode.setACL && path === request.path;
     case 'delete':
       return opCode === OpCode.delete && path === request.path;
     case 'get':

@@ -9,20 +9,30 @@
  * completed at a smaller order than another one was invoked came before it for everybody.
  */
 import type { Outcome, Stat, WatchEventType, ZooKeeperCode } from '@meerkat/client';
+import type { Acl } from '@meerkat/protocol';
+import type { Identity } from './checkers/access.ts';
 
 /** A write inside a multi, or on its own. `version` −1 is any. */
-export type WriteRequest =
+export type MultiWrite =
   | {
       readonly op: 'create';
       readonly path: string;
       readonly data: string;
-      readonly mode: 'persistent' | 'ephemeral';
+      readonly mode: 'persistent' | 'ephemeral' | 'container';
       readonly isSequential: boolean;
+      /** Milliseconds after which the service may delete it, when it is left alone; persistent only. */
+      readonly ttlMs?: number | undefined;
+      /** Default: everybody everything. */
+      readonly acl?: readonly Acl[] | undefined;
     }
   | { readonly op: 'set'; readonly path: string; readonly data: string; readonly version: number }
   | { readonly op: 'delete'; readonly path: string; readonly version: number };
 
-export type MultiPart = WriteRequest | { readonly op: 'check'; readonly path: string; readonly version: number };
+export type WriteRequest =
+  | MultiWrite
+  | { readonly op: 'setAcl'; readonly path: string; readonly acl: readonly Acl[]; readonly version: number };
+
+export type MultiPart = MultiWrite | { readonly op: 'check'; readonly path: string; readonly version: number };
 
 export interface ReadRequest {
   readonly op: 'get' | 'exists' | 'children';
@@ -51,7 +61,7 @@ export type PartResult =
 
 export type OperationResult =
   | { readonly op: 'create'; readonly path: string; readonly stat: Stat }
-  | { readonly op: 'set'; readonly stat: Stat }
+  | { readonly op: 'set' | 'setAcl'; readonly stat: Stat }
   | { readonly op: 'get'; readonly data: string; readonly stat: Stat }
   /** null: there is no such znode. */
   | { readonly op: 'exists'; readonly stat: Stat | null }
@@ -133,6 +143,8 @@ export type HistoryEntry =
       readonly client: string;
       readonly connection: number;
       readonly server: string;
+      /** That the client asked for; 0n for a new one. */
+      readonly sessionId: bigint;
     })
   | (Entry & { readonly kind: 'disconnected'; readonly client: string; readonly connection: number })
   /** A request has left, xid > 0 (neither ping nor setWatches). `operation` null: sent by the client for itself. */
@@ -155,6 +167,8 @@ export type HistoryEntry =
       readonly errorCode: number;
       readonly operation: Operation | null;
     })
+  /** A ping has left, or its answer has arrived. */
+  | (Entry & { readonly kind: 'ping' | 'pong'; readonly client: string; readonly connection: number })
   /** setWatches or setWatches2 has left with what the client still waits for, and from which zxid on. */
   | (Entry & {
       readonly kind: 'rearmed';
@@ -195,6 +209,13 @@ export type HistoryEntry =
       readonly sameSession: boolean;
       readonly reason: string;
     })
+  /** A leader has ended a session because it heard nothing of it; that may still come to nothing. */
+  | (Entry & { readonly kind: 'expired'; readonly sessionId: bigint })
+  /**
+   * All clients are at rest: everything that they asked is answered, and they are connected. Between `begins` and `ends`
+   * every znode that they could watch is changed by somebody else; `zxid` is the last that was committed until then.
+   */
+  | (Entry & { readonly kind: 'stir'; readonly phase: 'begins' | 'ends'; readonly zxid: number })
   /** The world has done something to a server, a link or a disk; in words. */
   | (Entry & { readonly kind: 'fault'; readonly what: string });
 
@@ -207,14 +228,24 @@ export type Note = Without<HistoryEntry, 'order' | 'atMs'>;
 export class History {
   readonly entries: HistoryEntry[] = [];
   readonly operations: Operation[] = [];
+  /** Whom clients have shown to be, on all of their connections. */
+  readonly identities: Map<string, Identity> = new Map();
   readonly #nowMs: () => number;
+  readonly #listeners: ((entry: HistoryEntry) => void)[] = [];
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
+  /** From now on each entry is told as it is written. */
+  listen(onEntry: (entry: HistoryEntry) => void): void {
+    this.#listeners.push(onEntry);
+  }
+
   note(what: Note): void {
-    this.entries.push({ ...what, order: this.entries.length, atMs: this.#nowMs() } as HistoryEntry);
+    const entry = { ...what, order: this.entries.length, atMs: this.#nowMs() } as HistoryEntry;
+    this.entries.push(entry);
+    for (const listener of this.#listeners) listener(entry);
   }
 
   invoke(client: string, request: OperationRequest): Operation {

@@ -22,6 +22,7 @@ export {
   planFaults,
 } from './fault.ts';
 export { History, type HistoryEntry, type Operation, type OperationRequest } from './history.ts';
+export { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 export { Nemesis } from './nemesis.ts';
 export { SeededRandom } from './seeded-random.ts';
 export { shrinkFailure } from './shrink-failure.ts';
@@ -29,16 +30,11 @@ export { type SimulateOptions, type SimulateResult, type SimulateStats, simulate
 export { Timeline } from './timeline.ts';
 export { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
 export { VirtualClock } from './virtual-clock.ts';
-export { type EnsembleShape, makeMembership, VirtualEnsemble } from './virtual-ensemble.ts';
-export {
-  type CloseReason,
-  type ConnectFailure,
-  DEFAULT_LINK,
-  type LinkQuality,
-  VirtualNetwork,
-} from './virtual-network.ts';
+export { type EnsembleShape, type MembershipShape, makeMembership, VirtualEnsemble } from './virtual-ensemble.ts';
+export { type CloseReason, type ConnectFailure, VirtualNetwork } from './virtual-network.ts';
 export { DEFAULT_DISK, type DiskQuality, VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
 export { VirtualWorld, type VirtualWorldOptions, WORLD_CHANNEL } from './virtual-world.ts';
-export { DEFAULT_WORKLOAD, Workload, type WorkloadOptions } from './workload.ts';
+export { Workload } from './workload.ts';
 export { hostWorkload, type WorkloadHost } from './workload-host.ts';
+export { DEFAULT_WORKLOAD, type WorkloadOptions } from './workload-options.ts';
 export type { WorldWatcher } from './world-watcher.ts';

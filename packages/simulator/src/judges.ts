@@ -1,13 +1,15 @@
 import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { FinalState } from './checkers/final-rules.ts';
 import { checkHistory } from './checkers/history.ts';
-import { LiveChecker } from './checkers/live-checker.ts';
+import { LiveChecker, type LiveCheckerOptions } from './checkers/live-checker.ts';
 import { type Violation, Violations } from './checkers/violation.ts';
 import { type WireEvent, WireTap } from './checkers/wire.ts';
+import { ClientContact } from './client-contact.ts';
 import { DiskJudge } from './disk-judge.ts';
 import { readLogs } from './disk-reader.ts';
 import type { History } from './history.ts';
-import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
+import { Sightings } from './sightings.ts';
+import { portKindOf, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
@@ -29,21 +31,30 @@ export class Judges {
   #aboutHistory: readonly Violation[] = [];
   /** Of all servers, once the run has come to rest. */
   #finalStates: readonly FinalState[] = [];
+  readonly #sightings = new Sightings();
   /** Digests that servers had at some zxids; the first server that told, and its digest. */
   readonly #digests: Map<number, { readonly host: string; readonly digest: bigint }> = new Map();
 
-  /** @param mayFail whether a server is free to end by itself */
+  readonly #without: readonly string[];
+
+  /**
+   * @param mayFail whether a server is free to end by itself
+   * @param without promises that are not looked after
+   */
   constructor(
     world: VirtualWorld,
     ensemble: VirtualEnsemble,
     history: History,
     mayFail: (server: VirtualServer) => boolean,
+    without: readonly string[] = [],
   ) {
     this.#world = world;
     this.#ensemble = ensemble;
     this.#history = history;
-    this.#own = new Violations(() => world.nowMs);
+    this.#without = without;
+    this.#own = new Violations(() => world.nowMs, undefined, without);
     this.#live = ensemble.servers.length > 1 ? this.#watchLive() : null;
+    world.watch(this.#sightings);
     world.watch({
       onChange: (server, what) => {
         if (!what.startsWith('ends by itself') || mayFail(server)) return;
@@ -57,6 +68,19 @@ export class Judges {
     return [...this.#own.list, ...(this.#live?.violations ?? []), ...this.#aboutHistory].sort(
       (a, b) => a.atMs - b.atMs,
     );
+  }
+
+  /** How often checkers were told of what. */
+  get fed(): ReadonlyMap<string, number> {
+    const fed = new Map([...(this.#live?.fed ?? []), ...this.#sightings.counts]);
+    const count = (what: string): void => void fed.set(what, (fed.get(what) ?? 0) + 1);
+    for (const { kind } of this.#history.entries) count(`history ${kind}`);
+    for (const { request, result, error } of this.#history.operations) {
+      if (result !== null) count(`${request.op} succeeded`);
+      else if (error?.outcome === 'not-applied') count(`${request.op} refused`);
+      else count('in doubt');
+    }
+    return fed;
   }
 
   report(invariant: string, message: string): void {
@@ -87,7 +111,19 @@ export class Judges {
 
   /** When all is over. */
   judgeHistory(): void {
-    this.#aboutHistory = checkHistory(this.#history, this.#committed(), { finalStates: this.#finalStates });
+    const committed = this.#committed();
+    const txnBytesMax = txnBytesMaxOfServer(this.#ensemble.servers[0]);
+    this.#sightings.onEnd(this.#history, committed, txnBytesMax);
+    this.#aboutHistory = checkHistory(this.#history, committed, {
+      finalStates: this.#finalStates,
+      // A program is told in the turn in which the bytes have come.
+      watchGraceMs: 1,
+      // Somebody has noted when leaders ended sessions.
+      knowsExpiries: this.#live !== null,
+      txnBytesMax,
+      without: this.#without,
+      enforcesQuota: this.#ensemble.servers[0]?.options.enforceQuota ?? false,
+    });
   }
 
   #committed(): readonly TxnEntry[] {
@@ -113,16 +149,23 @@ export class Judges {
       },
       nowMs: () => this.#world.nowMs,
       clockMs: (id) => byId.get(id)?.clock.monotonicMs() ?? this.#world.nowMs,
+      txnBytesMax: txnBytesMaxOfServer(servers[0]),
+      without: this.#without,
+      ...limitsOf(servers[0]),
     });
+    this.#history.listen(new ClientContact(live, (host) => this.#ensemble.server(host)?.serverId ?? null).onEntry);
     for (const server of servers) {
-      const { serverId, options } = server;
-      this.#disks.set(server, new DiskJudge(live, serverId, options.logDirectory, () => server.disk));
+      this.#disks.set(server, new DiskJudge(live, server, () => server.disk));
     }
     const wire = new WireTap({
-      portKind: (_host, port) => (port === QUORUM_PORT ? 'quorum' : port === ELECTION_PORT ? 'election' : null),
+      portKind: (_host, port) => {
+        this.#sightings.onDialled(port);
+        return portKindOf(port);
+      },
       serverOf: (host) => this.#ensemble.server(host)?.serverId ?? null,
       onEvent: (event) => {
         this.#noteTruncation(event, byId);
+        this.#sightings.onWire(event, servers[0]?.options.ensemble?.commitLogCount ?? 0);
         live.onWire(event);
       },
     });
@@ -137,10 +180,16 @@ export class Judges {
         } else if (what === 'gets an empty disk') {
           this.#disks.get(server)?.onWiped();
           live.onWiped(server.serverId);
-        } else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
+        } else if (what === 'is resumed') live.onResumed(server.serverId);
+        else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
+      },
+      onTurn: (server) => {
+        if (server.isServing) live.onServing(server.serverId);
       },
       onTrace: (server, event) => {
+        if (event.kind === 'session-expired') this.#history.note({ kind: 'expired', sessionId: event.sessionId });
         if (event.kind === 'recovered') this.#disks.get(server)?.onRecovered();
+        if (event.kind === 'files-purged' && logs(server)) this.#disks.get(server)?.onPurged();
         live.onTrace(server.serverId, event);
       },
       onApplied: (server, zxid, treeDigest) => live.onApplied(server.serverId, zxid, null, treeDigest),
@@ -157,6 +206,27 @@ export class Judges {
 
 /** What the world says of the end of a process. */
 const ENDS = /^(is killed|loses its power|has stopped|ends by itself)/;
+
+/** An observer may be told not to. */
+function logs({ options: { ensemble, serverId } }: VirtualServer): boolean {
+  const isObserver = ensemble?.membership.members.some(
+    (member) => member.serverId === serverId && member.role === 'observer',
+  );
+  return isObserver !== true || ensemble?.syncEnabled !== false;
+}
+
+/** All servers are configured alike. */
+function limitsOf(server: VirtualServer | undefined): Pick<LiveCheckerOptions, 'limits'> {
+  const { ensemble, tickTimeMs } = server?.options ?? { ensemble: null, tickTimeMs: 0 };
+  if (ensemble === null) return {};
+  return { limits: { tickTimeMs, initLimit: ensemble.initLimit, syncLimit: ensemble.syncLimit } };
+}
+
+/** Written down here a second time: `jute.maxbuffer`, and its `extrasize` or 1024. */
+function txnBytesMaxOfServer(server: VirtualServer | undefined): number {
+  const { frameBytesMax, extraBytesMax } = server?.options ?? { frameBytesMax: 0xfffff, extraBytesMax: null };
+  return frameBytesMax + Math.max(extraBytesMax ?? frameBytesMax, 1024);
+}
 
 function idOf(server: VirtualServer): number {
   return server.serverId;

@@ -5,6 +5,7 @@ import { FAULT_KINDS, type Fault, type FaultKind, formatFault, parseFault } from
 import { commandOf, type Shape } from './repeat-command.ts';
 import { shrinkFailure } from './shrink-failure.ts';
 import { type SimulateOptions, type SimulateResult, simulate } from './simulate.ts';
+import { TRAITS, type Trait } from './traits.ts';
 
 const USAGE = `npm run simulate -- [options]
 
@@ -19,8 +20,11 @@ const USAGE = `npm run simulate -- [options]
   --faults a,b        kinds of faults, or none; default: all
                       ${FAULT_KINDS.join(', ').replaceAll(/(.{50,60}) /g, '$1\n                      ')}
   --fault 'LINE'      exactly these faults, as a failure prints them; may be given many times
+  --traits a,b        what is special about the servers, or none; default: each seed draws it
+                      ${TRAITS.join(', ')}
   --clients N         default 4
   --rate N            operations per second of each client; default 6
+  --without A,B       promises that are not looked after, for instance W3: what else notices a defect
   --no-shrink         do not make the list of faults of a failure smaller
   --trace FILE        write down everything that happens; of several seeds the last one is kept
   --help
@@ -49,8 +53,10 @@ function readCampaign(args: readonly string[]): Campaign | null {
       minutes: { type: 'string', default: '1' },
       faults: { type: 'string' },
       fault: { type: 'string', multiple: true },
+      traits: { type: 'string' },
       clients: { type: 'string' },
       rate: { type: 'string' },
+      without: { type: 'string' },
       'no-shrink': { type: 'boolean', default: false },
       trace: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -72,7 +78,9 @@ function readCampaign(args: readonly string[]): Campaign | null {
       groups: readGroups(values.groups, values.hierarchy),
       minutes: Number(values.minutes),
       faults: values.faults === undefined ? undefined : readKinds(values.faults),
+      traits: values.traits === undefined ? undefined : readTraits(values.traits),
       plan: values.fault?.map(readFault),
+      without: values.without?.split(','),
       workload,
     },
     isShrinking: !values['no-shrink'],
@@ -102,6 +110,16 @@ function readKinds(text: string): readonly FaultKind[] {
     const kind = FAULT_KINDS.find((known) => known === name);
     if (kind === undefined) throw new UsageError(`--faults ${name}: not one of ${FAULT_KINDS.join(', ')}`);
     return kind;
+  });
+}
+
+function readTraits(text: string): readonly Trait[] {
+  if (text === 'none') return [];
+  if (text === 'all') return TRAITS;
+  return text.split(',').map((name) => {
+    const trait = TRAITS.find((known) => known === name);
+    if (trait === undefined) throw new UsageError(`--traits ${name}: not one of ${TRAITS.join(', ')}`);
+    return trait;
   });
 }
 
@@ -188,12 +206,13 @@ async function report(campaign: Campaign, result: SimulateResult, isCancelled: (
   write(`\nto repeat it:\n  ${commandOf(campaign.shape, smallest.seed, smallest.plan)}`);
 }
 
-function describe({ stats, traceHash }: SimulateResult): string {
+function describe({ stats, traceHash, traits }: SimulateResult): string {
   const { operations, succeeded, inDoubt, watchEvents, faults, epochs, serverStarts, recoveredMs } = stats;
   const recovered = recoveredMs === null ? 'not recovered' : `recovered in ${recoveredMs} ms`;
   return (
     `${operations} operations (${succeeded} succeeded, ${inDoubt} in doubt), ${watchEvents} watch events, ` +
-    `${faults} faults, ${serverStarts} starts, ${epochs} epochs, ${recovered}, trace ${traceHash}`
+    `${faults} faults, ${serverStarts} starts, ${epochs} epochs, ${recovered}, ` +
+    `${traits.length === 0 ? 'a plain world' : traits.join(', ')}, trace ${traceHash}`
   );
 }
 

@@ -1,9 +1,9 @@
 import { isQuorum } from './checkers/quorum.ts';
 import { readServerDisk } from './disk-reader.ts';
-import { type Fault, formatFault, LEADER } from './fault.ts';
+import { type Fault, type FaultKind, formatFault, LEADER } from './fault.ts';
+import type { LinkQuality } from './link-quality.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
-import type { LinkQuality } from './virtual-network.ts';
+import { QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
@@ -23,6 +23,9 @@ export class Nemesis {
   readonly #rotten: Set<VirtualServer> = new Set();
   /** Servers whose disk has failed, or may have: they are free to end by themselves. */
   readonly #hurt: Set<VirtualServer> = new Set();
+  /** Programs at the quorum ports of servers. */
+  readonly #strangers: Set<() => void> = new Set();
+  readonly #executed: Map<FaultKind, number> = new Map();
   #isOver = false;
 
   constructor(world: VirtualWorld, ensemble: VirtualEnsemble, onFault: (what: string) => void = () => {}) {
@@ -35,9 +38,15 @@ export class Nemesis {
   unleash(faults: readonly Fault[]): void {
     for (const fault of faults) {
       this.#world.timeline.plan(fault.atMs, () => {
-        if (!this.#isOver) this.#inflict(fault);
+        if (this.#isOver || !this.#inflict(fault)) return;
+        this.#executed.set(fault.kind, (this.#executed.get(fault.kind) ?? 0) + 1);
       });
     }
+  }
+
+  /** How many faults of each kind have changed something: a crash of a process that runs, a cut between hosts that are there. */
+  get executed(): ReadonlyMap<FaultKind, number> {
+    return this.#executed;
   }
 
   /** Ends all faults for good: links, disks and clocks work, every server runs. */
@@ -46,6 +55,7 @@ export class Nemesis {
     this.#say('everything is healed');
     this.#cuts.clear();
     this.#world.network.heal();
+    for (const leave of this.#strangers) leave();
     for (const server of this.#ensemble.servers) {
       server.healDisk();
       server.clock.setDrift(0);
@@ -76,7 +86,8 @@ export class Nemesis {
     return this.#hurt.has(server);
   }
 
-  #inflict(fault: Fault): void {
+  /** @returns whether there was something to do it to */
+  #inflict(fault: Fault): boolean {
     const random = new SeededRandom(fault.chance, fault.kind);
     const hosts = fault.hosts.flatMap((host) => this.#resolve(host));
     const servers = hosts.flatMap((host) => this.#ensemble.server(host) ?? []);
@@ -86,89 +97,113 @@ export class Nemesis {
     switch (fault.kind) {
       case 'crash':
       case 'power':
-        for (const server of servers) {
-          server.crash({ losesPower: fault.kind === 'power' });
-          this.#later(fault, () => server.start());
-        }
-        return;
       case 'stop':
-        for (const server of servers) {
+      case 'restart-all':
+      case 'pause':
+        return this.#end(servers, fault, random);
+      case 'wipe':
+        return servers.filter((server) => this.#wipe(server, fault)).length > 0;
+      case 'rot':
+        return servers.filter((server) => this.#rot(server, fault, random)).length > 0;
+      case 'partition':
+      case 'isolate':
+      case 'bridge':
+        return this.#cut(fault, pairsOf(hosts, others, true));
+      case 'one-way':
+        return this.#cut(fault, pairsOf(hosts, others, false));
+      case 'flap':
+        return this.#flap(fault, pairsOf(hosts, others, true), random);
+      case 'port': {
+        const { addresses } = this.#ensemble.membership.members[0]!;
+        const port = random.pick(addresses.flatMap(({ quorumPort, electionPort }) => [quorumPort, electionPort]));
+        for (const host of hosts) {
+          network.blockPort(host, port);
+          this.#later(fault, () => network.unblockPort(host, port));
+        }
+        return hosts.length > 0;
+      }
+      case 'occupy':
+        for (const server of servers) this.#occupy(server, fault);
+        return servers.length > 0;
+      case 'black-hole':
+        for (const host of hosts) {
+          network.dropConnects(host);
+          this.#later(fault, () => network.takeConnects(host));
+        }
+        return hosts.length > 0;
+      case 'slow': {
+        const quality = drawSlowness(random);
+        const pairs = pairsOf(hosts, others, random.chance(0.7));
+        for (const [from, to] of pairs) {
+          network.slowDown(from, to, quality);
+          this.#later(fault, () => network.speedUp(from, to));
+        }
+        return pairs.length > 0;
+      }
+      case 'break': {
+        const broken = [...network.openEnds].filter(({ host }) => hosts.includes(host) && random.chance(0.5));
+        for (const end of broken) end.breakStream();
+        return broken.length > 0;
+      }
+      case 'skew':
+        for (const host of hosts) this.#skew(host, fault, random);
+        return hosts.length > 0;
+      default:
+        for (const server of servers) this.#hurtDisk(server, fault, random);
+        return servers.length > 0;
+    }
+  }
+
+  /** Another program takes the quorum port while the server is down, which then starts without it. */
+  #occupy(server: VirtualServer, fault: Fault): void {
+    const { network } = this.#world;
+    server.crash();
+    if (!network.isListening(server.host, QUORUM_PORT)) {
+      const leave = network.listen(server.host, QUORUM_PORT, (end) => end.destroy());
+      this.#strangers.add(leave);
+      this.#later(fault, leave);
+    }
+    server.start();
+  }
+
+  /** Ends processes, or lets them stand still, for a while. */
+  #end(servers: readonly VirtualServer[], fault: Fault, random: SeededRandom): boolean {
+    const isEffective = servers.some(({ isRunning, isPaused }) => isRunning && (fault.kind !== 'pause' || !isPaused));
+    const losesPower = fault.kind === 'power' || (fault.kind === 'restart-all' && random.chance(0.5));
+    for (const server of servers) {
+      switch (fault.kind) {
+        case 'pause':
+          server.pause();
+          this.#later(fault, () => server.resume());
+          break;
+        case 'stop':
           server.stop();
           this.#later(fault, () => {
             // It may still be busy with stopping.
             server.crash();
             server.start();
           });
-        }
-        return;
-      case 'restart-all': {
-        const losesPower = random.chance(0.5);
-        for (const server of servers) {
+          break;
+        case 'restart-all':
           server.crash({ losesPower });
           this.#later({ durationMs: random.between(0, fault.durationMs) }, () => server.start());
-        }
-        return;
+          break;
+        default:
+          server.crash({ losesPower });
+          this.#later(fault, () => server.start());
       }
-      case 'pause':
-        for (const server of servers) {
-          server.pause();
-          this.#later(fault, () => server.resume());
-        }
-        return;
-      case 'wipe':
-        for (const server of servers) {
-          if (!this.#isDispensable(server)) this.#say(`${server.host} keeps its disk: nobody else has all of it`);
-          else {
-            server.wipe();
-            this.#later(fault, () => server.start());
-          }
-        }
-        return;
-      case 'rot':
-        for (const server of servers) this.#rot(server, fault, random);
-        return;
-      case 'partition':
-      case 'isolate':
-      case 'bridge':
-        this.#cut(fault, pairsOf(hosts, others, true));
-        return;
-      case 'one-way':
-        this.#cut(fault, pairsOf(hosts, others, false));
-        return;
-      case 'flap':
-        this.#flap(fault, pairsOf(hosts, others, true), random);
-        return;
-      case 'port': {
-        const port = random.pick([QUORUM_PORT, ELECTION_PORT]);
-        for (const host of hosts) {
-          network.blockPort(host, port);
-          this.#later(fault, () => network.unblockPort(host, port));
-        }
-        return;
-      }
-      case 'black-hole':
-        for (const host of hosts) {
-          network.dropConnects(host);
-          this.#later(fault, () => network.takeConnects(host));
-        }
-        return;
-      case 'slow': {
-        const quality = drawSlowness(random);
-        for (const [from, to] of pairsOf(hosts, others, random.chance(0.7))) {
-          network.slowDown(from, to, quality);
-          this.#later(fault, () => network.speedUp(from, to));
-        }
-        return;
-      }
-      case 'break':
-        for (const end of network.openEnds) if (hosts.includes(end.host) && random.chance(0.5)) end.breakStream();
-        return;
-      case 'skew':
-        for (const host of hosts) this.#skew(host, fault, random);
-        return;
-      default:
-        for (const server of servers) this.#hurtDisk(server, fault, random);
     }
+    return isEffective;
+  }
+
+  #wipe(server: VirtualServer, fault: Fault): boolean {
+    if (!this.#isDispensable(server)) {
+      this.#say(`${server.host} keeps its disk: nobody else has all of it`);
+      return false;
+    }
+    server.wipe();
+    this.#later(fault, () => server.start());
+    return true;
   }
 
   #hurtDisk(server: VirtualServer, fault: Fault, random: SeededRandom): void {
@@ -199,26 +234,31 @@ export class Nemesis {
   }
 
   /** A bit of a file of a server that others can replace is inverted, which its next start notices. */
-  #rot(server: VirtualServer, fault: Fault, random: SeededRandom): void {
+  #rot(server: VirtualServer, fault: Fault, random: SeededRandom): boolean {
     if (!this.#isDispensable(server) || this.#rotten.size > 0) {
       this.#say(`the data of ${server.host} does not rot: nobody else has all of it`);
-      return;
+      return false;
     }
-    const { logDirectory } = server.options;
+    const { logDirectory, snapshotDirectory } = server.options;
+    const directories = new Set([logDirectory, snapshotDirectory]);
+    const paths = [...directories].flatMap((directory) =>
+      server.disk.names(directory).map((name) => `${directory}/${name}`),
+    );
     // An epoch is a number in decimal digits and nothing else, in Apache's format: another digit is another promise, which
     // no reader can tell.
-    const name = random.pick(server.disk.names(logDirectory).filter((file) => !file.includes('Epoch')));
-    const path = `${logDirectory}/${name}`;
+    const path = random.pick(paths.filter((one) => !one.includes('Epoch')));
     const size = server.disk.peek(path)?.length ?? 0;
     server.crash();
     // Files are grown ahead: what was written is at their beginning.
     const position = Math.floor(size * random.fraction() ** 3);
-    if (size > 0 && server.disk.flipBit(path, position, random.between(0, 7))) {
+    const hasRotted = size > 0 && server.disk.flipBit(path, position, random.between(0, 7));
+    if (hasRotted) {
       this.#say(`${path} of ${server.host} has rotted at ${position}`);
       this.#rotten.add(server);
       this.#hurt.add(server);
     }
     this.#later(fault, () => this.#replaceRotten(server));
+    return hasRotted;
   }
 
   /** As long as it refuses to start with what it has; an operator would look again and again. */
@@ -234,15 +274,16 @@ export class Nemesis {
     this.#later(fault, () => clock.setDrift(0));
   }
 
-  #flap(fault: Fault, pairs: readonly (readonly [string, string])[], random: SeededRandom): void {
+  #flap(fault: Fault, pairs: readonly (readonly [string, string])[], random: SeededRandom): boolean {
     for (let atMs = 0; atMs < fault.durationMs; ) {
       const downMs = random.between(1, 150);
       this.#later({ durationMs: atMs }, () => this.#cut({ durationMs: downMs }, pairs));
       atMs += downMs + random.between(20, 400);
     }
+    return pairs.length > 0;
   }
 
-  #cut(fault: { readonly durationMs: number }, pairs: readonly (readonly [string, string])[]): void {
+  #cut(fault: { readonly durationMs: number }, pairs: readonly (readonly [string, string])[]): boolean {
     const { network } = this.#world;
     for (const [from, to] of pairs) {
       const key = `${from}>${to}`;
@@ -257,6 +298,7 @@ export class Nemesis {
         if (left === 0) network.unblock(from, to);
       }
     });
+    return pairs.length > 0;
   }
 
   /**
@@ -269,7 +311,7 @@ export class Nemesis {
     const voters = participants.map(({ serverId }) => serverId);
     const others = voters.filter((serverId) => serverId !== server.serverId);
     if (!isQuorum(voters, membership.hierarchy, others)) return false;
-    const found = readServerDisk(server.disk, server.options.logDirectory);
+    const found = readServerDisk(server.disk, server.options.snapshotDirectory, server.options.logDirectory);
     const lastZxid = Math.max(leader.core?.view.lastZxid ?? 0, found.txns.at(-1)?.zxid ?? found.base);
     return participants.every(
       (other) =>

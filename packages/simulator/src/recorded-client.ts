@@ -87,6 +87,7 @@ export class RecordedClient {
       case 'create':
       case 'set':
       case 'delete':
+      case 'setAcl':
         return this.#write(request, timeoutMs);
       case 'get':
       case 'exists':
@@ -108,13 +109,18 @@ export class RecordedClient {
   async #write(request: WriteRequest, timeoutMs: number | undefined): Promise<OperationResult> {
     switch (request.op) {
       case 'create': {
-        const { path, data, mode, isSequential } = request;
-        const created: Created = await this.client.create(path, data, { mode, sequential: isSequential, timeoutMs });
+        const { path, data, mode, isSequential, ttlMs, acl } = request;
+        const options = { mode, sequential: isSequential, ttlMs, acl, timeoutMs };
+        const created: Created = await this.client.create(path, data, options);
         return { op: 'create', path: created.path, stat: created.stat };
       }
       case 'set': {
         const { path, data, version } = request;
         return { op: 'set', stat: await this.client.set(path, data, { version, timeoutMs }) };
+      }
+      case 'setAcl': {
+        const { path, acl, version } = request;
+        return { op: 'setAcl', stat: await this.client.setAcl(path, acl, { version, timeoutMs }) };
       }
       case 'delete':
         await this.client.delete(request.path, { version: request.version, timeoutMs });
@@ -194,7 +200,12 @@ function addParts(
   for (const part of parts) {
     switch (part.op) {
       case 'create':
-        transaction.create(part.path, part.data, { mode: part.mode, sequential: part.isSequential });
+        transaction.create(part.path, part.data, {
+          mode: part.mode,
+          sequential: part.isSequential,
+          ttlMs: part.ttlMs,
+          acl: part.acl,
+        });
         break;
       case 'set':
         transaction.set(part.path, part.data, { version: part.version });

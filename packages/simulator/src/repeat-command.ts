@@ -6,11 +6,13 @@ export type Shape = Omit<SimulateOptions, 'seed'>;
 
 /** The command that runs a seed again, with exactly these faults; null: those that the seed makes. */
 export function commandOf(shape: Shape, seed: number, plan: readonly Fault[] | null): string {
-  const { servers = 3, observers = 0, groups, minutes = 1, workload } = shape;
+  const { servers = 3, observers = 0, groups, minutes = 1, traits, without, workload } = shape;
   const parts = [`--seed ${seed}`, `--servers ${servers}`];
   if (observers > 0) parts.push(`--observers ${observers}`);
   if (groups !== undefined) parts.push(groups === 'drawn' ? '--hierarchy' : `--groups ${groups}`);
   if (minutes !== 1) parts.push(`--minutes ${minutes}`);
+  if (traits !== undefined) parts.push(`--traits ${traits.join(',') || 'none'}`);
+  if (without !== undefined) parts.push(`--without ${without.join(',')}`);
   if (workload?.clients !== undefined) parts.push(`--clients ${workload.clients}`);
   if (workload?.operationsPerSecond !== undefined) parts.push(`--rate ${workload.operationsPerSecond}`);
   if (plan === null && shape.faults !== undefined) parts.push(`--faults ${shape.faults.join(',') || 'none'}`);

@@ -37,11 +37,18 @@ export class ServerNetwork implements Network {
         if (!isClosed) events.onListenFailed('EADDRINUSE');
       });
     } else {
-      close = this.#network.listen(this.#host, at.port, (end) =>
-        this.#door.deliver(() => {
-          if (isClosed) end.destroy();
-          else this.open(end, (stream) => events.onAccepted(stream));
-        }),
+      close = this.#network.listen(
+        this.#host,
+        at.port,
+        (end) =>
+          this.#door.deliver(() => {
+            if (isClosed) end.destroy();
+            else this.open(end, (stream) => events.onAccepted(stream));
+          }),
+        () =>
+          this.#door.deliver(() => {
+            if (!isClosed) events.onListenFailed('EINVAL');
+          }),
       );
       this.#door.deliverLater(() => {
         if (!isClosed) events.onListening();

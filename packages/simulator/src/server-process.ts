@@ -71,7 +71,11 @@ export class ServerProcess implements EventDoor {
       ports,
       parts.options,
       {
-        fourLetterWords: () => ({ isWord: (word) => word === 'ruok' || word === 'isro', answer: answerWord }),
+        fourLetterWords: () => ({
+          isWord: (word) => word === 'ruok' || word === 'isro',
+          hasArgument: () => false,
+          answer: answerWord,
+        }),
         onApplied: parts.onApplied,
       },
       {

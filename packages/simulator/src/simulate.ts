@@ -1,3 +1,4 @@
+import type { Client } from '@meerkat/client';
 import type { Hierarchy } from '@meerkat/protocol';
 import type { Violation } from './checkers/violation.ts';
 import { FAULT_KINDS, type Fault, type FaultKind, planFaults } from './fault.ts';
@@ -6,11 +7,14 @@ import { History } from './history.ts';
 import { Judges } from './judges.ts';
 import { Nemesis } from './nemesis.ts';
 import { SeededRandom } from './seeded-random.ts';
+import { stir } from './stir.ts';
 import { TraceTail } from './trace-tail.ts';
+import { configurationOf, drawTraits, type Trait } from './traits.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
-import { Workload, type WorkloadOptions } from './workload.ts';
+import { Workload } from './workload.ts';
 import { hostWorkload } from './workload-host.ts';
+import type { WorkloadOptions } from './workload-options.ts';
 
 export interface SimulateOptions {
   /** A whole number, at most 2**53 − 1. */
@@ -29,7 +33,11 @@ export interface SimulateOptions {
   readonly faults?: readonly FaultKind[] | undefined;
   /** Instead of a plan that the seed makes. */
   readonly plan?: readonly Fault[] | undefined;
+  /** What is special about the servers. Default: the seed draws it. */
+  readonly traits?: readonly Trait[] | undefined;
   readonly workload?: Partial<WorkloadOptions> | undefined;
+  /** Promises that are not looked after, by their numbers. Default: none. */
+  readonly without?: readonly string[] | undefined;
   /** Hears of everything that happens. */
   readonly onLine?: ((line: string) => void) | undefined;
   /** Looked at every virtual second: the run ends early, without a verdict on progress. */
@@ -47,7 +55,14 @@ export interface SimulateStats {
   readonly inDoubt: number;
   /** Watch events that clients were told. */
   readonly watchEvents: number;
+  /** Faults that have changed something; the plan may have more, whose victims were down already. */
   readonly faults: number;
+  readonly faultsByKind: ReadonlyMap<FaultKind, number>;
+  /** Virtual minutes during which things went wrong, and the operations that succeeded in them. */
+  readonly minutes: number;
+  readonly succeededUnderFaults: number;
+  /** How often checkers were told of what. */
+  readonly fed: ReadonlyMap<string, number>;
   /** Epochs that were established. */
   readonly epochs: number;
   readonly serverStarts: number;
@@ -61,6 +76,7 @@ export interface SimulateResult {
   readonly traceHash: string;
   readonly stats: SimulateStats;
   readonly plan: readonly Fault[];
+  readonly traits: readonly Trait[];
   /** The last lines of the trace. */
   readonly tail: readonly string[];
 }
@@ -86,8 +102,11 @@ class Simulation {
   readonly #workload: Workload;
   readonly #nemesis: Nemesis;
   readonly #plan: readonly Fault[];
+  readonly #traits: readonly Trait[];
   #serverStarts = 0;
   #recoveredMs: number | null = null;
+  #faultsBeganMs = 0;
+  #healedMs: number | null = null;
   readonly #epochs: Set<number> = new Set();
 
   constructor(options: SimulateOptions) {
@@ -105,15 +124,28 @@ class Simulation {
     this.#history = new History(() => world.nowMs);
     // What is told of the first start belongs to the history too.
     const note = (what: string): void => this.#history.note({ kind: 'fault', what });
+    // A generator of its own: what is drawn here changes nothing else that the seed decides.
+    const traits = options.traits ?? drawTraits(new SeededRandom(seed, 'traits'));
+    // What a server of its own has committed is read from its logs at the end: they have to be there.
+    this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
+    const { core, ensemble, addresses, workload } = configurationOf(this.#traits);
     this.#ensemble = world.addEnsemble({
       servers,
       observers,
       hierarchy: chooseHierarchy(seed, servers, groups),
+      addresses,
       restartDelayMs: RESTART_DELAY_MS,
-      core: { snapCount: 300, syncWarningMs: 10_000 },
+      core: { ...core, syncWarningMs: 10_000 },
+      ensemble,
     });
     this.#nemesis = new Nemesis(world, this.#ensemble, note);
-    this.#judges = new Judges(world, this.#ensemble, this.#history, (server) => this.#nemesis.hasHurtDisk(server));
+    this.#judges = new Judges(
+      world,
+      this.#ensemble,
+      this.#history,
+      (server) => this.#nemesis.hasHurtDisk(server),
+      options.without,
+    );
     world.watch({
       onTrace: (_server, event) => {
         if (event.kind === 'epoch-established') this.#epochs.add(event.epoch);
@@ -123,7 +155,10 @@ class Simulation {
         note(`${server.host} ${what}`);
       },
     });
-    this.#workload = new Workload(hostWorkload(world, this.#ensemble), this.#history, options.workload);
+    this.#workload = new Workload(hostWorkload(world, this.#ensemble), this.#history, {
+      ...workload,
+      ...options.workload,
+    });
     // A generator of its own: a plan that is given leaves everything else as the seed has it.
     this.#plan =
       options.plan ??
@@ -148,6 +183,7 @@ class Simulation {
       traceHash: this.#world.traceHash,
       stats: this.#makeStats(),
       plan: this.#plan,
+      traits: this.#traits,
       tail: this.#tail.lines,
     };
   }
@@ -160,6 +196,7 @@ class Simulation {
     }
     this.#workload.start();
     this.#nemesis.unleash(this.#plan);
+    this.#faultsBeganMs = this.#world.nowMs;
     const endMs = this.#world.nowMs + this.#durationMs;
     while (this.#world.nowMs < endMs && this.#judges.violations.length === 0) {
       if (this.#options.isCancelled?.() === true) return;
@@ -174,6 +211,7 @@ class Simulation {
   /** Heals everything, and demands that everything works: a leader, all servers, all clients, a write. */
   async #recover(): Promise<void> {
     const healedMs = this.#world.nowMs;
+    this.#healedMs = healedMs;
     this.#nemesis.heal();
     const isLeft = (): number => healedMs + PROGRESS_MS - this.#world.nowMs;
     const holds = (what: () => boolean): Promise<boolean> =>
@@ -193,24 +231,54 @@ class Simulation {
       this.#judges.report('L3', `not every client has a connection ${PROGRESS_MS} ms after everything was healed`);
       return;
     }
-    await this.#within(this.#workload.stop(), 'L3', 'a request of a client is never answered');
+    await this.#within(this.#workload.rest(), 'L3', 'a request of a client is never answered');
     await this.#within(this.#write(), 'L1', 'a write does not go through');
     if (!(await holds(() => this.#ensemble.isWhole))) {
       this.#judges.report('L2', `not every server has caught up ${PROGRESS_MS} ms after everything was healed`);
       return;
     }
     this.#recoveredMs = this.#world.nowMs - healedMs;
+    await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
+    await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
+    await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS);
     this.#judges.judgeServers();
   }
 
-  async #write(): Promise<void> {
-    const client = await this.#world.connect('probe', {
+  /** It may do everything. */
+  #connectProbe(): Promise<Client> {
+    return this.#world.connect('probe', {
+      auth: [{ scheme: 'digest', auth: 'super:super' }],
       servers: this.#ensemble.connectString,
       sessionTimeoutMs: 6000,
       connectTimeoutMs: PROGRESS_MS,
     });
+  }
+
+  async #write(): Promise<void> {
+    const client = await this.#connectProbe();
     await client.create('/probe', 'the end', { timeoutMs: PROGRESS_MS });
     await client.close();
+  }
+
+  /** Changes everything that is watched, while the clients do nothing. */
+  async #stir(): Promise<void> {
+    const client = await this.#connectProbe();
+    const { mzxid } = await client.set('/probe', 'all is at rest', { timeoutMs: PROGRESS_MS });
+    await this.#liftQuotas(client);
+    this.#history.note({ kind: 'stir', phase: 'begins', zxid: Number(mzxid) });
+    await stir(client, this.#workload.watchable, PROGRESS_MS);
+    const last = await client.set('/probe', 'the very end', { timeoutMs: PROGRESS_MS });
+    // Followers and observers learn of it a little later, and their clients from them.
+    await this.#world.sleep(STIR_MS);
+    this.#history.note({ kind: 'stir', phase: 'ends', zxid: Number(last.mzxid) });
+    await client.close();
+  }
+
+  /** Quotas stay, and refuse nothing more. */
+  async #liftQuotas(client: Client): Promise<void> {
+    for (const path of this.#workload.quotaLimits) {
+      if ((await client.exists(path)) !== null) await client.set(path, 'count=-1,bytes=-1');
+    }
   }
 
   async #within(work: Promise<unknown>, invariant: string, message: string): Promise<void> {
@@ -228,6 +296,7 @@ class Simulation {
 
   #makeStats(): SimulateStats {
     const { operations, entries } = this.#history;
+    const healedMs = this.#healedMs ?? this.#world.nowMs;
     return {
       virtualMs: this.#world.nowMs,
       events: this.#world.timeline.happenedCount,
@@ -235,7 +304,11 @@ class Simulation {
       succeeded: operations.filter(({ result }) => result !== null).length,
       inDoubt: operations.filter(({ error }) => error?.outcome === 'unknown').length,
       watchEvents: entries.filter(({ kind }) => kind === 'told').length,
-      faults: this.#plan.length,
+      faults: [...this.#nemesis.executed.values()].reduce((sum, count) => sum + count, 0),
+      faultsByKind: this.#nemesis.executed,
+      minutes: (healedMs - this.#faultsBeganMs) / 60_000,
+      succeededUnderFaults: operations.filter(({ result, endMs }) => result !== null && (endMs ?? 0) < healedMs).length,
+      fed: this.#judges.fed,
       epochs: this.#epochs.size,
       serverStarts: this.#serverStarts,
       recoveredMs: this.#recoveredMs,
@@ -251,6 +324,8 @@ function chooseHierarchy(seed: number, servers: number, groups: number | 'drawn'
 }
 
 const TAIL_LINES = 400;
+/** Virtual milliseconds that a commit may take to any server, and from there to a program. */
+const STIR_MS = 1000;
 const RESTART_DELAY_MS = 400;
 /**
  * Virtual milliseconds within which everything works again: several elections, each of them with a synchronization that

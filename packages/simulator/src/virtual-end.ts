@@ -1,5 +1,7 @@
-import type { PlannedEvent } from './timeline.ts';
-import type { VirtualNetwork } from './virtual-network.ts';
+import type { LinkQuality } from './link-quality.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import type { StreamTap, StreamValve } from './stream-tap.ts';
+import type { PlannedEvent, Timeline } from './timeline.ts';
 
 /** One end of a stream tells its owner. Bytes are the owner's to keep. */
 export interface EndEvents {
@@ -11,6 +13,20 @@ export interface EndEvents {
 }
 
 export type CloseReason = 'closed here' | 'closed by peer' | 'reset by peer';
+
+/** The network, as its ends see it. */
+export interface EndNetwork {
+  readonly timeline: Timeline;
+  readonly random: SeededRandom;
+  readonly tap: StreamTap | null;
+  readonly valve: StreamValve | null;
+  isBlocked(source: string, target: string): boolean;
+  isEndBlocked(end: VirtualEnd): boolean;
+  qualityOf(source: string, target: string): LinkQuality;
+  delayMs(source: string, target: string): number;
+  /** It is closed, and nothing of it is on its way. */
+  onEndOver(end: VirtualEnd): void;
+}
 
 interface Segment {
   /** null is the end of the stream. */
@@ -34,7 +50,7 @@ export class VirtualEnd {
   readonly servicePort: number;
   /** Number of the stream, the same at both ends; never used twice. */
   readonly connection: number;
-  readonly #network: VirtualNetwork;
+  readonly #network: EndNetwork;
   #peer: VirtualEnd | null = null;
   #events: EndEvents | null = null;
   /** Sent, not arrived yet, oldest first. */
@@ -57,7 +73,7 @@ export class VirtualEnd {
   #isBroken = false;
 
   constructor(
-    network: VirtualNetwork,
+    network: EndNetwork,
     connection: number,
     host: string,
     port: number,

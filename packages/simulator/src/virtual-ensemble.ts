@@ -1,13 +1,14 @@
 import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '@meerkat/core';
 import { type Hierarchy, type Member, type Membership, ZXID_ZERO } from '@meerkat/protocol';
-import type { DiskQuality, VirtualServer } from './virtual-server.ts';
-import type { VirtualWorld } from './virtual-world.ts';
+import type { DiskQuality, VirtualServer, VirtualServerOptions } from './virtual-server.ts';
 
 export interface EnsembleShape {
   /** Participants. One that is alone is a server of its own, without an ensemble. */
   readonly servers: number;
   readonly observers?: number | undefined;
   readonly hierarchy?: Hierarchy | undefined;
+  /** Addresses of each server between servers: as every host has one, they differ by their ports. Default 1. */
+  readonly addresses?: number | undefined;
   /** Milliseconds. Default 100: what takes a real service seconds is over in tenths of one. */
   readonly tickTimeMs?: number | undefined;
   readonly ensemble?: Partial<Omit<EnsembleOptions, 'membership'>> | undefined;
@@ -19,20 +20,44 @@ export interface EnsembleShape {
 export const CLIENT_PORT = 2181;
 export const QUORUM_PORT = 2888;
 export const ELECTION_PORT = 3888;
+/** Of further addresses, the ports are higher by 1, 2, …. */
+const ADDRESSES_MAX = 10;
+
+export interface MembershipShape {
+  readonly observers?: number | undefined;
+  readonly hierarchy?: Hierarchy | null | undefined;
+  readonly addresses?: number | undefined;
+}
+
+/** What a port of a server is for, between servers; null when it is another one. */
+export function portKindOf(port: number): 'quorum' | 'election' | null {
+  if (port >= QUORUM_PORT && port < QUORUM_PORT + ADDRESSES_MAX) return 'quorum';
+  return port >= ELECTION_PORT && port < ELECTION_PORT + ADDRESSES_MAX ? 'election' : null;
+}
 
 /** The membership of servers 1, 2, … on hosts zk1, zk2, …; the last ones observe. */
-export function makeMembership(servers: number, observers = 0, hierarchy: Hierarchy | null = null): Membership {
+export function makeMembership(servers: number, shape: MembershipShape = {}): Membership {
+  const { observers = 0, hierarchy = null, addresses = 1 } = shape;
   const members = Array.from({ length: servers + observers }, (_, i): Member => {
     const host = hostOf(i + 1);
     return {
       serverId: i + 1,
       role: i < servers ? 'participant' : 'observer',
-      addresses: [{ host, quorumPort: QUORUM_PORT, electionPort: ELECTION_PORT }],
+      addresses: Array.from({ length: addresses }, (_, n) => ({
+        host,
+        quorumPort: QUORUM_PORT + n,
+        electionPort: ELECTION_PORT + n,
+      })),
       client: { host, port: CLIENT_PORT },
       secureClient: null,
     };
   });
   return { version: ZXID_ZERO, members, hierarchy };
+}
+
+/** Where its servers come from. */
+interface ServerMaker {
+  addServer(options: VirtualServerOptions): VirtualServer;
 }
 
 /** Servers that know each other. */
@@ -45,9 +70,9 @@ export class VirtualEnsemble {
   /** `zk1:2181,zk2:2181,…`, observers included. */
   readonly connectString: string;
 
-  constructor(world: VirtualWorld, shape: EnsembleShape) {
-    const { servers, observers = 0, hierarchy = null, tickTimeMs = 100 } = shape;
-    this.membership = makeMembership(servers, observers, hierarchy);
+  constructor(world: ServerMaker, shape: EnsembleShape) {
+    const { servers, observers = 0, tickTimeMs = 100 } = shape;
+    this.membership = makeMembership(servers, shape);
     const ensemble: EnsembleOptions | null =
       servers + observers === 1
         ? null

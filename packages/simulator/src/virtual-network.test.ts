@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { LinkQuality } from './link-quality.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Timeline } from './timeline.ts';
 import type { CloseReason, EndEvents, VirtualEnd } from './virtual-end.ts';
-import { type LinkQuality, VirtualNetwork } from './virtual-network.ts';
+import { VirtualNetwork } from './virtual-network.ts';
 
 const SMOOTH: LinkQuality = { delayMinMs: 1, delayMaxMs: 2, splitChance: 0, mergeChance: 0 };
 

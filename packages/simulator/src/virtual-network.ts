@@ -1,30 +1,10 @@
+import { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import type { StreamTap, StreamValve } from './stream-tap.ts';
 import type { Timeline } from './timeline.ts';
 import { type EndEvents, VirtualEnd } from './virtual-end.ts';
 
 export { type CloseReason, type EndEvents, VirtualEnd } from './virtual-end.ts';
-
-/** How fast and how smoothly bytes travel from one host to another. */
-export interface LinkQuality {
-  readonly delayMinMs: number;
-  readonly delayMaxMs: number;
-  /** Probability that what is written at once arrives in two pieces. */
-  readonly splitChance: number;
-  /** Probability that it is joined to what is still on its way. */
-  readonly mergeChance: number;
-  /** Probability that its first bytes arrive one by one. Default 0. */
-  readonly dribbleChance?: number | undefined;
-  /** Bytes that pass in a millisecond. Default: no limit. */
-  readonly bytesPerMs?: number | undefined;
-}
-
-export const DEFAULT_LINK: LinkQuality = {
-  delayMinMs: 0.1,
-  delayMaxMs: 1,
-  splitChance: 0.03,
-  mergeChance: 0.05,
-  dribbleChance: 0.002,
-};
 
 /** Why nobody could be reached; told after a while, as a real network does. */
 export type ConnectFailure = 'refused' | 'unreachable';
@@ -34,20 +14,9 @@ export interface ConnectEvents extends EndEvents {
   onFailed(failure: ConnectFailure): void;
 }
 
-/** Hears of every stream. */
-export interface StreamTap {
-  /** `dialler` has been accepted at `host:port`. */
-  onOpen(connection: number, dialler: string, host: string, port: number): void;
-  /** Bytes were written by `from`, or its peer's process has taken them. They may be used again afterwards. */
-  onBytes(connection: number, from: string, stage: 'sent' | 'received', bytes: Uint8Array): void;
-  /** Nothing arrives any more, in either direction. */
-  onClose(connection: number): void;
-}
-
-/** Decides how much of what is written sets out; what does not is lost, and its writer hears nothing of it. */
-export interface StreamValve {
-  /** Asked after the tap has been told that `from` has written so many bytes. @returns how many of them set out */
-  admit(connection: number, from: string, size: number): number;
+interface VirtualListener {
+  readonly accept: (end: VirtualEnd) => void;
+  readonly onLost: () => void;
 }
 
 /**
@@ -65,7 +34,7 @@ export class VirtualNetwork {
   readonly timeline: Timeline;
   readonly random: SeededRandom;
   readonly #quality: LinkQuality;
-  readonly #listeners: Map<string, (end: VirtualEnd) => void> = new Map();
+  readonly #listeners: Map<string, VirtualListener> = new Map();
   /** Open, or closed with something still on its way. */
   readonly #ends: Set<VirtualEnd> = new Set();
   /** `source>target`, and `host:port` in both directions. */
@@ -112,15 +81,25 @@ export class VirtualNetwork {
    * Takes connections at `host:port`.
    *
    * @param accept calls `end.listen` now or later; what arrives before waits
+   * @param onLost listening has ended by itself
    * @throws Error when somebody listens there
    */
-  listen(host: string, port: number, accept: (end: VirtualEnd) => void): () => void {
+  listen(host: string, port: number, accept: VirtualListener['accept'], onLost: () => void = () => {}): () => void {
     const place = `${host}:${port}`;
     if (this.#listeners.has(place)) throw new Error(`somebody listens at ${place} already`);
-    this.#listeners.set(place, accept);
+    const listener = { accept, onLost };
+    this.#listeners.set(place, listener);
     return () => {
-      if (this.#listeners.get(place) === accept) this.#listeners.delete(place);
+      if (this.#listeners.get(place) === listener) this.#listeners.delete(place);
     };
+  }
+
+  /** Whoever listens there does so no more, and learns of it; connections stay. */
+  deafen(host: string, port: number): void {
+    const place = `${host}:${port}`;
+    const listener = this.#listeners.get(place);
+    this.#listeners.delete(place);
+    listener?.onLost();
   }
 
   /** Opens a stream. @returns this side's end; it is of use once `onOpen` has been told */
@@ -139,14 +118,14 @@ export class VirtualNetwork {
     // The request for a connection travels, and its answer travels back.
     const isOver = (): boolean => here.isClosed;
     this.#travel(here, RETRY_MS, giveUpMs, isOver, fail, () => {
-      const accept = this.#listeners.get(`${host}:${port}`);
-      if (accept === undefined) {
+      const listener = this.#listeners.get(`${host}:${port}`);
+      if (listener === undefined) {
         this.#travel(there, RETRY_MS, giveUpMs, isOver, fail, () => fail('refused'));
         return;
       }
       this.#ends.add(there);
       this.tap?.onOpen(connection, source, host, port);
-      accept(there);
+      listener.accept(there);
       this.#travel(there, RETRY_MS, giveUpMs, isOver, fail, () => {
         this.#ends.add(here);
         events.onOpen();

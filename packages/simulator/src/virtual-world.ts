@@ -1,13 +1,14 @@
 import { channel } from 'node:diagnostics_channel';
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
 import { describeEvent } from './describe-event.ts';
+import { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Timeline } from './timeline.ts';
 import { TraceHash } from './trace-hash.ts';
 import { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { type EnsembleShape, VirtualEnsemble } from './virtual-ensemble.ts';
-import { DEFAULT_LINK, type LinkQuality, VirtualNetwork } from './virtual-network.ts';
+import { VirtualNetwork } from './virtual-network.ts';
 import { VirtualServer, type VirtualServerOptions } from './virtual-server.ts';
 import type { WorldWatcher } from './world-watcher.ts';
 

@@ -1,10 +1,22 @@
 import type { ConnectOptions } from '@meerkat/client';
-import type { History, MultiPart, Operation, OperationRequest, ReadRequest, WriteRequest } from './history.ts';
+import type { Identity } from './checkers/access.ts';
+import type {
+  History,
+  MultiPart,
+  MultiWrite,
+  Operation,
+  OperationRequest,
+  ReadRequest,
+  WriteRequest,
+} from './history.ts';
 import { HistoryTap } from './history-tap.ts';
 import { RecordedClient } from './recorded-client.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import type { WorkloadOptions } from './workload.ts';
+import { drawAcl } from './workload-acls.ts';
 import type { WorkloadHost } from './workload-host.ts';
+import type { Meetings } from './workload-meetings.ts';
+import type { WorkloadOptions } from './workload-options.ts';
+import { drawQuotaWrite, limitsPathOf, quotaPathOf } from './workload-quotas.ts';
 
 /**
  * One client of a workload: asks for something, now and then before the last answer has come, and pauses.
@@ -17,8 +29,13 @@ export class WorkloadClient {
   readonly #world: WorkloadHost;
   readonly #history: History;
   readonly #options: WorkloadOptions;
+  readonly #identity: Identity;
   readonly #random: SeededRandom;
-  readonly #tap: HistoryTap;
+  readonly #meetings: Meetings;
+  /** What a meeting is about, while this client asks for something there. */
+  #subject: string | null = null;
+  /** Programs of this host, each under a name of its own: the one that works, and the one that takes over from it. */
+  readonly #programs: [Program, Program];
   #recorded: RecordedClient | null = null;
   #isOver = false;
   #outstanding = 0;
@@ -27,25 +44,47 @@ export class WorkloadClient {
   readonly #versions: Map<string, number> = new Map();
   /** Sequential znodes that it has made and not deleted yet. */
   #sequential: string[] = [];
-  readonly #watchEnds: (() => void)[] = [];
+  /** Ephemeral znode that its session has made last. */
+  #ephemeral: string | null = null;
+  readonly #watches: { readonly path: string; readonly end: () => void }[] = [];
 
   constructor(
     host: string,
+    identity: Identity,
     world: WorkloadHost,
     history: History,
     options: WorkloadOptions,
     nextConnection: () => number,
+    meetings: Meetings,
   ) {
+    this.#meetings = meetings;
     this.host = host;
     this.#world = world;
     this.#history = history;
     this.#options = options;
     this.#random = world.random.fork(`workload ${host}`);
-    this.#tap = new HistoryTap(history, host, nextConnection);
+    this.#identity = identity;
+    const makeProgram = (name: string): Program => {
+      history.identities.set(name, identity);
+      return { name, tap: new HistoryTap(history, name, nextConnection) };
+    };
+    this.#programs = [makeProgram(host), makeProgram(`${host}b`)];
   }
 
   get isConnected(): boolean {
     return this.#recorded?.client.state === 'connected';
+  }
+
+  /** Everything that it could watch, parents first. */
+  get watchable(): readonly string[] {
+    const keys = Array.from({ length: this.#options.keys }, (_, i) => `${ROOT}/${i}`);
+    return [ROOT, ...keys.flatMap((key) => [key, `${key}/0`, `${key}/1`])];
+  }
+
+  /** Where the limits of a quota may stand. */
+  get quotaLimits(): readonly string[] {
+    if (!this.#options.hasQuotas) return [];
+    return Array.from({ length: this.#options.keys }, (_, i) => limitsPathOf(`${ROOT}/${i}`));
   }
 
   async run(): Promise<void> {
@@ -54,43 +93,71 @@ export class WorkloadClient {
       const recorded = this.#recorded ?? (await this.#connect());
       while (this.#outstanding >= this.#options.outstandingMax) await this.#nextAnswer();
       if (this.#isOver) break;
-      await this.#act(recorded);
+      if (this.#meetings.next === null) await this.#act(recorded);
+      else await this.#meet(recorded);
       // Exponential pauses: some requests come close together, some far apart.
       await this.#world.sleep(-Math.log(1 - this.#random.fraction()) * meanMs);
     }
     while (this.#outstanding > 0) await this.#nextAnswer();
   }
 
+  /** Asks for nothing more; its watches stay. */
   stop(): void {
     this.#isOver = true;
-    for (const end of this.#watchEnds.splice(0)) end();
+  }
+
+  /** Waits until the server that it is connected to has all of its watches. */
+  async settle(): Promise<void> {
+    const recorded = this.#recorded;
+    if (recorded === null) return;
+    for (;;) {
+      const { result } = await recorded.call({ op: 'sync', path: ROOT });
+      if (result !== null || recorded.client.state === 'closed') return;
+      await this.#world.sleep(20);
+    }
   }
 
   async close(): Promise<void> {
+    this.#endWatches();
     await this.#recorded?.close();
     this.#recorded = null;
   }
 
   async #connect(session?: ConnectOptions['session']): Promise<RecordedClient> {
-    const random = this.#random;
+    this.#ephemeral = null;
+    this.#recorded = await this.#open(this.#programs[0], session);
+    return this.#recorded;
+  }
+
+  async #open({ name, tap }: Program, session?: ConnectOptions['session']): Promise<RecordedClient> {
     const { sessionTimeoutMinMs, sessionTimeoutMaxMs } = this.#options;
     const client = await this.#world.connect(
       this.host,
       {
-        sessionTimeoutMs: random.between(sessionTimeoutMinMs, sessionTimeoutMaxMs),
+        sessionTimeoutMs: this.#random.between(sessionTimeoutMinMs, sessionTimeoutMaxMs),
         attemptTimeoutMs: 500,
         backOff: { minMs: 20, maxMs: 500 },
         connectTimeoutMs: NEVER_MS,
         session,
+        ...(this.#identity === null ? {} : { auth: [{ scheme: 'digest', auth: this.#identity }] }),
       },
-      this.#tap.makeTap,
+      tap.makeTap,
     );
-    this.#recorded = new RecordedClient(client, this.host, this.#history, this.#tap);
-    return this.#recorded;
+    return new RecordedClient(client, name, this.#history, tap);
   }
 
   async #act(recorded: RecordedClient): Promise<void> {
     const random = this.#random;
+    const { crowdChance, hugeSessionSize } = this.#options;
+    if (crowdChance > 0 && random.chance(crowdChance)) {
+      await this.#crowd(recorded);
+      return;
+    }
+    if (hugeSessionSize > 0 && random.chance(HUGE_CHANCE)) {
+      await this.#makeHuge(recorded, hugeSessionSize);
+      return;
+    }
+    if (random.chance(MEETING_CHANCE)) this.#meetings.call(this.#pickKey(), this.#world.sleep(MEETING_DELAY_MS));
     const dice = random.fraction();
     if (dice < 0.005) {
       // The session ends, and the next action begins another.
@@ -101,15 +168,75 @@ export class WorkloadClient {
     else if (dice < 0.024) {
       await recorded.client.moveTo(null, { timeoutMs: 2000 }).catch(() => {});
     } else if (dice < 0.034) this.#watchForAWhile(recorded);
+    else if (dice < 0.044) await this.#succeed(recorded);
     else {
       const timeoutMs = random.chance(0.03) ? random.between(20, 2000) : null;
-      this.#outstanding++;
-      const answered = recorded
-        .call(this.#nextRequest(), timeoutMs)
-        .then((operation) => this.#onAnswered(operation))
-        .catch((error: unknown) => this.#world.fail(error));
+      const answered = this.#ask(recorded, this.#nextRequest(), timeoutMs);
       if (random.chance(0.5)) await answered;
     }
+  }
+
+  /** Comes to the meeting that has been called, and writes there when it begins. */
+  async #meet(recorded: RecordedClient): Promise<void> {
+    const meeting = this.#meetings.next;
+    if (meeting === null) return;
+    await meeting.begins;
+    this.#subject = meeting.path;
+    const requests = Array.from({ length: this.#random.between(1, 3) }, () => this.#nextWrite());
+    this.#subject = null;
+    for (const request of requests) void this.#ask(recorded, request);
+  }
+
+  #ask(recorded: RecordedClient, request: OperationRequest, timeoutMs: number | null = null): Promise<void> {
+    this.#outstanding++;
+    return recorded
+      .call(request, timeoutMs)
+      .then((operation) => this.#onAnswered(operation))
+      .catch((error: unknown) => this.#world.fail(error));
+  }
+
+  /** Ephemerals of long names below some of the znodes; all at once, so that its session may end among them. */
+  async #crowd(recorded: RecordedClient): Promise<void> {
+    const asked = Array.from({ length: CROWD }, () => {
+      const path = `${this.#random.chance(0.3) ? ROOT : this.#pickPath()}/${CROWD_NAME}`;
+      const data = this.#nextValue();
+      return this.#ask(recorded, { op: 'create', path, data, mode: 'ephemeral', isSequential: true });
+    });
+    await Promise.all(asked);
+  }
+
+  /** Thousands of ephemerals, of which many come in one txn. Its session may end among them. */
+  async #makeHuge(recorded: RecordedClient, size: number): Promise<void> {
+    const path = `${ROOT}/e-`;
+    for (let made = 0; made < size; made += HUGE_PARTS) {
+      const parts = Array.from({ length: HUGE_PARTS }, (): MultiPart => {
+        return { op: 'create', path, data: '', mode: 'ephemeral', isSequential: true };
+      });
+      await this.#ask(recorded, { op: 'multi', parts });
+    }
+  }
+
+  /**
+   * Another process takes over: with a session of its own, it puts an ephemeral znode in the place of the last one's, while
+   * the last one says good-bye.
+   */
+  async #succeed(recorded: RecordedClient): Promise<void> {
+    const random = this.#random;
+    this.#programs.reverse();
+    const successor = await this.#open(this.#programs[0]);
+    const path = this.#ephemeral ?? this.#pickPath();
+    const create = { op: 'create', path, data: this.#nextValue(), mode: 'ephemeral', isSequential: false } as const;
+    if (this.#ephemeral === null) await this.#ask(recorded, create);
+    this.#endWatches();
+    this.#recorded = successor;
+    const remove = { op: 'delete', path, version: -1 } as const;
+    const again = { ...create, data: this.#nextValue() };
+    const taken = random.chance(0.5)
+      ? [this.#ask(successor, { op: 'multi', parts: [remove, again] })]
+      : [this.#ask(successor, remove), this.#ask(successor, again)];
+    if (random.chance(0.5)) await this.#world.sleep(2 * random.fraction());
+    await Promise.all([...taken, recorded.close()]);
+    this.#ephemeral = path;
   }
 
   /** The process ends and another one goes on with its session, or nobody does. */
@@ -123,28 +250,36 @@ export class WorkloadClient {
   }
 
   #watchForAWhile(recorded: RecordedClient): void {
-    const { armed, end } = recorded.watch(this.#pickPath(), this.#random.chance(0.5));
+    const path = this.#pickPath();
+    const { armed, end } = recorded.watch(path, this.#random.chance(0.5));
     this.#outstanding++;
     armed.then((operation) => this.#onAnswered(operation)).catch((error: unknown) => this.#world.fail(error));
-    this.#watchEnds.push(end);
-    if (this.#watchEnds.length > WATCHES_MAX) this.#watchEnds.shift()?.();
+    this.#watches.push({ path, end });
+    if (this.#watches.length > WATCHES_MAX) this.#watches.shift()?.end();
   }
 
   #endWatches(): void {
-    for (const end of this.#watchEnds.splice(0)) end();
+    for (const { end } of this.#watches.splice(0)) end();
   }
 
   #nextRequest(): OperationRequest {
     const random = this.#random;
     const dice = random.fraction();
     if (this.#history.operations.length < this.#options.clients * 2) {
-      return { op: 'create', path: ROOT, data: '', mode: 'persistent', isSequential: false };
+      const path = this.#options.hasQuotas && random.chance(0.5) ? quotaPathOf(ROOT) : ROOT;
+      return { op: 'create', path, data: '', mode: 'persistent', isSequential: false };
     }
     if (dice < 0.5) return this.#nextRead();
+    if (this.#options.hasQuotas && random.chance(0.12)) {
+      return drawQuotaWrite(random, this.#pickKey());
+    }
     if (dice < 0.9) return this.#nextWrite();
     if (dice < 0.97) {
-      const parts = Array.from({ length: random.between(1, 4) }, () => this.#nextPart());
-      return { op: 'multi', parts };
+      const parts = Array.from({ length: random.between(1, PARTS_MAX) }, () => this.#nextPart());
+      if (!random.chance(0.1)) return { op: 'multi', parts };
+      // Long ones, of which more than a few succeed.
+      const checks = Array.from({ length: random.between(10, 100) }, () => CHECK_OF_ROOT);
+      return { op: 'multi', parts: [...checks, this.#nextMultiWrite(this.#options.valueBytesMax / PARTS_MAX)] };
     }
     return { op: 'sync', path: ROOT };
   }
@@ -152,26 +287,37 @@ export class WorkloadClient {
   #nextRead(): ReadRequest {
     const random = this.#random;
     const op = random.pick(['get', 'get', 'exists', 'children'] as const);
-    const path = random.chance(0.2) ? ROOT : this.#pickPath();
+    // Watches of several kinds on one path get into each other's way.
+    const watched = this.#watches.length > 0 && random.chance(0.3) ? random.pick(this.#watches).path : null;
+    const path = watched ?? (random.chance(0.2) ? ROOT : this.#pickPath());
     return { op, path, hasWatch: random.chance(0.3), isLinearizable: random.chance(0.2) };
   }
 
   #nextPart(): MultiPart {
-    if (!this.#random.chance(0.25)) return this.#nextWrite();
+    if (!this.#random.chance(0.25)) return this.#nextMultiWrite(this.#options.valueBytesMax / PARTS_MAX);
     const path = this.#pickPath();
     return { op: 'check', path, version: this.#pickVersion(path) };
   }
 
   #nextWrite(): WriteRequest {
+    if (!this.#options.hasAcls || !this.#random.chance(0.12)) return this.#nextMultiWrite();
+    const version = this.#random.chance(0.7) ? -1 : this.#random.between(0, 3);
+    return { op: 'setAcl', path: this.#pickPath(), acl: drawAcl(this.#random), version };
+  }
+
+  #nextMultiWrite(valueBytesMax: number = this.#options.valueBytesMax): MultiWrite {
     const random = this.#random;
     const path = this.#pickPath();
     const dice = random.fraction();
     if (dice < 0.35) {
       const isSequential = random.chance(0.35);
-      const mode = random.chance(0.4) ? 'ephemeral' : 'persistent';
-      return { op: 'create', path: isSequential ? `${ROOT}/q-` : path, data: this.#nextValue(), mode, isSequential };
+      const life = this.#nextLife();
+      const acl = this.#options.hasAcls && !isSequential ? { acl: drawAcl(random) } : {};
+      const data = this.#nextValue(valueBytesMax);
+      if (life.mode === 'container') return { op: 'create', path, data, ...life, isSequential: false, ...acl };
+      return { op: 'create', path: isSequential ? `${ROOT}/q-` : path, data, ...life, isSequential, ...acl };
     }
-    if (dice < 0.7) return { op: 'set', path, data: this.#nextValue(), version: this.#pickVersion(path) };
+    if (dice < 0.7) return { op: 'set', path, data: this.#nextValue(valueBytesMax), version: this.#pickVersion(path) };
     if (random.chance(0.5)) {
       const known = this.#sequential.shift();
       if (known !== undefined) return { op: 'delete', path: known, version: -1 };
@@ -179,9 +325,13 @@ export class WorkloadClient {
     return { op: 'delete', path, version: this.#pickVersion(path) };
   }
 
+  #pickKey(): string {
+    return `${ROOT}/${this.#random.between(0, this.#options.keys - 1)}`;
+  }
+
   #pickPath(): string {
     const random = this.#random;
-    const key = `${ROOT}/${random.between(0, this.#options.keys - 1)}`;
+    const key = this.#subject ?? this.#pickKey();
     return random.chance(0.25) ? `${key}/${random.between(0, 1)}` : key;
   }
 
@@ -191,8 +341,21 @@ export class WorkloadClient {
     return (this.#versions.get(path) ?? 0) + (this.#random.chance(0.1) ? 1 : 0);
   }
 
-  #nextValue(): string {
-    return `${this.host}.${++this.#values}`;
+  /** How long a znode lives, besides until it is deleted. */
+  #nextLife(): Pick<Extract<MultiWrite, { readonly op: 'create' }>, 'mode' | 'ttlMs'> {
+    const random = this.#random;
+    if (this.#options.hasCollectables && random.chance(0.4)) {
+      return random.chance(0.5) ? { mode: 'container' } : { mode: 'persistent', ttlMs: random.between(100, 3000) };
+    }
+    return { mode: random.chance(0.4) ? 'ephemeral' : 'persistent' };
+  }
+
+  /** @param bytesMax one in four is between some bytes and so long; 0: all are short */
+  #nextValue(bytesMax = 0): string {
+    const value = `${this.host}.${++this.#values}`;
+    if (bytesMax === 0 || !this.#random.chance(0.25)) return value;
+    const length = Math.floor(100 * (bytesMax / 100) ** this.#random.fraction());
+    return value.padEnd(length, '.');
   }
 
   #onAnswered({ request, result }: Operation): void {
@@ -200,7 +363,10 @@ export class WorkloadClient {
     this.#onAnswer?.();
     this.#onAnswer = null;
     if (result === null) return;
-    if (result.op === 'create' && request.op === 'create' && request.isSequential) this.#sequential.push(result.path);
+    if (result.op === 'create' && request.op === 'create') {
+      if (request.isSequential) this.#sequential.push(result.path);
+      else if (request.mode === 'ephemeral') this.#ephemeral = result.path;
+    }
     if ('path' in request && 'stat' in result && result.stat !== null) {
       this.#versions.set(request.path, result.stat.version);
     }
@@ -213,7 +379,23 @@ export class WorkloadClient {
   }
 }
 
+/** A process on the client's host, as the history knows it. */
+interface Program {
+  readonly name: string;
+  readonly tap: HistoryTap;
+}
+
 const ROOT = '/w';
+const CHECK_OF_ROOT = { op: 'check', path: ROOT, version: -1 } as const;
 const WATCHES_MAX = 2;
+const PARTS_MAX = 4;
+/** Of all that a client does. */
+const MEETING_CHANCE = 0.03;
+const MEETING_DELAY_MS = 100;
+const CROWD = 20;
+/** Of all that a client does. */
+const HUGE_CHANCE = 0.003;
+const HUGE_PARTS = 500;
+const CROWD_NAME = `${'crowd-'.repeat(30)}-`;
 /** A client of a simulation waits for its servers as long as it takes. */
 const NEVER_MS = 2 ** 31;

@@ -1,29 +1,9 @@
 import type { History } from './history.ts';
+import { identityOf } from './workload-acls.ts';
 import { WorkloadClient } from './workload-client.ts';
 import type { WorkloadHost } from './workload-host.ts';
-
-export interface WorkloadOptions {
-  /** Default 4. */
-  readonly clients: number;
-  /** Of one client, on average, while its requests are answered. Default 6. */
-  readonly operationsPerSecond: number;
-  /** Requests of one client that wait for answers. Default 4. */
-  readonly outstandingMax: number;
-  /** Znodes that the clients quarrel about. Default 6. */
-  readonly keys: number;
-  /** Milliseconds; each session has one between. Default 1000 to 6000. */
-  readonly sessionTimeoutMinMs: number;
-  readonly sessionTimeoutMaxMs: number;
-}
-
-export const DEFAULT_WORKLOAD: WorkloadOptions = {
-  clients: 4,
-  operationsPerSecond: 6,
-  outstandingMax: 4,
-  keys: 6,
-  sessionTimeoutMinMs: 1000,
-  sessionTimeoutMaxMs: 6000,
-};
+import { Meetings } from './workload-meetings.ts';
+import { DEFAULT_WORKLOAD, type WorkloadOptions } from './workload-options.ts';
 
 /** Real clients on hosts c1, c2, … that do everything clients do, by chance, and note it in a history. */
 export class Workload {
@@ -34,9 +14,19 @@ export class Workload {
     const whole = { ...DEFAULT_WORKLOAD, ...options };
     let connection = 0;
     const nextConnection = (): number => ++connection;
+    const meetings = new Meetings();
     this.clients = Array.from(
       { length: whole.clients },
-      (_, i) => new WorkloadClient(`c${i + 1}`, world, history, whole, nextConnection),
+      (_, i) =>
+        new WorkloadClient(
+          `c${i + 1}`,
+          whole.hasAcls ? identityOf(i) : null,
+          world,
+          history,
+          whole,
+          nextConnection,
+          meetings,
+        ),
     );
   }
 
@@ -55,10 +45,32 @@ export class Workload {
     this.#running.catch(() => {});
   }
 
+  /** Asks for nothing more, and waits for what was asked. The clients stay, with their watches. */
+  async rest(): Promise<void> {
+    for (const client of this.clients) client.stop();
+    await this.#running;
+    await Promise.all(this.clients.map((client) => client.settle()));
+  }
+
+  /** Closes the clients. */
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close()));
+  }
+
+  /** Everything that clients could watch, parents first. */
+  get watchable(): readonly string[] {
+    return this.clients[0]?.watchable ?? [];
+  }
+
+  /** Where limits of quotas may stand. */
+  get quotaLimits(): readonly string[] {
+    return this.clients[0]?.quotaLimits ?? [];
+  }
+
   /** Asks for nothing more, waits for what was asked, and closes the clients. */
   async stop(): Promise<void> {
     for (const client of this.clients) client.stop();
     await this.#running;
-    await Promise.all(this.clients.map((client) => client.close()));
+    await this.close();
   }
 }

@@ -151,7 +151,9 @@ export class ApacheDatabase {
         return;
       case OpCode.closeSession: {
         this.sessions.delete(header.sessionId);
-        for (const path of txn.paths ?? this.ephemeralsOf(header.sessionId)) this.#delete(path, zxid);
+        for (const path of txn.paths ?? []) this.#delete(path, zxid);
+        // "Unexpected extra paths under session": what the txn does not list goes as well.
+        for (const path of this.ephemeralsOf(header.sessionId)) this.#delete(path, zxid);
         return;
       }
       case OpCode.check:

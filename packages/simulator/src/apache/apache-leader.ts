@@ -23,17 +23,11 @@ import { type LogRecord, LogThread } from './apache-disk.ts';
 import { Gate } from './apache-gate.ts';
 import { type ApacheHost, ApacheTimers, memberOf } from './apache-host.ts';
 import { ApachePreparer } from './apache-preparer.ts';
-import { LearnerHandler } from './learner-handler.ts';
+import { LearnerHandler, type StateSummary } from './learner-handler.ts';
 
 interface Outstanding extends LogRecord {
   readonly entry: TxnEntry;
   readonly acks: Set<number>;
-}
-
-/** Where the history of a leader or a learner ends (`StateSummary`). */
-export interface StateSummary {
-  readonly currentEpoch: number;
-  readonly lastZxid: Zxid;
 }
 
 /** A leader of 3.8.0 (Leader): discovery, epoch, history, broadcast. Each zxid needs its own acknowledgements. */
@@ -238,6 +232,11 @@ export class ApacheLeader {
     for (const handler of this.#forwarding) handler.queueProposal(PacketType.proposal, proposal);
     this.#log.append(proposal);
     return zxid;
+  }
+
+  /** What a multi with a null path does: it takes a zxid, and then there is no txn to propose. */
+  skipZxid(): void {
+    this.#lastProposed = (this.#lastProposed + 1) as Zxid;
   }
 
   /** Counts for exactly this zxid; whoever skips one has never acknowledged it. */

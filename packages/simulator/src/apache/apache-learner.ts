@@ -41,8 +41,8 @@ interface Received {
  * - once it serves, a COMMIT of anything but the oldest proposal ends the process.
  */
 export class ApacheLearner {
+  readonly leaderId: number;
   readonly #host: ApacheHost;
-  readonly #leader: number;
   readonly #isObserver: boolean;
   readonly #timers: ApacheTimers;
   readonly #socket: PacketSocket<LeaderPacket>;
@@ -62,7 +62,7 @@ export class ApacheLearner {
 
   constructor(host: ApacheHost, leader: number, isObserver: boolean) {
     this.#host = host;
-    this.#leader = leader;
+    this.leaderId = leader;
     this.#isObserver = isObserver;
     this.#timers = new ApacheTimers(host.timeline);
     this.#log = new LogThread(host, host.disk, (zxid) => this.#onLogged(zxid));
@@ -105,7 +105,7 @@ export class ApacheLearner {
 
   #connect(): void {
     const { network, hostName, membership, timings } = this.#host;
-    const address = memberOf(membership, this.#leader)?.addresses[0];
+    const address = memberOf(membership, this.leaderId)?.addresses[0];
     if (address === undefined) {
       this.#end('the leader is in no configuration');
       return;
@@ -477,7 +477,7 @@ export class ApacheLearner {
   }
 
   #complain(what: string): void {
-    this.#host.complain(`server ${this.#leader}, the leader: ${what}`);
+    this.#host.complain(`server ${this.leaderId}, the leader: ${what}`);
   }
 
   #fail(what: string): void {

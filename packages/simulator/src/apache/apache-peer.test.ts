@@ -1,8 +1,9 @@
 import { CreateMode, OpCode, parseMembership, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import type { LinkQuality } from '../link-quality.ts';
 import { SeededRandom } from '../seeded-random.ts';
 import { Timeline } from '../timeline.ts';
-import { type LinkQuality, VirtualNetwork } from '../virtual-network.ts';
+import { VirtualNetwork } from '../virtual-network.ts';
 import { ApachePeer, type ApachePeerOptions } from './apache-peer.ts';
 
 /** No segment is split or joined: what happens then is the servers' doing. */

@@ -322,22 +322,43 @@ export class ApachePeer {
     this.#exitCode = code;
   }
 
-  /** A request is answered when a txn with its session and cxid is committed while it is the session's oldest. */
+  /**
+   * CommitProcessor: what is committed answers the oldest request that waits, if it is the one that was asked for.
+   * Otherwise it counts as another server's; a request of this server's that it was the answer to waits for ever, and
+   * with it all that come behind.
+   */
   #onApplied(zxid: Zxid, entry: TxnEntry): void {
     this.applied.push(zxid);
     const { sessionId, cxid } = entry.header;
-    const oldest = this.requests.find((r) => r.sessionId === sessionId && r.outcome === null && r.op !== OpCode.sync);
-    if (oldest === undefined) return;
-    if (oldest.cxid === cxid) oldest.outcome = { zxid, txn: entry.txn };
-    else
-      this.#host.warn(
-        `a txn of cxid ${cxid} while the session waits for ${oldest.cxid}: it counts as another server's`,
-      );
+    const queue = this.requests.filter((request) => request.outcome === null && this.#isQueued(request));
+    const index = queue.findIndex((request) => request.sessionId === sessionId && request.cxid === cxid);
+    if (index === 0) queue[0]!.outcome = { zxid, txn: entry.txn };
+    else if (index > 0) this.#complainOfOrder(`COMMIT ${hex(zxid)} of a request of this server's`, queue[0]!);
+    else if (queue.some((request) => request.sessionId === sessionId)) {
+      this.#host.warn(`a txn of cxid ${cxid}, which its session does not wait for: it counts as another server's`);
+    }
   }
 
+  /** `commitProcessor.commit` with the request itself: it is answered in any case, but the older one never is then. */
   #onSynced(): void {
-    const oldest = this.requests.find((request) => request.outcome === null && request.op === OpCode.sync);
-    if (oldest !== undefined) oldest.outcome = { zxid: this.database.lastProcessedZxid, txn: null };
+    const waiting = this.requests.filter(({ outcome }) => outcome === null);
+    const oldest = waiting.find(({ op }) => op === OpCode.sync);
+    if (oldest === undefined) return;
+    oldest.outcome = { zxid: this.database.lastProcessedZxid, txn: null };
+    if (waiting[0] !== oldest && this.#isQueued(oldest)) this.#complainOfOrder('SYNC', waiting[0]!);
+  }
+
+  /** `matchSyncs`: a leader takes a sync of its own clients for a read. */
+  #isQueued({ op }: ApacheRequest): boolean {
+    return op !== OpCode.sync || this.leader === null;
+  }
+
+  #complainOfOrder(what: string, head: ApacheRequest): void {
+    const name = head.op === OpCode.sync ? 'sync' : `request of op ${head.op}`;
+    const leaderId = this.learner?.leaderId ?? this.serverId;
+    this.#host.complain(
+      `server ${leaderId}, the leader: ${what} before the answer to an older ${name}: 3.8.0 answers no write any more`,
+    );
   }
 
   #loseRequests(): void {
@@ -376,4 +397,8 @@ function requestBytes({ sessionId, cxid, op, body, authInfo }: ClientRequest): U
   const writer = new JuteWriter();
   writeQuorumPacket(writer, PacketType.request, ZXID_NONE, data.toBytes(), authInfo);
   return writer.toBytes();
+}
+
+function hex(zxid: Zxid): string {
+  return `0x${zxid.toString(16)}`;
 }

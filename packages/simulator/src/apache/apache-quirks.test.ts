@@ -423,6 +423,20 @@ describe('a follower of 3.8.0', () => {
     expect(request.outcome).toBeNull();
     expect(script.peer.warnings).toEqual([expect.stringContaining("another server's")]);
   });
+
+  test('never answers a request whose COMMIT comes before the SYNC of an older sync', () => {
+    const script = new Script();
+    const end = script.serve();
+    const older = script.peer.sync(7n);
+    const write = script.peer.create(8n, '/n1', new Uint8Array(0));
+    const { entry } = proposalOf(1);
+    const header = { ...entry.header, sessionId: 8n, cxid: write.cxid };
+    end.lead(makeProposal(proposal, { ...entry, header }), commitOf(1), { type: sync });
+    script.advance(1000);
+    expect(older.outcome).not.toBeNull();
+    expect(write.outcome).toBeNull();
+    expect(script.peer.complaints).toEqual([expect.stringContaining('answers no write any more')]);
+  });
 });
 
 describe('a leader of 3.8.0', () => {

@@ -1,6 +1,7 @@
 import {
   counterOf,
   epochOf,
+  type ForwardedRequestPacket,
   JuteWriter,
   type LeaderPacket,
   type LearnerInfoPacket,
@@ -8,7 +9,9 @@ import {
   makeZxid,
   PacketType,
   QUORUM_PROTOCOL_VERSION,
+  type RevalidateRequestPacket,
   readLearnerPacket,
+  type SessionTimeout,
   type UnknownPacket,
   writeLeaderPacket,
   writeQuorumPacket,
@@ -19,11 +22,33 @@ import {
 import type { VirtualEnd } from '../virtual-network.ts';
 import type { LogRecord } from './apache-disk.ts';
 import { type ApacheHost, memberOf } from './apache-host.ts';
-import type { ApacheLeader } from './apache-leader.ts';
 import { nameOf } from './apache-learner.ts';
 import { PacketSocket } from './packet-socket.ts';
 
 type Phase = 'learner-info' | 'ack-epoch' | 'new-leader-ack' | 'serving' | 'over';
+
+/** Where the history of a leader or a learner ends (`StateSummary`). */
+export interface StateSummary {
+  readonly currentEpoch: number;
+  readonly lastZxid: Zxid;
+}
+
+/** The leader, as its threads for learners call it. */
+interface HandlersLeader {
+  readonly tick: number;
+  readonly lastProposed: Zxid;
+  readonly newLeaderZxid: Zxid;
+  getEpochToPropose(serverId: number, acceptedEpoch: number, fail: () => void, go: (epoch: number) => void): void;
+  waitForEpochAck(serverId: number, summary: StateSummary, fail: () => void, go: () => void): boolean;
+  waitForNewLeaderAck(serverId: number, zxid: Zxid, fail: () => void, go: () => void): void;
+  waitForStart(go: () => void): void;
+  startForwarding(handler: LearnerHandler, from: Zxid): void;
+  removeHandler(handler: LearnerHandler): void;
+  processAck(serverId: number, zxid: Zxid): void;
+  onRequest(from: LearnerHandler, request: ForwardedRequestPacket): void;
+  onRevalidate(from: LearnerHandler, request: RevalidateRequestPacket): void;
+  onTouched(sessions: readonly SessionTimeout[]): void;
+}
 
 /** The thread of a leader of 3.8.0 that serves one learner (LearnerHandler). */
 export class LearnerHandler {
@@ -32,7 +57,7 @@ export class LearnerHandler {
   /** How the learner was caught up. */
   mode: 'diff' | 'trunc' | 'snap' | null = null;
   readonly #host: ApacheHost;
-  readonly #leader: ApacheLeader;
+  readonly #leader: HandlersLeader;
   readonly #socket: PacketSocket<LearnerPacket>;
   #phase: Phase = 'learner-info';
   /** What is queued until the thread that sends begins. */
@@ -40,7 +65,7 @@ export class LearnerHandler {
   #ackDeadlineTick: number;
   readonly #limit: SyncLimitCheck;
 
-  constructor(host: ApacheHost, leader: ApacheLeader) {
+  constructor(host: ApacheHost, leader: HandlersLeader) {
     this.#host = host;
     this.#leader = leader;
     const { timings, timeline } = host;

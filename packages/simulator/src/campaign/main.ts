@@ -21,7 +21,8 @@ const USAGE = `npm run simulate:campaign -- [options]
 The last digit of a seed says what it runs in:
 ${CAMPAIGN_SHAPES.map(({ name, share }) => `  ${share} of 10: ${name}`).join('\n')}
 
-Ctrl-C ends it with what was done. Exit code 1: a promise was broken.
+Ctrl-C ends it with what was done. Exit code 1: a promise was broken; or of 100 seeds and more, too few operations
+succeeded, too few faults were carried out, or a checker was never told what it judges by.
 `;
 
 interface CampaignOptions {
@@ -103,6 +104,7 @@ class Campaign {
     process.stdout.write(`\n${summary}`);
     if (summaryFile !== null) writeFileSync(summaryFile, summary);
     if (this.#tally.failures > 0) return 1;
+    if (this.#tally.seeds >= SEEDS_FOR_FLOORS && this.#tally.lacks.length > 0) return 1;
     return isCancelled ? 130 : 0;
   }
 
@@ -183,6 +185,8 @@ class Campaign {
   }
 }
 
+/** From so many seeds on every kind of fault and every input of a checker has been there, and progress has its floor. */
+const SEEDS_FOR_FLOORS = 100;
 const PROGRESS_EVERY_MS = 10_000;
 
 async function main(): Promise<number> {

@@ -1,6 +1,9 @@
 import type { Violation } from '../checkers/violation.ts';
-import { FAULT_KINDS, type Fault, type FaultKind } from '../fault.ts';
+import { Coverage, EXECUTED_SHARE_MIN, SUCCEEDED_PER_MINUTE_MIN } from '../coverage.ts';
+import { FAULT_KINDS, type Fault } from '../fault.ts';
+import { SIGHTINGS } from '../sightings.ts';
 import type { SimulateStats } from '../simulate.ts';
+import { TRAITS } from '../traits.ts';
 import { CAMPAIGN_SHAPES, type CampaignShape } from './shapes.ts';
 
 /** What came of one seed. */
@@ -28,7 +31,7 @@ interface Row {
 /** Adds up what a campaign has done. */
 export class Tally {
   readonly #rows: Map<CampaignShape, Row> = new Map(CAMPAIGN_SHAPES.map((shape) => [shape, makeRow()]));
-  readonly #faults: Map<FaultKind, number> = new Map();
+  readonly #coverage: Coverage = new Coverage();
   readonly #total: Row = makeRow();
 
   get seeds(): number {
@@ -47,17 +50,35 @@ export class Tally {
     const row = this.#rows.get(shape);
     if (row !== undefined) addTo(row, outcome);
     addTo(this.#total, outcome);
-    for (const { kind } of outcome.plan) this.#faults.set(kind, (this.#faults.get(kind) ?? 0) + 1);
+    this.#coverage.add(outcome);
   }
 
-  /** Two tables in Markdown: ensembles, and kinds of faults. */
+  /** What was below its floor, for people; few seeds do not reach everything. */
+  get lacks(): readonly string[] {
+    return this.#coverage.lacks(FAULT_KINDS, TRAITS);
+  }
+
+  /** Tables in Markdown: ensembles, kinds of faults, and what traits of worlds led to. */
   format(): string {
     const rows = [...this.#rows].map(([{ name }, row]): string[] => [name, ...cellsOf(row)]);
-    const kinds = FAULT_KINDS.map((kind) => [kind, String(this.#faults.get(kind) ?? 0)]);
+    const { executed, executedShare, succeededPerMinute } = this.#coverage;
+    const kinds = FAULT_KINDS.map((kind) => [kind, String(executed.get(kind) ?? 0)]);
+    const sightings = TRAITS.flatMap((trait) =>
+      SIGHTINGS[trait].map((name) => [`${trait}: ${name}`, String(this.#coverage.countOf(name))]),
+    );
+    const progress = [
+      `${Math.round(succeededPerMinute)} operations a virtual minute succeeded under faults; the floor is ${SUCCEEDED_PER_MINUTE_MIN}.`,
+      `${Math.round(100 * executedShare)} % of the planned faults were carried out; the floor is ${100 * EXECUTED_SHARE_MIN} %.`,
+    ];
     return [
       ...formatTable([COLUMNS, ...rows, ['all', ...cellsOf(this.#total)]]),
       '',
       ...formatTable([['fault', 'times'], ...kinds]),
+      '',
+      ...formatTable([['trait: what it led to', 'times'], ...sightings]),
+      '',
+      ...progress,
+      ...this.lacks.map((lack) => `BELOW ITS FLOOR: ${lack}`),
     ].join('\n');
   }
 }

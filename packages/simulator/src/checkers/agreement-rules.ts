@@ -49,6 +49,12 @@ export class AgreementRules {
     }
   }
 
+  /** A server has found that its tree is not the one that it was told of: by its leader, or by its own log. */
+  onDigestMismatch(server: ServerGhost, zxid: number, expected: bigint, actual: bigint): void {
+    const digests = `0x${expected.toString(16)} is expected, 0x${actual.toString(16)} is found`;
+    this.#cluster.report('Z17', [server.id], `server ${server.id} has another tree at ${hex(zxid)}: ${digests}`);
+  }
+
   #checkDigest(server: ServerGhost, zxid: number, digest: bigint): void {
     const known = this.#digests.get(zxid);
     if (known === undefined) {

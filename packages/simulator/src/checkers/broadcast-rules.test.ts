@@ -1,6 +1,6 @@
 import { makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { createTxn, EnsembleScript, SESSION, txnOf } from './testing/ensemble-script.ts';
+import { createTxn, EnsembleScript, SESSION, TXN_BYTES_MAX, txnOf } from './testing/ensemble-script.ts';
 
 function serving(followers: readonly number[] = [1, 2]): EnsembleScript {
   return new EnsembleScript().serve(followers);
@@ -41,6 +41,19 @@ describe('the rules of broadcast', () => {
     script.store(3, txn);
     script.committed(3, txn.zxid);
     expect(script.broken).toEqual([]);
+  });
+
+  it('D11: a leader sends a txn that is longer than servers take', () => {
+    const script = serving();
+    const createOf = (counter: number, bytes: number) => {
+      const zxid = makeZxid(1, counter);
+      const rest = txnOf(zxid, createTxn('')).payload.length;
+      return txnOf(zxid, createTxn('p'.repeat(bytes - rest)));
+    };
+    script.propose(3, 1, createOf(1, TXN_BYTES_MAX));
+    expect(script.broken).toEqual([]);
+    script.propose(3, 1, createOf(2, TXN_BYTES_MAX + 1));
+    expect(script.broken).toEqual(['D11']);
   });
 
   it('Z2: one zxid names two txns', () => {

@@ -1,5 +1,6 @@
 /** A history, put in the order that the rules need: by connection, by session, by what was sent. */
 import type { History, HistoryEntry, Operation } from '../history.ts';
+import type { Identity } from './access.ts';
 
 export type Sent = HistoryEntry & { readonly kind: 'sent' };
 export type Reply = HistoryEntry & { readonly kind: 'reply' };
@@ -7,6 +8,7 @@ export type Event = HistoryEntry & { readonly kind: 'event' };
 export type Rearmed = HistoryEntry & { readonly kind: 'rearmed' };
 export type Told = HistoryEntry & { readonly kind: 'told' };
 export type Connected = HistoryEntry & { readonly kind: 'connected' };
+export type State = HistoryEntry & { readonly kind: 'state' };
 
 /** One connection of a client, with everything that passed over it, in order. */
 export interface ConnectionLog {
@@ -20,6 +22,8 @@ export class ClientLog {
   /** Connections of each client, in order. */
   readonly byClient: Map<string, ConnectionLog[]> = new Map();
   readonly told: Map<Operation, Told[]> = new Map();
+  /** Programs that ended; another one may go on under the same name. */
+  readonly ends: State[] = [];
   /** Everything that was sent under a session and an xid; xids begin anew on each connection. */
   readonly #sent: Map<string, Sent[]> = new Map();
   readonly #sessions: Set<bigint> = new Set();
@@ -32,6 +36,11 @@ export class ClientLog {
   /** What a session has sent under this xid, in order. */
   sentBy(sessionId: bigint, xid: number): readonly Sent[] {
     return this.#sent.get(`${sessionId}/${xid}`) ?? [];
+  }
+
+  /** Whom a client has shown to be. */
+  identityOf(client: string): Identity {
+    return this.history.identities.get(client) ?? null;
   }
 
   /** One of these clients had the session. */
@@ -71,6 +80,9 @@ export class ClientLog {
         else list.push(entry);
         return;
       }
+      case 'state':
+        if (entry.state === 'closed') this.ends.push(entry);
+        return;
       default:
         return;
     }

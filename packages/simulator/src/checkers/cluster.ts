@@ -1,4 +1,4 @@
-/** The global view that every rule is checked against: the ghost state of the paper (§8), kept by `LiveChecker`. */
+/** The global view that every rule is checked against: the ghost state of the Zab proofs, kept by `LiveChecker`. */
 import type { Hierarchy, TxnEntry } from '@meerkat/protocol';
 import { CommittedSequence } from './committed-sequence.ts';
 import { isQuorum } from './quorum.ts';

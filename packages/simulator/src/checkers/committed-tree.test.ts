@@ -57,6 +57,26 @@ describe('the tree of the committed txns', () => {
     return script.broken;
   }
 
+  describe('W8: a znode is collected', () => {
+    const collect: Txn = { type: OpCode.deleteContainer, path: '/a' };
+    const { acl, data, parentCversion } = { acl: OPEN_ACL, data: null, parentCversion: 1 };
+    const container: Txn = { type: OpCode.createContainer, path: '/a', acl, data, parentCversion };
+    // Each txn of a script is a millisecond later.
+    const ttl = (ms: number): Txn => ({ type: OpCode.createTTL, path: '/a', acl, data, parentCversion, ttl: ms });
+    const child = { type: OpCode.create, path: '/a/b', data, acl, isEphemeral: false, parentCversion: 1 } as const;
+
+    it.each([
+      ['that is a container and had a child', [container, child, deleteTxn('/a/b'), collect], []],
+      ['whose time to live is over', [ttl(1), setTxn('/', '', 1), collect], []],
+      ['that is a container and never had a child', [container, collect], ['W8']],
+      ['whose time to live is not over', [ttl(2), setTxn('/', '', 1), collect], ['W8']],
+      ['that is neither', [{ ...child, path: '/a' }, collect], ['W8']],
+      ['that has a child', [container, child, collect], ['W6']],
+    ] as const)('%s', (_what, txns, broken) => {
+      expect(faultsOf((script) => txns.forEach((txn) => void script.commit(txn)))).toEqual(broken);
+    });
+  });
+
   const timeout: Txn = { type: OpCode.createSession, timeoutMs: 4000 };
 
   it.each([
@@ -95,6 +115,42 @@ describe('the tree of the committed txns', () => {
       script.commit({ type: OpCode.closeSession, paths: [] }, SESSION);
     });
     expect(broken).toEqual(['S3']);
+  });
+
+  describe('the end of a session with more ephemerals than a txn can list', () => {
+    const paths = ['/p/1', '/p/2', '/q/1', '/r/1'];
+    /** A closeSession takes 48 bytes, and 8 for each of these paths. */
+    function faultsOfList(listed: readonly string[], txnBytesMax: number): string[] {
+      const script = new ClientScript();
+      for (const path of ['/p', '/q', '/r']) script.commit(script.create(path));
+      script.commit(timeout, SESSION);
+      for (const path of paths) script.commit(script.create(path, { isEphemeral: true }), SESSION);
+      script.commit({ type: OpCode.closeSession, paths: listed }, SESSION);
+      const faults: string[] = [];
+      const tree = new CommittedTree(
+        script.committed,
+        (invariant) => void faults.push(invariant),
+        undefined,
+        txnBytesMax,
+      );
+      expect(paths.filter((path) => tree.stateAt(path, script.lastZxid) !== null)).toEqual([]);
+      return faults;
+    }
+
+    it('names one of each parent, as far as they fit', () => {
+      expect(faultsOfList(['/p/1', '/q/1', '/r/1'], 48 + 31)).toEqual([]);
+      expect(faultsOfList(['/p/2', '/r/1'], 48 + 23)).toEqual([]);
+    });
+
+    it('D11: leaves out a parent though there is room', () => {
+      expect(faultsOfList(['/p/1', '/p/2', '/q/1'], 48 + 31)).toEqual([]);
+      expect(faultsOfList(['/p/1', '/q/1'], 48 + 31)).toEqual(['D11']);
+    });
+
+    it('S3: lists some only, though all would fit', () => {
+      expect(faultsOfList(['/p/1', '/q/1', '/r/1'], 48 + 32)).toEqual(['S3']);
+      expect(faultsOfList(paths, 48 + 32)).toEqual([]);
+    });
   });
 
   it('S3: the end of a session takes what is not its own', () => {

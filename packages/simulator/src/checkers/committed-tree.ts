@@ -3,12 +3,15 @@
  * the servers' tree. Every path keeps all of its states, so that "what was there at zxid z" is a binary search.
  *
  * Folding also shows txns that nobody should have committed: W5 (sequence numbers), W6 (arithmetic of the stat), S3
- * (ephemerals and their sessions).
+ * (ephemerals and their sessions), D11 (what the end of a session lists).
  */
 import {
+  type Acl,
   type CloseSessionTxn,
   ErrorCode,
+  OPEN_ACL,
   OpCode,
+  Perm,
   parentOf,
   type SetAclTxn,
   type SetDataTxn,
@@ -17,6 +20,7 @@ import {
   type TxnEntry,
   type TxnHeader,
 } from '@meerkat/protocol';
+import { type Identity, isAllowed } from './access.ts';
 import { hex } from './violation.ts';
 
 /** What was at a path from a zxid on. Nobody changes it. */
@@ -37,6 +41,10 @@ export interface ZnodeState {
   /** Session of an ephemeral, else 0n; containers and TTL znodes belong to nobody. */
   readonly owner: bigint;
   readonly numChildren: number;
+  readonly acl: readonly Acl[];
+  readonly isContainer: boolean;
+  /** Milliseconds after which a TTL znode may be deleted that is left alone; null of others. */
+  readonly ttlMs: number | null;
 }
 
 export type ChangeType = 'created' | 'deleted' | 'changed' | 'children';
@@ -66,6 +74,7 @@ export interface CommittedBase {
   readonly sessions: ReadonlyMap<bigint, SessionLife>;
 }
 
+type AnyCreateTxn = Extract<Txn, { readonly parentCversion: number }>;
 type OnFault = (invariant: string, message: string) => void;
 
 export class CommittedTree {
@@ -81,12 +90,22 @@ export class CommittedTree {
   readonly #onFault: OnFault;
   /** What `committed` follows; 0 when that is an empty tree. */
   readonly baseZxid: number;
+  readonly #txnBytesMax: number;
 
-  /** @param base what `committed` follows; default: an empty tree */
-  constructor(committed: readonly TxnEntry[], onFault: OnFault, base: CommittedBase = EMPTY_BASE) {
+  /**
+   * @param base what `committed` follows; default: an empty tree
+   * @param txnBytesMax the largest txn of this ensemble; default: that of servers without `jute.maxbuffer`
+   */
+  constructor(
+    committed: readonly TxnEntry[],
+    onFault: OnFault,
+    base: CommittedBase = EMPTY_BASE,
+    txnBytesMax: number = DEFAULT_TXN_BYTES_MAX,
+  ) {
     this.committed = committed;
     this.#onFault = onFault;
     this.baseZxid = base.zxid;
+    this.#txnBytesMax = txnBytesMax;
     for (const [id, life] of base.sessions) this.sessions.set(id, { ...life });
     for (const [path, state] of base.states) {
       this.#states.set(path, [state]);
@@ -136,6 +155,12 @@ export class CommittedTree {
     return state?.exists === true ? state : null;
   }
 
+  /** Every state that a path was in from `zxid` to `until`. */
+  statesBetween(path: string, zxid: number, until: number): readonly ZnodeState[] {
+    const states = this.#states.get(path) ?? [];
+    return states.slice(Math.max(countUpTo(states, zxid) - 1, 0), countUpTo(states, until));
+  }
+
   /** Names of children at that time, sorted. */
   childrenAt(path: string, zxid: number): string[] {
     const names = [...(this.#names.get(path) ?? [])];
@@ -157,15 +182,17 @@ export class CommittedTree {
     switch (txn.type) {
       case OpCode.create:
       case OpCode.create2:
-        this.#create(header, txn.path, txn.data, txn.parentCversion, txn.isEphemeral ? header.sessionId : 0n);
+        this.#create(header, txn, txn.isEphemeral ? header.sessionId : 0n);
         return;
       case OpCode.createContainer:
       case OpCode.createTTL:
-        this.#create(header, txn.path, txn.data, txn.parentCversion, 0n);
+        this.#create(header, txn, 0n);
         return;
       case OpCode.delete:
-      case OpCode.deleteContainer:
         this.#delete(header, txn.path);
+        return;
+      case OpCode.deleteContainer:
+        this.#collect(header, txn.path);
         return;
       case OpCode.setData:
       case OpCode.reconfig:
@@ -194,8 +221,9 @@ export class CommittedTree {
     }
   }
 
-  #create(header: TxnHeader, path: string, data: Uint8Array | null, parentCversion: number, owner: bigint): void {
+  #create(header: TxnHeader, txn: AnyCreateTxn, owner: bigint): void {
     const { zxid, time } = header;
+    const { path, data, acl, parentCversion } = txn;
     const parentPath = parentOf(path);
     const parent = this.#now(parentPath);
     if (parent === null || this.#now(path) !== null) {
@@ -218,7 +246,9 @@ export class CommittedTree {
       this.#ephemeralsOf(owner).add(path);
     }
     const made = { ...NOTHING, zxid, exists: true, data, czxid: zxid, mzxid: zxid, pzxid: zxid };
-    this.#push(path, { ...made, ctime: time, mtime: time, owner });
+    const isContainer = txn.type === OpCode.createContainer;
+    const ttlMs = txn.type === OpCode.createTTL ? txn.ttl : null;
+    this.#push(path, { ...made, ctime: time, mtime: time, owner, acl, isContainer, ttlMs });
     this.#nameBelow(path);
     this.#push(parentPath, {
       ...parent,
@@ -229,6 +259,21 @@ export class CommittedTree {
     });
     this.#change(zxid, 'created', path);
     this.#change(zxid, 'children', parentPath);
+  }
+
+  /** W8: the service deletes containers that have had children, and TTL znodes whose time is over, without children both. */
+  #collect(header: TxnHeader, path: string): void {
+    const state = this.#now(path);
+    if (state !== null) {
+      const { isContainer, ttlMs, cversion, mtime } = state;
+      const isOver = ttlMs !== null && header.time - mtime > ttlMs;
+      if (!isOver && !(isContainer && cversion > 0)) {
+        const what = isContainer ? 'a container that never had a child' : 'no container';
+        const why = ttlMs === null ? what : `${header.time - mtime} ms old, of ${ttlMs}`;
+        this.#onFault('W8', `${hex(header.zxid)} collects ${path}, which is ${why}`);
+      }
+    }
+    this.#delete(header, path);
   }
 
   #delete(header: TxnHeader, path: string): void {
@@ -262,7 +307,7 @@ export class CommittedTree {
     this.#change(zxid, 'changed', path);
   }
 
-  #setAcl({ zxid }: TxnHeader, { path, version }: SetAclTxn): void {
+  #setAcl({ zxid }: TxnHeader, { path, acl, version }: SetAclTxn): void {
     const state = this.#now(path);
     if (state === null) {
       this.#onFault('W6', `${hex(zxid)} sets the ACL of ${path}, which does not exist`);
@@ -271,7 +316,7 @@ export class CommittedTree {
     if (version !== state.aversion + 1) {
       this.#onFault('W6', `${hex(zxid)} takes ${path} from aversion ${state.aversion} to ${version}`);
     }
-    this.#push(path, { ...state, zxid, aversion: version });
+    this.#push(path, { ...state, zxid, acl, aversion: version });
   }
 
   #closeSession(header: TxnHeader, txn: CloseSessionTxn): void {
@@ -280,15 +325,22 @@ export class CommittedTree {
     if (session !== undefined && session.closedZxid === null) session.closedZxid = zxid;
     const owned = new Set(this.#ephemerals.get(sessionId) ?? []);
     const name = `session 0x${sessionId.toString(16)}`;
-    for (const path of txn.paths ?? owned) {
+    const isTooMuch = closeSessionBytes(owned) > this.#txnBytesMax;
+    const listed = txn.paths ?? [...owned];
+    for (const path of listed) {
       if (!owned.delete(path)) {
         this.#onFault('S3', `${hex(zxid)} ends ${name} and deletes ${path}, which it does not own`);
         continue;
       }
       this.#delete(header, path);
     }
-    for (const path of owned) {
-      this.#onFault('S3', `${hex(zxid)} ends ${name} and leaves its ephemeral ${path}`);
+    const parents = new Set(listed.map(parentOf));
+    // What is not listed goes in the order of the paths.
+    for (const path of [...owned].sort()) {
+      if (!isTooMuch) this.#onFault('S3', `${hex(zxid)} ends ${name} and leaves its ephemeral ${path}`);
+      else if (!parents.has(parentOf(path)) && closeSessionBytes([...listed, path]) <= this.#txnBytesMax) {
+        this.#onFault('D11', `${hex(zxid)} ends ${name} and lists nothing below the parent of ${path}`);
+      }
       this.#delete(header, path);
     }
     this.#ephemerals.delete(sessionId);
@@ -348,7 +400,21 @@ const NOTHING: ZnodeState = {
   aversion: 0,
   owner: 0n,
   numChildren: 0,
+  acl: OPEN_ACL,
+  isContainer: false,
+  ttlMs: null,
 };
+
+/** `jute.maxbuffer` and as much again. */
+const DEFAULT_TXN_BYTES_MAX = 2 * 0xfffff;
+const ENCODER = new TextEncoder();
+
+/** A header of 32 bytes, a digest of 12, and a list of texts, each with its length. */
+function closeSessionBytes(paths: Iterable<string>): number {
+  let bytes = 32 + 4 + 12;
+  for (const path of paths) bytes += 4 + ENCODER.encode(path).length;
+  return bytes;
+}
 
 /** What every tree begins with, and how many children each has. */
 const SYSTEM_ZNODES: readonly (readonly [string, number])[] = [
@@ -393,20 +459,33 @@ export function statOf(state: ZnodeState): Stat {
   };
 }
 
-/** The error that a write deserves at a state, as far as the tree decides; `ok` when it succeeds. `version` −1 is any. */
-export function errorOfWrite(
-  tree: CommittedTree,
-  write: { readonly op: 'create' | 'set' | 'delete'; readonly path: string; readonly version: number },
-  zxid: number,
-): number {
-  const state = tree.stateAt(write.path, zxid);
-  if (write.op === 'create') {
-    const parent = tree.stateAt(parentOf(write.path), zxid);
+/** A write or a check, as far as the tree and its permissions decide about it. `version` −1 is any. */
+export interface Wish {
+  readonly op: 'create' | 'set' | 'delete' | 'setAcl' | 'check';
+  readonly path: string;
+  readonly version: number;
+}
+
+/** The error that a client's wish deserves at a state; `ok` when it succeeds. The first reason counts. */
+export function errorOfWish(tree: CommittedTree, wish: Wish, identity: Identity, zxid: number): number {
+  const { op, path, version } = wish;
+  const may = ({ acl }: ZnodeState, perms: number): boolean => isAllowed(acl, perms, identity);
+  const state = tree.stateAt(path, zxid);
+  if (op === 'create' || op === 'delete') {
+    const parent = tree.stateAt(parentOf(path), zxid);
     if (parent === null) return ErrorCode.noNode;
-    if (state !== null) return ErrorCode.nodeExists;
-    return parent.owner === 0n ? ErrorCode.ok : ErrorCode.noChildrenForEphemerals;
+    if (!may(parent, op === 'create' ? Perm.create : Perm.delete)) return ErrorCode.noAuth;
+    if (op === 'create') {
+      if (state !== null) return ErrorCode.nodeExists;
+      return parent.owner === 0n ? ErrorCode.ok : ErrorCode.noChildrenForEphemerals;
+    }
   }
   if (state === null) return ErrorCode.noNode;
-  if (write.version !== -1 && write.version !== state.version) return ErrorCode.badVersion;
-  return write.op === 'delete' && state.numChildren > 0 ? ErrorCode.notEmpty : ErrorCode.ok;
+  const needed = PERM_OF[op];
+  if (needed !== 0 && !may(state, needed)) return ErrorCode.noAuth;
+  if (version !== -1 && version !== (op === 'setAcl' ? state.aversion : state.version)) return ErrorCode.badVersion;
+  return op === 'delete' && state.numChildren > 0 ? ErrorCode.notEmpty : ErrorCode.ok;
 }
+
+/** What is needed of the znode itself. */
+const PERM_OF = { set: Perm.write, setAcl: Perm.admin, check: Perm.read, delete: 0, create: 0 } as const;

@@ -49,6 +49,35 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['Z4', 'Z5']);
   });
 
+  describe('D5: the purge leaves', () => {
+    function purged(leave: (zxids: readonly number[]) => [snapshots: number[], logBegin: number | null]): string[] {
+      const script = serving();
+      const zxids = [1, 2, 3, 4, 5].map(() => {
+        const txn = script.write(3, [1, 2]);
+        return txn.zxid as number;
+      });
+      const [snapshots, logBegin] = leave(zxids);
+      script.checker.onPurged(1, snapshots, logBegin);
+      return [...script.broken];
+    }
+
+    it.each([
+      ['that it is in', 1],
+      ['of the next txn', 2],
+    ])('three snapshots and the log from the file on %s', (_what, log) => {
+      expect(purged((zxids) => [[zxids[1]!, zxids[3]!, zxids[4]!], zxids[log]!])).toEqual([]);
+    });
+
+    it('a gap between the oldest snapshot and the log', () => {
+      expect(purged((zxids) => [[zxids[0]!, zxids[3]!, zxids[4]!], zxids[2]!])).toEqual(['D5']);
+      expect(purged((zxids) => [[zxids[0]!, zxids[3]!, zxids[4]!], null])).toEqual(['D5']);
+    });
+
+    it('two snapshots', () => {
+      expect(purged((zxids) => [[zxids[3]!, zxids[4]!], zxids[0]!])).toEqual(['D5']);
+    });
+  });
+
   it('Z5: a server applies what nobody has committed', () => {
     const script = serving();
     const txn = script.nextTxn(3);
@@ -117,6 +146,12 @@ describe('the rules of logs and disks', () => {
     });
     expect(txn.zxid).toBe(makeZxid(2, 1));
     expect(script.broken).toEqual(['Z11', 'Z9']);
+  });
+
+  it('Z17: a server finds another digest than it was told', () => {
+    const script = new EnsembleScript().serve();
+    script.trace(2, { kind: 'digest-mismatch', zxid: script.write().zxid, expected: 1n, actual: 2n });
+    expect(script.broken).toEqual(['Z17']);
   });
 
   it('Z17: two trees differ after the same txn', () => {

@@ -53,6 +53,25 @@ export class DurabilityRules {
     log.truncate(zxid);
   }
 
+  /**
+   * D5: the purge has removed files. A few snapshots stay, and the log from the oldest of them on: each may be needed.
+   *
+   * @param snapshots zxids of those that stay, ascending
+   * @param logBegin first zxid of the log files that stay; null: there are none
+   */
+  onPurged(server: ServerGhost, snapshots: readonly number[], logBegin: number | null): void {
+    const { committed } = this.#cluster;
+    if (snapshots.length < SNAPSHOTS_MIN) {
+      this.#cluster.report('D5', [server.id], `the purge leaves server ${server.id} ${snapshots.length} snapshots`);
+    }
+    const oldest = snapshots[0] ?? 0;
+    const next = committed.zxids[committed.countUpTo(oldest)];
+    if (next === undefined || next > server.log.last || (logBegin !== null && logBegin <= next)) return;
+    const rest = logBegin === null ? 'there is no log' : `the log begins at ${hex(logBegin)}`;
+    const message = `the purge leaves server ${server.id} a snapshot of ${hex(oldest)}, and ${rest}: ${hex(next)} is missing`;
+    this.#cluster.report('D5', [server.id], message);
+  }
+
   /** Its history is a snapshot that its leader has sent. */
   onSnapshotInstalled(server: ServerGhost, zxid: number): void {
     const { log } = server;
@@ -148,3 +167,6 @@ export class DurabilityRules {
     server.checkedCommitted = Math.max(server.checkedCommitted, upTo);
   }
 }
+
+/** No server may be told to keep fewer. */
+const SNAPSHOTS_MIN = 3;

@@ -1,5 +1,6 @@
 /** After healing, when nothing is under way any more: L2, W6 and S6. */
-import type { PersistedStat } from '@meerkat/protocol';
+import type { Acl, PersistedStat } from '@meerkat/protocol';
+import { isSameAcl } from './access.ts';
 import type { CommittedTree, ZnodeState } from './committed-tree.ts';
 import { hex, type Violations } from './violation.ts';
 
@@ -19,6 +20,8 @@ export interface FinalZnode {
   readonly path: string;
   readonly data: Uint8Array | null;
   readonly stat: PersistedStat;
+  /** Absent: not looked at. */
+  readonly acl?: readonly Acl[];
 }
 
 export function checkFinalStates(states: readonly FinalState[], tree: CommittedTree, violations: Violations): void {
@@ -70,7 +73,8 @@ function isSystemPath(path: string): boolean {
   return path === '/zookeeper' || path.startsWith('/zookeeper/');
 }
 
-function differenceOfZnodes({ data, stat }: FinalZnode, due: ZnodeState): string | null {
+function differenceOfZnodes({ data, stat, acl }: FinalZnode, due: ZnodeState): string | null {
+  if (acl !== undefined && !isSameAcl(acl, due.acl)) return 'its ACL differs';
   for (const name of ['czxid', 'mzxid', 'pzxid', 'ctime', 'mtime', 'version', 'cversion', 'aversion'] as const) {
     if (stat[name] !== due[name]) return `${name} is ${stat[name]} instead of ${due[name]}`;
   }

@@ -12,16 +12,18 @@
 import type { TraceEvent } from '@meerkat/core';
 import { epochOf, JuteReader, PacketType, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { AgreementRules } from './agreement-rules.ts';
+import { AnsweredRules, type Asked } from './answered-rules.ts';
 import { bodyHash } from './body-hash.ts';
 import { BroadcastRules } from './broadcast-rules.ts';
 import { Cluster, type Members } from './cluster.ts';
+import { ContactRules, type Limits } from './contact-rules.ts';
 import { DurabilityRules } from './durability-rules.ts';
 import { ElectionRules } from './election-rules.ts';
 import { EpochRules } from './epoch-rules.ts';
 import { ExpiryRules } from './expiry-rules.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { StreamRules } from './stream-rules.ts';
-import { type Violation, Violations } from './violation.ts';
+import { hex, type Violation, Violations } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 /** A txn as bytes: header, record and digest, as in the log and in PROPOSAL. */
@@ -46,8 +48,14 @@ export interface LiveCheckerOptions {
   nowMs(): number;
   /** Monotonic milliseconds of a server's own clock. Default: `nowMs`. */
   clockMs?(server: number): number;
+  /** The largest txn that the servers may propose, header and digest included. Default: nobody looks. */
+  readonly txnBytesMax?: number;
+  /** As the servers are configured. Default: nobody looks at how long they serve alone. */
+  readonly limits?: Limits;
   /** Violations that are kept. Default 100. */
   readonly violationsMax?: number;
+  /** Promises that are not looked after. Default: none. */
+  readonly without?: readonly string[] | undefined;
 }
 
 export class LiveChecker {
@@ -60,11 +68,16 @@ export class LiveChecker {
   readonly #durability: DurabilityRules;
   readonly #agreement: AgreementRules;
   readonly #expiry: ExpiryRules;
+  readonly #answered: AnsweredRules;
+  readonly #contact: ContactRules | null;
+  readonly #txnBytesMax: number;
   readonly #reader = new JuteReader(undefined, 0x10000000);
+  /** How often it was told of what. */
+  readonly fed: Map<string, number> = new Map();
 
   constructor(options: LiveCheckerOptions) {
     const nowMs = () => options.nowMs();
-    this.#collected = new Violations(nowMs, options.violationsMax);
+    this.#collected = new Violations(nowMs, options.violationsMax, options.without);
     const cluster = new Cluster(options.members, this.#collected, nowMs);
     this.#cluster = cluster;
     this.#epochs = new EpochRules(cluster);
@@ -73,7 +86,11 @@ export class LiveChecker {
     this.#streams = new StreamRules(cluster);
     this.#durability = new DurabilityRules(cluster);
     this.#agreement = new AgreementRules(cluster);
-    this.#expiry = new ExpiryRules(cluster, (server) => options.clockMs?.(server) ?? options.nowMs());
+    const clockMs = (server: number): number => options.clockMs?.(server) ?? options.nowMs();
+    this.#expiry = new ExpiryRules(cluster, clockMs);
+    this.#answered = new AnsweredRules(cluster, clockMs);
+    this.#txnBytesMax = options.txnBytesMax ?? Number.POSITIVE_INFINITY;
+    this.#contact = options.limits === undefined ? null : new ContactRules(cluster, options.limits, clockMs);
   }
 
   get violations(): readonly Violation[] {
@@ -94,6 +111,7 @@ export class LiveChecker {
 
   /** A process has been started. */
   onStarted(server: number): void {
+    this.#count('started');
     const ghost = this.#cluster.server(server);
     ghost.isUp = true;
     ghost.isRecovering = true;
@@ -103,9 +121,15 @@ export class LiveChecker {
 
   /** A process is gone, by whatever way. */
   onStopped(server: number): void {
+    this.#count('stopped');
     const ghost = this.#cluster.server(server);
     ghost.isUp = false;
     this.#enterRole(ghost, 'looking', null);
+  }
+
+  /** A process that stood still goes on. */
+  onResumed(server: number): void {
+    this.#contact?.onResumed(server);
   }
 
   /**
@@ -114,6 +138,7 @@ export class LiveChecker {
    * What is found before the first leader leads counts as a history that was always there.
    */
   onRecovered(server: number, found: FoundState): void {
+    this.#count('recovered');
     const ghost = this.#cluster.server(server);
     ghost.isRecovering = false;
     // Another incarnation: it has read, and written anew, what the last one was not sure of.
@@ -132,6 +157,12 @@ export class LiveChecker {
     this.#epochs.onRecovered(ghost, { ...found, lastZxid });
     this.#durability.onRecovered(ghost, { base: found.base, zxids, hashes });
     this.#broadcast.onLogChanged(ghost);
+  }
+
+  /** The purge has removed files of a server that logs: zxids of the snapshots that stay, and the first one of the log files. */
+  onPurged(server: number, snapshots: readonly number[], logBegin: number | null): void {
+    this.#count('purged');
+    this.#durability.onPurged(this.#cluster.server(server), snapshots, logBegin);
   }
 
   /**
@@ -156,6 +187,7 @@ export class LiveChecker {
 
   /** A txn was appended to the log; not durable yet. */
   onLogged(server: number, zxid: number, payload: Uint8Array): void {
+    this.#count('logged');
     const ghost = this.#cluster.server(server);
     const hash = bodyHash(payload);
     const entry = this.#cluster.proposals.has(zxid) ? null : this.#decode(payload.slice());
@@ -165,17 +197,20 @@ export class LiveChecker {
 
   /** Everything in the log up to here has been synced. Without effect during recovery, which tells all at its end. */
   onLogDurable(server: number, zxid: number): void {
+    this.#count('log durable');
     const ghost = this.#cluster.server(server);
     if (!ghost.isRecovering) ghost.log.onDurable(zxid);
   }
 
   /** An epoch file is under its name, and its directory synced. */
   onEpochDurable(server: number, name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
+    this.#count('epoch durable');
     this.#epochs.onEpochDurable(this.#cluster.server(server), name, epoch);
   }
 
   /** The disk holds nothing behind `zxid` any more, durably. */
   onTruncated(server: number, zxid: number): void {
+    this.#count('truncated');
     const ghost = this.#cluster.server(server);
     this.#durability.onTruncated(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -183,6 +218,7 @@ export class LiveChecker {
 
   /** The snapshot that a leader has sent is durable, and all of the history that there is. */
   onSnapshotInstalled(server: number, zxid: number): void {
+    this.#count('snapshot installed');
     const ghost = this.#cluster.server(server);
     this.#durability.onSnapshotInstalled(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -197,6 +233,7 @@ export class LiveChecker {
    * @param treeDigest digest of the tree afterwards; null where digests are off
    */
   onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
+    this.#count('applied');
     const ghost = this.#cluster.server(server);
     const hash = payload === null ? null : bodyHash(payload);
     if (ghost.role === 'leading') this.#commit(ghost, zxid);
@@ -210,7 +247,14 @@ export class LiveChecker {
     this.#expiry.onTouched(server, sessionId);
   }
 
+  /** A turn of a server has ended, and it serves clients. */
+  onServing(server: number): void {
+    this.#count('serving');
+    this.#contact?.onServing(server);
+  }
+
   onTrace(server: number, event: TraceEvent): void {
+    this.#count(`trace ${event.kind}`);
     const ghost = this.#cluster.server(server);
     switch (event.kind) {
       case 'role-changed':
@@ -229,6 +273,10 @@ export class LiveChecker {
         return;
       case 'session-expired':
         this.#expiry.onExpired(ghost, event.sessionId, event.timeoutMs);
+        this.#answered.onExpired(ghost, event.sessionId, event.timeoutMs);
+        return;
+      case 'digest-mismatch':
+        this.#agreement.onDigestMismatch(ghost, event.zxid, event.expected, event.actual);
         return;
       case 'failed':
         ghost.hasDiskFailed = true;
@@ -238,9 +286,23 @@ export class LiveChecker {
     }
   }
 
+  /* ---------------------------------------------------------------------------------------------- the clients ---- */
+
+  /** A client sends a request to a server. @returns what `onAnswered` is to be told */
+  onAsked(server: number): Asked {
+    return this.#answered.onAsked(server);
+  }
+
+  /** The answer to a request has arrived. */
+  onAnswered(sessionId: bigint, asked: Asked): void {
+    this.#count('answered');
+    this.#answered.onAnswered(sessionId, asked);
+  }
+
   /* ---------------------------------------------------------------------------------------------- the network ---- */
 
   onWire(event: WireEvent): void {
+    this.#count(`wire ${event.kind}`);
     if (event.kind === 'garbage') {
       const message = `server ${event.from} sends to ${event.to} what is no packet: ${event.why}`;
       this.#cluster.report('Z14', [event.from, event.to], message);
@@ -252,6 +314,12 @@ export class LiveChecker {
     this.#epochs.onWire(event);
     this.#election.onWire(event);
     this.#expiry.onWire(event);
+    this.#answered.onWire(event);
+    this.#contact?.onWire(event);
+  }
+
+  #count(what: string): void {
+    this.fed.set(what, (this.fed.get(what) ?? 0) + 1);
   }
 
   #onEstablished(server: ServerGhost, epoch: number): void {
@@ -277,6 +345,10 @@ export class LiveChecker {
       case PacketType.proposal:
       case PacketType.inform:
       case PacketType.informAndActivate:
+        if (packet.payload.length > this.#txnBytesMax) {
+          const message = `leader ${event.from} sends ${hex(packet.entry.header.zxid)}, a txn of ${packet.payload.length} bytes`;
+          this.#cluster.report('D11', [event.from], message);
+        }
         this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);
         return;
       case PacketType.commit:
@@ -312,6 +384,8 @@ export class LiveChecker {
     this.#epochs.onRole(server);
     this.#election.onRole(server, before);
     this.#expiry.onRole(server);
+    this.#answered.onRole(server);
+    this.#contact?.onRole(server);
   }
 
   #decode(payload: Uint8Array): TxnEntry | null {

@@ -7,9 +7,7 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
     /** The largest zxid of a reply in this session. */
     let seen = 0;
     let lastOrder = 0;
-    const ends = log.history.entries.filter(
-      (one) => one.kind === 'state' && one.client === client && one.state === 'closed',
-    );
+    const ends = log.ends.filter((end) => end.client === client);
     for (const { connected, passed } of connections) {
       // Another program that goes on with a session knows nothing of what the one before has seen.
       const since = lastOrder;

@@ -1,5 +1,6 @@
 /** Reads: C3 (the state of the zxid that the reply names, exactly) and C5 (after a sync, nothing acknowledged is missing). */
 import type { Operation } from '../history.ts';
+import { mayRead } from './access.ts';
 import { type ClientLog, describe } from './client-log.ts';
 import { type CommittedTree, statOf } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
@@ -33,6 +34,12 @@ export class ReadRules {
       return;
     }
     const state = this.#tree.stateAt(request.path, zxid);
+    const isReadable = state === null || mayRead(state.acl, this.#log.identityOf(operation.client));
+    if (error?.code === 'NOAUTH' && isReadable) {
+      this.#report(operation, 'C7', `is refused at ${hex(zxid)}, where it may be read`);
+    } else if (result !== null && !isReadable) {
+      this.#report(operation, 'C7', `is answered at ${hex(zxid)}, where it may not be read`);
+    }
     if (error?.code === 'NONODE' && state !== null) {
       this.#report(operation, 'C3', `finds nothing at ${hex(zxid)}, where version ${state.version} of it was`);
     }
@@ -48,11 +55,7 @@ export class ReadRules {
     if (result.op === 'get') {
       const data = DECODER.decode(state.data ?? undefined);
       if (data !== result.data) {
-        this.#report(
-          operation,
-          'C3',
-          `reads ${JSON.stringify(result.data)}, at ${hex(zxid)} it was ${JSON.stringify(data)}`,
-        );
+        this.#report(operation, 'C3', `reads ${quote(result.data)}, at ${hex(zxid)} it was ${quote(data)}`);
       }
     } else if (result.op === 'children') {
       const due = this.#tree.childrenAt(request.path, zxid).join(' ');
@@ -86,4 +89,9 @@ export class ReadRules {
   #report(operation: Operation, invariant: string, message: string): void {
     this.#violations.reportAt(operation.endMs ?? operation.startMs, invariant, [], `${describe(operation)} ${message}`);
   }
+}
+
+/** Values may be long; their beginnings differ. */
+function quote(data: string): string {
+  return data.length > 60 ? `${JSON.stringify(data.slice(0, 60))} (${data.length} characters)` : JSON.stringify(data);
 }

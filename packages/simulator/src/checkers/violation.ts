@@ -14,12 +14,15 @@ export class Violations {
   readonly list: Violation[] = [];
   readonly #nowMs: () => number;
   readonly #max: number;
+  readonly #without: readonly string[];
   /** Violations beyond the limit, which are counted only. */
   dropped = 0;
 
-  constructor(nowMs: () => number, max = 100) {
+  /** @param without promises that nobody looks after: to find out what then goes unnoticed */
+  constructor(nowMs: () => number, max = 100, without: readonly string[] = []) {
     this.#nowMs = nowMs;
     this.#max = max;
+    this.#without = without;
   }
 
   report(invariant: string, servers: readonly number[], message: string): void {
@@ -27,6 +30,7 @@ export class Violations {
   }
 
   reportAt(atMs: number, invariant: string, servers: readonly number[], message: string): void {
+    if (this.#without.includes(invariant)) return;
     if (this.list.length < this.#max) this.list.push({ invariant, message, atMs, servers });
     else this.dropped++;
   }

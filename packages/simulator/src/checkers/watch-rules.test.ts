@@ -1,6 +1,6 @@
 import { makeZxid, OpCode } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { ClientScript } from './testing/client-script.ts';
+import { ClientScript, deleteTxn } from './testing/client-script.ts';
 
 /** Client c2 watches what c1 does; `/a` is there. */
 function watching(): ClientScript {
@@ -30,6 +30,26 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(['W1']);
     script.event('c2', 'changed', '/a', zxid);
     expect(script.violations).toHaveLength(2);
+  });
+
+  it.each([
+    ['of a change that was missed', 'exists', true, []],
+    ['of a change that was missed', 'children', true, []],
+    ['of none', 'exists', false, ['W4']],
+    ['of none', 'children', false, ['W4']],
+  ] as const)('is told on another connection %s: the watch of %s', (_what, op, isChanged, broken) => {
+    const script = watching();
+    const read = script.read('c2', op, op === 'exists' ? '/b' : '/a', { hasWatch: true });
+    const relative = script.lastZxid;
+    if (isChanged) script.make('c1', op === 'exists' ? '/b' : '/a/b');
+    script.connect('c2');
+    script.rearm('c2', relative, op === 'exists' ? { exist: ['/b'] } : { child: ['/a'] });
+    const [type, path] = op === 'exists' ? (['created', '/b'] as const) : (['children', '/a'] as const);
+    script.event('c2', type, path, null);
+    script.told(read, type, path, null);
+    script.read('c2', 'get', '/a');
+    script.make('c1', '/later');
+    expect(script.broken).toEqual(broken);
   });
 
   it.each(['exists', 'children'] as const)('W1: no event comes for the watch of %s', (op) => {
@@ -121,6 +141,85 @@ describe('a watch that is set again after a reconnect', () => {
     script.rearm('c2', relative, { data: ['/a'], exist: ['/none'], child: ['/'] });
     script.read('c2', 'exists', '/none');
     expect(script.broken).toEqual([]);
+  });
+});
+
+describe('a watch for one change, on another connection', () => {
+  it.each([
+    ['get', '/a', 'changed'],
+    ['exists', '/b', 'created'],
+    ['children', '/', 'children'],
+  ] as const)('W3: the program of a %s is told of nothing before a reply shows what has changed', (op, path, type) => {
+    const lives = [true, false].map((isTold) => {
+      const script = watching();
+      const read = script.read('c2', op, path, { hasWatch: true });
+      script.set('c1', '/a', 'x', 1);
+      script.make('c1', '/b');
+      script.connect('c2');
+      // Whatever the client has asked of the server.
+      if (isTold) script.told(read, type, path, null);
+      script.read('c2', 'exists', '/none');
+      script.nowMs += 10_000;
+      script.told(read, type, path, null);
+      return script;
+    });
+    expect(lives[0]!.broken).toEqual(['W1']);
+    expect(lives[1]!.broken).toEqual(['W3']);
+  });
+
+  it('W3 asks nothing of a program that has ended, nor where a znode has come and gone again', () => {
+    const script = watching();
+    script.read('c2', 'get', '/a', { hasWatch: true });
+    script.end('c2');
+    script.set('c1', '/a', 'x', 1);
+    script.connect('c2');
+    script.read('c2', 'exists', '/none');
+    script.connect('c3');
+    script.read('c3', 'exists', '/b', { hasWatch: true });
+    script.make('c1', '/b');
+    script.write('c1', { op: 'delete', path: '/b', version: -1 }, deleteTxn('/b'));
+    script.connect('c3');
+    script.read('c3', 'exists', '/none');
+    expect(script.violations).toEqual([]);
+  });
+});
+
+/** A persistent watch that ends is replaced by setWatches for what else is watched there, in the middle of a connection. */
+describe('a watch that is set again behind a request that waits', () => {
+  /** c2 asks for `/a`, sets its child watch on `/` again, and the request is answered before the server reads that. */
+  function behindRequest(): { script: ClientScript; relative: number } {
+    const script = watching();
+    const relative = script.lastZxid;
+    const waiting = script.send('c2', { op: 'exists', path: '/a', hasWatch: false, isLinearizable: false });
+    script.rearm('c2', relative, { child: ['/'] });
+    script.make('c1', '/b');
+    script.answer(waiting);
+    return { script, relative };
+  }
+
+  it('keeps its promises when its event comes behind the reply of that request', () => {
+    const { script } = behindRequest();
+    script.event('c2', 'children', '/', null);
+    script.read('c2', 'exists', '/b');
+    expect(script.violations).toEqual([]);
+  });
+
+  it('W3: the next reply comes without an event', () => {
+    const { script } = behindRequest();
+    script.read('c2', 'exists', '/b');
+    expect(script.broken).toEqual(['W3']);
+  });
+
+  it('W3: an event that was sent before the request was answered is not its own', () => {
+    const script = watching();
+    const relative = script.lastZxid;
+    const waiting = script.send('c2', { op: 'exists', path: '/a', hasWatch: false, isLinearizable: false });
+    script.rearm('c2', relative, { child: ['/'] });
+    const { zxid } = script.make('c1', '/b');
+    script.event('c2', 'children', '/', zxid);
+    script.answer(waiting);
+    script.read('c2', 'exists', '/b');
+    expect(script.broken).toEqual(['W3']);
   });
 });
 

@@ -1,6 +1,10 @@
-/** Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in `order-rules.ts`. */
+/**
+ * Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in
+ * `order-rules.ts`; whether everything is armed at rest, in `stir-rules.ts`.
+ */
 import { parentOf } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
+import { type Identity, mayRead } from './access.ts';
 import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
 import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
 import { hex, type Violations } from './violation.ts';
@@ -16,6 +20,8 @@ interface Armed {
   readonly zxid: number;
   /** Set anew by setWatches: the state decides at once, not the next change. */
   readonly isRearmed: boolean;
+  /** Requests that left before it did: the server answers them before it knows of the watch. */
+  readonly requestsBefore: number;
 }
 
 const FIRES: Readonly<Record<WatchKind, readonly ChangeType[]>> = {
@@ -54,21 +60,27 @@ export class WatchRules {
   /** Events on one connection: each tells of something that happened, and comes before a reply that shows it. */
   #checkConnection({ connected, passed }: ConnectionLog): void {
     const who = `client ${connected.client} at ${connected.server}`;
+    const identity = this.#log.identityOf(connected.client);
     let armed: Armed[] = [];
-    let fired: Event[] = [];
+    let sent = 0;
+    let replied = 0;
     for (const entry of passed) {
-      if (entry.kind === 'event') {
-        this.#checkEvent(who, entry);
-        fired.push(entry);
-        armed = armed.filter((watch) => !isFiredBy(watch, entry));
+      if (entry.kind === 'sent') {
+        sent++;
+      } else if (entry.kind === 'event') {
+        this.#checkEvent(who, entry, identity);
+        armed = armed.filter((watch) => watch.requestsBefore > replied || !isFiredBy(watch, entry));
       } else if (entry.kind === 'rearmed') {
-        armed.push(...armedAnew(entry));
-        fired = [];
-      } else if (entry.kind === 'reply') {
+        armed.push(...armedAnew(entry, sent));
+      } else {
+        replied++;
         if (entry.zxid <= 0) continue;
         armed = armed.filter((watch) => {
+          if (watch.requestsBefore >= replied) return true;
           const missed = this.#missed(watch, entry.zxid);
           if (missed === null) return true;
+          // A change that the client may not know of uses up its watch, or is told without a zxid.
+          if (this.#wasHidden(watch.path, identity, watch.zxid, entry.zxid)) return false;
           const invariant = watch.isRearmed ? 'W3' : 'W1';
           const message = `${who}: no event for the ${watch.kind} watch on ${watch.path}, ${missed}, before a reply of ${hex(entry.zxid)}`;
           this.#violations.reportAt(entry.atMs, invariant, [], message);
@@ -78,23 +90,36 @@ export class WatchRules {
         const isAsked = entry.operation?.isWatchCovered === false;
         if (isAsked && request !== undefined && 'hasWatch' in request && request.hasWatch) {
           const kind = kindOfWatch(request.op, entry.errorCode);
-          if (kind !== null) armed.push({ path: request.path, kind, zxid: entry.zxid, isRearmed: false });
+          if (kind !== null) {
+            armed.push({ path: request.path, kind, zxid: entry.zxid, isRearmed: false, requestsBefore: 0 });
+          }
         }
       }
     }
   }
 
-  #checkEvent(who: string, event: Event): void {
+  #checkEvent(who: string, event: Event, identity: Identity): void {
     const { zxid, type, path } = event;
     // A server that replays what a client has missed does not say when it was.
     if (zxid === null || zxid <= 0) return;
-    if (this.#happened(zxid, type, path)) return;
+    if (this.#happened(zxid, type, path)) {
+      const states = this.#tree.statesBetween(path, this.#tree.zxidBefore(zxid), zxid);
+      if (states.some(({ acl }) => mayRead(acl, identity))) return;
+      const message = `${who}: is told ${type} ${path} of ${hex(zxid)}, which it may not read`;
+      this.#violations.reportAt(event.atMs, 'C7', [], message);
+      return;
+    }
     this.#violations.reportAt(
       event.atMs,
       'W4',
       [],
       `${who}: the event ${type} ${path} of ${hex(zxid)} tells of no change`,
     );
+  }
+
+  /** At some moment between the two, somebody may not read what is there. */
+  #wasHidden(path: string, identity: Identity, zxid: number, until: number): boolean {
+    return this.#tree.statesBetween(path, zxid, until).some(({ acl }) => !mayRead(acl, identity));
   }
 
   /** @returns what should have fired the watch at the latest when a reply of `zxid` was sent, or null */
@@ -126,15 +151,50 @@ export class WatchRules {
     return false;
   }
 
+  /**
+   * W3, as the program sees it, whatever its client asks of the server: on another connection, it is told of a change
+   * before anything shows it.
+   */
+  #checkReconnected(operation: Operation, first: Told | undefined): void {
+    const { request, result, zxid, client } = operation;
+    if (!('path' in request) || !leavesWatch(operation) || zxid === null || result === null) return;
+    const isThere = 'stat' in result && result.stat !== null;
+    const kind: WatchKind = request.op === 'children' ? 'child' : isThere ? 'data' : 'exist';
+    const watch: Armed = { path: request.path, kind, zxid, isRearmed: true, requestsBefore: 0 };
+    const { entries } = this.#log.history;
+    const endMs = entries[entries.length - 1]?.atMs ?? 0;
+    const end = this.#log.ends.find((one) => one.client === client && one.order > operation.startOrder);
+    const until = end?.order ?? Number.POSITIVE_INFINITY;
+    for (const { connected, passed } of this.#log.byClient.get(client) ?? []) {
+      if (connected.order < (operation.replyOrder ?? 0) || connected.order > until) continue;
+      if (first !== undefined && first.order < connected.order) return;
+      for (const entry of passed) {
+        if (entry.kind !== 'reply' || entry.zxid <= 0 || entry.order > until) continue;
+        if (entry.atMs + this.#graceMs >= (first?.atMs ?? endMs)) return;
+        const missed = this.#missed(watch, entry.zxid);
+        if (missed === null) continue;
+        if (this.#wasHidden(request.path, this.#log.identityOf(client), zxid, entry.zxid)) return;
+        const message = `was not told of ${request.path}, ${missed}, before a reply of ${hex(entry.zxid)}`;
+        this.#violations.reportAt(entry.atMs, 'W3', [], `${describe(operation)} ${message}`);
+        return;
+      }
+    }
+  }
+
   /** What the program was told of the watch that its read has left. */
   #checkOneShot(operation: Operation, told: readonly Told[]): void {
     const { request, zxid, error } = operation;
     if (!('hasWatch' in request)) return;
+    this.#checkReconnected(operation, told[0]);
     if (told.length > 1) {
       this.#report(told[1]!, 'W1', `${describe(operation)} was told of ${told.length} changes by a watch for one`);
     }
     const [first] = told;
-    if (first === undefined || first.type === 'gap' || first.zxid === null || first.zxid <= 0 || zxid === null) return;
+    if (first === undefined || first.type === 'gap' || zxid === null) return;
+    if (first.zxid === null || first.zxid <= 0) {
+      this.#checkReplayed(operation, zxid, first);
+      return;
+    }
     if (!this.#happened(first.zxid, first.type, first.path)) {
       this.#report(
         first,
@@ -147,8 +207,32 @@ export class WatchRules {
     const isSameConnection = !this.#isRearmedBetween(operation, first);
     const due = kind === null ? null : this.#firstChange({ path: request.path, kind }, zxid);
     if (!isSameConnection || due === null || due.zxid === first.zxid) return;
+    if (this.#wasHidden(request.path, this.#log.identityOf(operation.client), zxid, first.zxid)) return;
     const message = `${describe(operation)} was told of ${hex(first.zxid)}, and ${due.type} by ${hex(due.zxid)} came first`;
     this.#report(first, 'W1', message);
+  }
+
+  /**
+   * W4 of an event without a zxid, from a server that says what a client has missed: something has happened there since
+   * the read, or since what the client says it has seen.
+   */
+  #checkReplayed(operation: Operation, zxid: number, told: Told): void {
+    const { request, client } = operation;
+    if (!('path' in request)) return;
+    const connection = (this.#log.byClient.get(client) ?? []).findLast(({ connected }) => connected.order < told.order);
+    const passed = connection?.passed ?? [];
+    const seen = passed.flatMap((entry) =>
+      entry.kind === 'rearmed' && entry.order < told.order ? entry.relativeZxid : [],
+    );
+    const since = Math.min(zxid, ...seen);
+    const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > told.order && entry.zxid > 0);
+    const until = shown?.kind === 'reply' ? shown.zxid : this.#tree.lastZxid;
+    const change = this.#firstChange({ path: request.path, kind: request.op === 'children' ? 'child' : 'data' }, since);
+    if (change !== null && change.zxid <= until) return;
+    // What was hidden from an older watch of this client on the path has left it waiting, and it is told for all of them.
+    if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
+    const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hex(since)} and ${hex(until)}`;
+    this.#report(told, 'W4', `${describe(operation)} ${message}`);
   }
 
   #isRearmedBetween(operation: Operation, told: Told): boolean {
@@ -161,6 +245,9 @@ export class WatchRules {
   #checkPersistent(operation: Operation, path: string, isRecursive: boolean, told: readonly Told[]): void {
     const watched = this.#tree.changes.filter((change) => isWatched(change, path, isRecursive));
     const due = watched.filter((change, i) => !isSameNews(change, watched, i));
+    const identity = this.#log.identityOf(operation.client);
+    const isHidden = (change: Change): boolean =>
+      this.#wasHidden(change.path, identity, this.#tree.zxidBefore(change.zxid), change.zxid);
     // null: anything may come next, because something may be missing.
     let next: number | null = operation.zxid === null ? null : countUpTo(due, operation.zxid);
     let reached = next ?? 0;
@@ -181,15 +268,16 @@ export class WatchRules {
         next = null;
         continue;
       }
-      if (next !== null && at > next) {
-        const missed = due[next]!;
+      const missed = next === null ? undefined : due.slice(next, at).find((one) => !isHidden(one));
+      if (missed !== undefined) {
         const message = `was told ${what} and not ${missed.type} ${missed.path} of ${hex(missed.zxid)}, without a gap`;
         this.#report(change, 'W1', `${describe(operation)} ${message}`);
       }
       reached = at + 1;
       next = reached;
     }
-    if (next !== null && next < due.length) this.#checkRest(operation, due[next]!, told);
+    const left = next === null ? undefined : due.slice(next).find((one) => !isHidden(one));
+    if (left !== undefined) this.#checkRest(operation, left, told);
   }
 
   /** The next change that was never told: no later reply to this client may have shown it. */
@@ -222,6 +310,11 @@ export class WatchRules {
   }
 }
 
+/** A read that has left a one-shot watch, as its program knows. */
+export function leavesWatch({ request, result, error }: Operation): boolean {
+  return 'hasWatch' in request && request.hasWatch && result !== null && error === null;
+}
+
 /** null: the read has left no watch. */
 function kindOfWatch(op: string, errorCode: number): WatchKind | null {
   if (op === 'exists') return 'exist';
@@ -233,10 +326,10 @@ function isFiredBy(watch: Armed, event: Event): boolean {
   return watch.path === event.path && FIRES[watch.kind].includes(event.type);
 }
 
-function armedAnew(entry: Rearmed): Armed[] {
+function armedAnew({ relativeZxid, data, exist, child }: Rearmed, requestsBefore: number): Armed[] {
   const armed = (kind: WatchKind, paths: readonly string[]): Armed[] =>
-    paths.map((path) => ({ path, kind, zxid: entry.relativeZxid, isRearmed: true }));
-  return [...armed('data', entry.data), ...armed('exist', entry.exist), ...armed('child', entry.child)];
+    paths.map((path) => ({ path, kind, zxid: relativeZxid, isRearmed: true, requestsBefore }));
+  return [...armed('data', data), ...armed('exist', exist), ...armed('child', child)];
 }
 
 function isSame(change: Change, told: Change | Told): boolean {
@@ -251,7 +344,7 @@ function isSameNews(change: Change, watched: readonly Change[], at: number): boo
 }
 
 /** A persistent watch tells of its znode and of its children's names; a recursive one of all znodes below, and of no names. */
-function isWatched(change: Change, path: string, isRecursive: boolean): boolean {
+export function isWatched(change: Change, path: string, isRecursive: boolean): boolean {
   if (!isRecursive) return change.path === path;
   if (change.type === 'children') return false;
   for (let at = change.path; at !== ''; at = parentOf(at)) if (at === path) return true;

@@ -8,7 +8,9 @@
  * when it is written, and its arrival is known by counting bytes.
  */
 import {
+  ELECTION_PROBE_BYTES,
   type ElectionNotification,
+  type ElectionProbe,
   getInt,
   JuteReader,
   type LeaderPacket,
@@ -18,10 +20,11 @@ import {
   QuorumPacketScanner,
   readElectionHello,
   readElectionNotification,
+  readElectionProbe,
   readLeaderPacket,
   readLearnerPacket,
 } from '@meerkat/protocol';
-import type { StreamTap } from '../virtual-network.ts';
+import type { StreamTap } from '../stream-tap.ts';
 import { bodyHash } from './body-hash.ts';
 import { SnapSkip } from './snap-skip.ts';
 
@@ -43,6 +46,7 @@ export type WireEvent =
     })
   | (WireEventBase & { readonly kind: 'learner-packet'; readonly packet: LearnerPacket })
   | (WireEventBase & { readonly kind: 'notification'; readonly notification: ElectionNotification })
+  | (WireEventBase & { readonly kind: 'probe'; readonly probe: ElectionProbe })
   /** The connection is gone. `from` had dialled. */
   | (WireEventBase & { readonly kind: 'closed' })
   /** Bytes that are no packet; the rest of this direction is not looked at. */
@@ -134,6 +138,10 @@ export class WireTap implements StreamTap {
 
   #election(connection: number, from: number, to: number, hasHello: boolean): Direction {
     return this.#direction({ connection, from, to, stage: 'sent' }, new FrameDecoder(hasHello), (reader, base) => {
+      if (reader.remaining === ELECTION_PROBE_BYTES) {
+        const probe = readElectionProbe(reader);
+        return probe === null ? null : { ...base, kind: 'probe', probe };
+      }
       const notification = readElectionNotification(reader);
       return notification === null ? null : { ...base, kind: 'notification', notification };
     });

@@ -1,12 +1,14 @@
 /** Writes and what became of them: C1, C4, C6, D4, S5, W5 and W6 of their replies. */
-import { ErrorCode, type MultiSubTxn, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
+import { ErrorCode, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
 import type { MultiPart, Operation, OperationRequest, WriteRequest } from '../history.ts';
+import { isSameAcl } from './access.ts';
 import { type ClientLog, describe, type Sent } from './client-log.ts';
-import { type CommittedTree, errorOfWrite, statOf } from './committed-tree.ts';
+import { type CommittedTree, errorOfWish, statOf, type Wish } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
 import { hex, type Violations } from './violation.ts';
 
-type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'multi' }>;
+type CreateWish = Extract<OperationRequest, { readonly op: 'create' }>;
+type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'setAcl' | 'multi' }>;
 
 /** Op codes under which clients ask for changes. */
 const WRITE_OPS: ReadonlySet<number> = new Set<number>([
@@ -126,16 +128,16 @@ export class WriteRules {
           this.#report(operation, 'C6', `part ${i} created ${part.path}, and was told as ${paths[i]}`);
         }
       });
+      if (request.op !== 'multi') return;
+      const names = parts.map((part) => ('path' in part ? part.path : null));
+      const wishes = request.parts.map((part, i) => wishOf(part, names[i] ?? part.path));
+      for (let i = 0; i < wishes.length; i++) this.#checkDeserved(operation, wishes, i, zxid, ErrorCode.ok);
       return;
     }
     if (request.op === 'multi') return;
     const path = result?.op === 'create' ? result.path : request.path;
-    const actual = request.op === 'create' ? { op: request.op, path, version: -1 } : request;
-    const deserved = errorOfWrite(this.#tree, actual, this.#tree.zxidBefore(zxid));
-    if (deserved !== ErrorCode.ok) {
-      this.#report(operation, 'C4', `succeeded as ${hex(zxid)}, where error ${deserved} was due`);
-    }
-    if (result?.op !== 'create' && result?.op !== 'set') return;
+    this.#checkDeserved(operation, [wishOf(request, path)], 0, zxid, ErrorCode.ok);
+    if (result?.op !== 'create' && result?.op !== 'set' && result?.op !== 'setAcl') return;
     const state = this.#tree.stateAt(path, zxid);
     if (state === null) {
       this.#report(operation, 'C4', `was told of ${path}, which ${hex(zxid)} did not create`);
@@ -150,14 +152,30 @@ export class WriteRules {
   #checkRefused(operation: Operation, request: Write, zxid: number, code: string): void {
     const entry = this.#tree.entryAt(zxid);
     const number = ERRORS_OF_TREE.get(code);
-    if (entry === null || entry.txn.type !== OpCode.error || number === undefined || request.op === 'multi') return;
+    if (entry === null || number === undefined) return;
     if (entry.header.sessionId !== operation.sessionId || entry.header.cxid !== operation.xid) return;
-    if (request.op === 'create' && request.isSequential) return;
-    const actual = request.op === 'create' ? { ...request, version: -1 } : request;
-    const deserved = errorOfWrite(this.#tree, actual, this.#tree.zxidBefore(zxid));
-    if (deserved !== number) {
-      this.#report(operation, 'C4', `was refused with ${code} at ${hex(zxid)}, where error ${deserved} was due`);
-    }
+    const isMulti = request.op === 'multi';
+    if (entry.txn.type !== (isMulti ? OpCode.multi : OpCode.error)) return;
+    const parts = isMulti ? request.parts : [request];
+    const failed = operation.error?.failedPart ?? 0;
+    const part = parts[failed];
+    // Nobody knows which name it would have got.
+    if (part === undefined || parts.some((one) => one.op === 'create' && one.isSequential)) return;
+    const wishes = parts.map((one) => wishOf(one, one.path));
+    for (let i = 0; i < failed; i++) this.#checkDeserved(operation, wishes, i, zxid, ErrorCode.ok);
+    this.#checkDeserved(operation, wishes, failed, zxid, number);
+  }
+
+  /** Of parts that depend on others before them nothing is said. */
+  #checkDeserved(operation: Operation, wishes: readonly Wish[], at: number, zxid: number, actual: number): void {
+    const wish = wishes[at]!;
+    if (wishes.slice(0, at).some((before) => areNear(before.path, wish.path))) return;
+    const identity = this.#log.identityOf(operation.client);
+    const deserved = errorOfWish(this.#tree, wish, identity, this.#tree.zxidBefore(zxid));
+    if (deserved === actual) return;
+    const what = `${wish.op} ${wish.path} ${actual === ErrorCode.ok ? 'succeeded' : `was refused with error ${actual}`}`;
+    const due = deserved === ErrorCode.ok ? 'nothing was in the way' : `error ${deserved} was due`;
+    this.#report(operation, 'C4', `${what} as ${hex(zxid)}, where ${due}`);
   }
 
   /** Whoever begins after somebody was told of a write comes behind it in C. */
@@ -226,10 +244,22 @@ const ERRORS_OF_TREE: ReadonlyMap<string, number> = new Map([
   ['BADVERSION', ErrorCode.badVersion],
   ['NOTEMPTY', ErrorCode.notEmpty],
   ['NOCHILDRENFOREPHEMERALS', ErrorCode.noChildrenForEphemerals],
+  ['NOAUTH', ErrorCode.noAuth],
 ]);
 
+function wishOf(request: WriteRequest | MultiPart, path: string): Wish {
+  return { op: request.op, path, version: request.op === 'create' ? -1 : request.version };
+}
+
+/** One is the other, or its parent. */
+function areNear(one: string, other: string): boolean {
+  return one === other || parentOf(one) === other || parentOf(other) === one;
+}
+
+const WRITES: ReadonlySet<string> = new Set(['create', 'set', 'delete', 'setAcl', 'multi']);
+
 function isWrite(request: OperationRequest): request is Write {
-  return request.op === 'create' || request.op === 'set' || request.op === 'delete' || request.op === 'multi';
+  return WRITES.has(request.op);
 }
 
 /** A change that a client has asked for, whether anything came of it or not; errors are none. */
@@ -247,8 +277,16 @@ function isClientWrite(txn: Txn): boolean {
   }
 }
 
-function isCreate(txn: MultiSubTxn): txn is MultiSubTxn & { readonly path: string } {
-  return txn.type === OpCode.create || txn.type === OpCode.create2;
+type AnyCreateTxn = Extract<Txn, { readonly parentCversion: number }>;
+
+function isCreate(txn: Txn): txn is AnyCreateTxn {
+  return 'parentCversion' in txn;
+}
+
+function isKindMeant({ mode, ttlMs }: CreateWish, txn: AnyCreateTxn): boolean {
+  if (txn.type === OpCode.createContainer) return mode === 'container';
+  if (txn.type === OpCode.createTTL) return txn.ttl === ttlMs;
+  return mode !== 'container' && ttlMs === undefined && txn.isEphemeral === (mode === 'ephemeral');
 }
 
 /** The txn does what the request asks for. */
@@ -260,8 +298,7 @@ function isMeant(request: OperationRequest, txn: Txn): boolean {
       request.parts.every((part, i) => isPartMeant(part, txn.txns[i]!))
     );
   }
-  if (request.op === 'create' || request.op === 'set' || request.op === 'delete') return isPartMeant(request, txn);
-  return false;
+  return isWrite(request) && isPartMeant(request, txn);
 }
 
 const DECODER = new TextDecoder();
@@ -269,10 +306,10 @@ const DECODER = new TextDecoder();
 function isPartMeant(request: WriteRequest | MultiPart, txn: Txn): boolean {
   switch (request.op) {
     case 'create': {
-      if (txn.type !== OpCode.create && txn.type !== OpCode.create2) return false;
+      if (!isCreate(txn) || !isKindMeant(request, txn)) return false;
       const isName = request.isSequential ? txn.path.startsWith(request.path) : txn.path === request.path;
       const isData = DECODER.decode(txn.data ?? undefined) === request.data;
-      return isName && isData && txn.isEphemeral === (request.mode === 'ephemeral');
+      return isName && isData && isSameAcl(txn.acl, request.acl);
     }
     case 'set':
       return (
@@ -281,6 +318,8 @@ function isPartMeant(request: WriteRequest | MultiPart, txn: Txn): boolean {
         DECODER.decode(txn.data ?? undefined) === request.data &&
         (request.version === -1 || txn.version === request.version + 1)
       );
+    case 'setAcl':
+      return txn.type === OpCode.setACL && txn.path === request.path && isSameAcl(txn.acl, request.acl);
     case 'delete':
       return txn.type === OpCode.delete && txn.path === request.path;
     case 'check':

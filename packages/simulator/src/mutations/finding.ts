@@ -33,19 +33,31 @@ export async function find(
   options: FindingOptions,
 ): Promise<Finding> {
   const began = performance.now();
-  const { id, simulate, test } = mutation;
+  const { id, simulate, recipe, test, compiles } = mutation;
   workshop.apply(mutation);
   try {
+    if (!compiles) {
+      const isRefused = (await workshop.compile('packages/simulator')) !== null;
+      const seconds = (performance.now() - began) / 1000;
+      return { id, bySeeds: null, byTest: `${isRefused ? '' : 'not '}by the compiler`, isFound: isRefused, seconds };
+    }
     const isTried = simulate !== null && options.seedsMax > 0;
     // The tests run from the sources.
     if (isTried) await workshop.build();
-    const seeds = !isTried ? NO_SEEDS : await findBySeeds(simulate, workshop, original, options);
-    const hasTestFailed = test !== null && (await workshop.test(test)) && !(await original.test(test));
+    const isRecipeTried = recipe !== null && options.seedsMax > 0;
+    const seeds = isTried
+      ? await findBySeeds(simulate, workshop, original, options)
+      : isRecipeTried
+        ? await findByRecipe(recipe, workshop, original, options)
+        : NO_SEEDS;
+    const verdict = test === null ? 'passed' : await workshop.test(test);
+    const hasTestFailed = test !== null && verdict === 'failed' && (await original.test(test)) === 'passed';
     const name = test === null ? '' : (test.title ?? test.file.slice(test.file.lastIndexOf('/') + 1));
+    const without = verdict === 'late' ? `time was up in ${name}` : `not by ${name}`;
     return {
       id,
       bySeeds: seeds.text,
-      byTest: test === null ? '' : hasTestFailed ? name : `not by ${name}`,
+      byTest: test === null ? '' : hasTestFailed ? name : without,
       isFound: seeds.isFound || hasTestFailed,
       seconds: (performance.now() - began) / 1000,
     };
@@ -54,6 +66,8 @@ export async function find(
   }
 }
 
+/** Nothing is known of the seeds, or tests, that were not come to. */
+const TIME_UP = 'time was up';
 const NO_SEEDS = { text: null, isFound: false };
 
 async function findBySeeds(
@@ -65,12 +79,30 @@ async function findBySeeds(
   const endMs = performance.now() + timeoutMs;
   for (let first = 1; first <= seedsMax; ) {
     const failure = await workshop.simulate(simulate, { first, last: seedsMax }, endMs - performance.now());
-    if (failure === 'late') return { text: 'time is up', isFound: false };
     if (failure === null) break;
+    if ('lateAfter' in failure) {
+      const after = Math.max(failure.lateAfter, first - 1);
+      return { text: after === 0 ? TIME_UP : `${TIME_UP} after seed ${after}`, isFound: false };
+    }
     const { seed, invariant } = failure;
     const control = await original.simulate(simulate, { first: seed, last: seed }, timeoutMs);
     if (control === null) return { text: `seed ${seed}, ${invariant}`, isFound: true };
     first = seed + 1;
+  }
+  return { text: `none of ${seedsMax}`, isFound: false };
+}
+
+async function findByRecipe(
+  recipe: string,
+  workshop: Workshop,
+  original: Workshop,
+  { seedsMax, timeoutMs }: FindingOptions,
+): Promise<{ readonly text: string; readonly isFound: boolean }> {
+  const failed = await workshop.simulateRecipe(recipe, { first: 1, last: seedsMax }, timeoutMs);
+  if (failed === 'late') return { text: TIME_UP, isFound: false };
+  for (const seed of failed) {
+    const control = await original.simulateRecipe(recipe, { first: seed, last: seed }, timeoutMs);
+    if (control.length === 0) return { text: `seed ${seed} of ${recipe}`, isFound: true };
   }
   return { text: `none of ${seedsMax}`, isFound: false };
 }

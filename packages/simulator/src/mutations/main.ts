@@ -1,8 +1,11 @@
 /** `npm run mutations`: brings defects back, one at a time, in a copy of the sources, and says what finds them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { type CheckersOff, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
+import { renewCheckers } from './checkers-table.ts';
 import { type Finding, find } from './finding.ts';
 import { type Mutation, readMutations } from './mutation.ts';
 import { renewTable } from './mutation-table.ts';
@@ -16,6 +19,8 @@ const USAGE = `npm run mutations -- [options] [mutation …]
 
   --seeds N     seeds that are tried, from 1 on; default 200. 0: only the tests are run
   --minutes N   time for the seeds of one mutation; default 5
+  --checkers    which checkers find them: with each checker switched off in turn, what is found by seeds; and without a name,
+                how many unit tests fail without each checker
   --record      write what is found into docs/mutations.md
   --list        say which mutations there are
   --help
@@ -29,6 +34,7 @@ async function main(): Promise<number> {
     options: {
       seeds: { type: 'string', default: '200' },
       minutes: { type: 'string', default: '5' },
+      checkers: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -47,6 +53,7 @@ async function main(): Promise<number> {
     return 2;
   }
   const chosen = mutations.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
+  if (values.checkers) return findCheckers(chosen, mutations, seedsMax, values.record, positionals.length === 0);
   const workshop = new Workshop(ROOT);
   const original = new Workshop(ROOT);
   const leave = (): void => {
@@ -90,5 +97,49 @@ async function findAll(
   process.stdout.write(`${chosen.length} tried; missed: ${missed.length === 0 ? 'none' : missed.join(', ')}\n`);
   return missed.length === 0 ? 0 : 1;
 }
+
+/** With each checker switched off in turn: what notices which mutation, and which unit tests notice that. */
+async function findCheckers(
+  chosen: readonly Mutation[],
+  mutations: readonly Mutation[],
+  seedsMax: number,
+  isRecording: boolean,
+  areTestsRun: boolean,
+): Promise<number> {
+  const promises = readPromises(CHECKER_SOURCES.map((name) => join(ROOT, 'packages/simulator/src', name)));
+  const record = (results: readonly CheckersOff[], tests: ReadonlyMap<string, number>): void => {
+    if (isRecording) {
+      writeFileSync(PAGE, renewCheckers(readFileSync(PAGE, 'utf8'), mutations, results, promises, tests));
+    }
+  };
+  const directory = mkdtempSync(join(tmpdir(), 'meerkat-checkers-'));
+  const workshop = new Workshop(ROOT);
+  let unnoticed = 0;
+  try {
+    for (const mutation of chosen) {
+      if (mutation.simulate === null) continue;
+      const result = await switchCheckersOff(mutation, ROOT, directory, seedsMax);
+      const { caught, without } = result;
+      const others = [...without].map(
+        ([promise, other]) => `without ${promise} ${other?.invariants.join(' ') ?? 'nothing'}`,
+      );
+      process.stdout.write(`${mutation.id}: ${[caught?.invariants.join(' ') ?? 'nothing', ...others].join('; ')}\n`);
+      record([result], new Map());
+    }
+    for (const promise of areTestsRun ? promises : []) {
+      const failed = await countTestsWithout(promise, workshop);
+      process.stdout.write(`without ${promise} ${failed} unit tests fail\n`);
+      if (failed === 0) unnoticed++;
+      record([], new Map([[promise, failed]]));
+    }
+  } finally {
+    workshop.dispose();
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return unnoticed === 0 ? 0 : 1;
+}
+
+/** Files and folders that say which promise is broken. */
+const CHECKER_SOURCES = ['checkers', 'judges.ts', 'simulate.ts'];
 
 process.exitCode = await main();

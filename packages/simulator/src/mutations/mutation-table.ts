@@ -1,40 +1,36 @@
 import type { Finding } from './finding.ts';
 import type { Mutation } from './mutation.ts';
+import { nameOf, type PageTable, renewRows, rowsOf } from './page-table.ts';
 
-/** The table of findings in a page, between two comments. */
-const BEGIN = '<!-- findings: written by npm run mutations -- --record -->';
-const END = '<!-- end of findings -->';
-const HEAD = [
-  '| mutation | what it brings back | in | options | found by seeds | found by a test | seconds |',
-  '| --- | --- | --- | --- | --- | --- | --: |',
-];
+const FINDINGS: PageTable = {
+  begin: '<!-- findings: written by npm run mutations -- --record -->',
+  end: '<!-- end of findings -->',
+  head: [
+    '| mutation | what it brings back | in | options | found by seeds | found by a test | seconds |',
+    '| --- | --- | --- | --- | --- | --- | --: |',
+  ],
+};
 
 /** The page with new rows for what has been found now; rows of mutations that are gone are dropped. */
 export function renewTable(page: string, mutations: readonly Mutation[], findings: readonly Finding[]): string {
-  const begin = page.indexOf(BEGIN);
-  const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`the page needs the lines ${BEGIN} and ${END}`);
-  const known = new Map(rowsOf(page).map((row) => [idOf(row), row]));
+  const known = new Map(rowsOf(page, FINDINGS).map((row) => [nameOf(row), row]));
+  const rows: Map<string, string> = new Map();
   for (const finding of findings) {
     const mutation = mutations.find(({ id }) => id === finding.id);
-    if (mutation !== undefined) known.set(finding.id, formatRow(mutation, finding, known.get(finding.id)));
+    const before = rows.get(finding.id) ?? known.get(finding.id);
+    if (mutation !== undefined) rows.set(finding.id, formatRow(mutation, finding, before));
   }
-  const rows = mutations.flatMap(({ id }) => known.get(id) ?? []);
-  return `${page.slice(0, begin)}${[BEGIN, '', ...HEAD, ...rows, '', END].join('\n')}${page.slice(end + END.length)}`;
+  return renewRows(
+    page,
+    FINDINGS,
+    mutations.map(({ id }) => id),
+    rows,
+  );
 }
 
 /** Ids of the mutations that the table of a page lists. */
 export function idsOf(page: string): readonly string[] {
-  return rowsOf(page).map(idOf);
-}
-
-function rowsOf(page: string): readonly string[] {
-  const table = page.slice(page.indexOf(BEGIN), page.indexOf(END));
-  return table.split('\n').filter((line) => line.startsWith('| `'));
-}
-
-function idOf(row: string): string {
-  return /^\| `([^`]+)`/.exec(row)?.[1] ?? '';
+  return rowsOf(page, FINDINGS).map(nameOf);
 }
 
 function formatRow(

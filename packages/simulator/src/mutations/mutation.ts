@@ -14,7 +14,9 @@ import { join } from 'node:path';
  *     @@ -60,3 +60,3 @@
  *      …
  *
- * `Simulate` and `Test` say how it is found; one of the two may be missing. `Blind: …` says why nothing finds it yet.
+ * `Simulate` and `Test` say how it is found; one of the two may be missing. A mutation of a recipe has `Recipe: queues/queue`
+ * instead of `Simulate`: seeds of the simulation of that recipe. `Compiler: refuses it` says that the types alone stop it;
+ * how else it would be found is kept for bundles, which know no types. `Blind: …` says why nothing finds it yet.
  */
 export interface Mutation {
   /** Name of the file, without `.patch`. */
@@ -22,7 +24,11 @@ export interface Mutation {
   readonly defect: string;
   /** Options of `simulate`; null where no random run can meet it. */
   readonly simulate: readonly string[] | null;
+  /** Simulation of a recipe, as `simulate:recipes` names it; null for others. */
+  readonly recipe: string | null;
   readonly test: MutationTest | null;
+  /** False: the compiler refuses it. */
+  readonly compiles: boolean;
   /** Why nothing finds it; null where it is to be found. */
   readonly blind: string | null;
   readonly hunks: readonly Hunk[];
@@ -61,15 +67,20 @@ export function parseMutation(id: string, text: string): Mutation {
     head.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? null;
   const defect = headerOf('Defect');
   const simulate = headerOf('Simulate');
+  const recipe = headerOf('Recipe');
   const test = headerOf('Test');
   if (headerOf('Mutation') !== id) throw new Error(`${id}: its first line must be 'Mutation: ${id}'`);
   if (defect === null) throw new Error(`${id}: a line 'Defect: …' must say what comes back`);
-  if (simulate === null && test === null) throw new Error(`${id}: 'Simulate: …' or 'Test: …' must say how it is found`);
+  if (simulate === null && recipe === null && test === null) {
+    throw new Error(`${id}: 'Simulate: …', 'Recipe: …' or 'Test: …' must say how it is found`);
+  }
   return {
     id,
     defect,
     simulate: simulate?.split(' ') ?? null,
+    recipe,
     test: test === null ? null : parseTest(test),
+    compiles: headerOf('Compiler') !== 'refuses it',
     blind: headerOf('Blind'),
     hunks: parseHunks(id, lines.slice(begin)),
   };

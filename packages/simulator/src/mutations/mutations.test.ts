@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { applyHunk, parseMutation, readMutations } from './mutation.ts';
 import { idsOf, renewTable } from './mutation-table.ts';
+import { verdictOf } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = readMutations(join(ROOT, 'packages/simulator/mutations'));
@@ -51,7 +52,9 @@ describe('a patch', () => {
       id: 'off-by-one',
       defect: 'one too few',
       simulate: ['--servers', '3'],
+      recipe: null,
       test: { file: 'a/b.test.ts', title: 'counts' },
+      compiles: true,
       blind: null,
       hunks: [{ file: 'a/b.ts', before: 'first\nsecond\nthird', after: 'first\n2nd\nthird' }],
     });
@@ -71,6 +74,18 @@ describe('a patch', () => {
   test('that only takes lines away leaves the others', () => {
     expect(applyHunk('a\nb\nc\n', { file: 'x', before: 'b', after: '' })).toBe('a\nc\n');
   });
+});
+
+describe('a test that fails', () => {
+  const summary = ' Test Files  1 failed (1)\n      Tests  2 failed | 3 passed (5)\n';
+  const late = 'Error: Test timed out in 60000ms.\n';
+
+  test.each([
+    ['by what it expects', `AssertionError: expected 1 to be 2\n${summary}`, 'failed'],
+    ['partly by its time', `${late}AssertionError: expected 1 to be 2\n${summary}`, 'failed'],
+    ['by its time only', `${late}${late}${summary}`, 'late'],
+    ['never, as none was run', 'No test files found\n', null],
+  ])('%s', (_how, output, verdict) => expect(verdictOf(output, false)).toBe(verdict));
 });
 
 test('the table keeps the rows of mutations that were not tried again', () => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { applyHunk, type Mutation, type MutationTest } from './mutation.ts';
 
-/** What the simulator is made of. */
-const PACKAGES = ['protocol', 'core', 'client', 'simulator'];
+/** What the simulator is made of, and the recipes. */
+const PACKAGES = ['protocol', 'core', 'client', 'simulator', 'recipes'];
 const FILES = ['package.json', 'tsconfig.base.json', 'vitest.config.ts'];
 const SIMULATOR = 'packages/simulator/dist/main.js';
 const BUILD_MAX_MS = 300_000;
@@ -17,6 +17,23 @@ export interface SeedFailure {
   readonly invariant: string;
   /** One line for people. */
   readonly message: string;
+}
+
+/** The time was up; every seed up to this one had passed, and perhaps some more. 0: that of the first is not known. */
+export interface Late {
+  readonly lateAfter: number;
+}
+
+/** What became of a test; `late`: it failed, and by nothing but its time. */
+export type TestVerdict = 'passed' | 'failed' | 'late';
+
+/** @param output of vitest, without colours. @returns null when no test has run */
+export function verdictOf(output: string, hasPassed: boolean): TestVerdict | null {
+  const failed = Number(/Tests .*?(\d+) failed/.exec(output)?.[1] ?? 0);
+  if (failed === 0 && !/Tests .*\d+ passed/.test(output)) return null;
+  if (hasPassed) return 'passed';
+  const late = output.match(/Error: (Test|Hook) timed out in \d+ms/g)?.length ?? 0;
+  return failed > 0 && late >= failed ? 'late' : 'failed';
 }
 
 interface Finished {
@@ -56,7 +73,7 @@ export class Workshop {
   }
 
   /** Throws when the patch does not apply. */
-  apply({ hunks }: Mutation): void {
+  apply({ hunks }: Pick<Mutation, 'hunks'>): void {
     for (const hunk of hunks) {
       const path = join(this.root, hunk.file);
       const text = readFileSync(path, 'utf8');
@@ -72,39 +89,89 @@ export class Workshop {
 
   /** Throws when the compiler is not content. */
   async build(): Promise<void> {
+    const errors = await this.compile('packages/simulator');
+    if (errors !== null) throw new Error(`the compiler does not accept it:\n${errors}`);
+  }
+
+  /** @returns what the compiler says against a package and what it depends on; null when it accepts them */
+  async compile(folder: string): Promise<string | null> {
     const compiler = join(this.root, 'node_modules/typescript/bin/tsc');
-    const { code, output } = await this.#run([compiler, '-b', 'packages/simulator'], BUILD_MAX_MS);
-    if (code !== 0) throw new Error(`the compiler does not accept it:\n${output}`);
+    const { code, output, isLate } = await this.#run([compiler, '-b', folder], BUILD_MAX_MS);
+    if (isLate) throw new Error(`the compiler has not ended within ${BUILD_MAX_MS} ms:\n${output}`);
+    return code === 0 ? null : output;
   }
 
   /**
    * Runs seeds until one fails.
    *
    * @param options of `simulate`
-   * @returns null when none does; 'late' when the time is up
+   * @returns null when none does; `Late` when the time is up
    */
   async simulate(
     options: readonly string[],
     seeds: { readonly first: number; readonly last: number },
     timeoutMs: number,
-  ): Promise<SeedFailure | 'late' | null> {
+  ): Promise<SeedFailure | Late | null> {
     const args = [SIMULATOR, '--seeds', `${seeds.first}..${seeds.last}`, '--no-shrink', ...options];
     const { code, output, isLate } = await this.#run(args, timeoutMs);
     if (code === 0) return null;
     const failure = /^seed (\d+) fails: .*\n {2}(\S+) at [\d.]+: (.*)$/m.exec(output);
     if (failure !== null) return { seed: Number(failure[1]), invariant: failure[2]!, message: failure[3]! };
-    if (isLate) return 'late';
+    if (isLate) return { lateAfter: Number([...output.matchAll(/^seed (\d+): /gm)].at(-1)?.[1] ?? 0) };
     throw new Error(`the simulator cannot be run:\n${output}`);
   }
 
-  /** @returns true when the test fails, as it should */
-  async test({ file, title }: MutationTest): Promise<boolean> {
+  /**
+   * Runs seeds of the simulation of a recipe.
+   *
+   * @returns those that fail; 'late' when the time is up
+   */
+  async simulateRecipe(
+    recipe: string,
+    seeds: { readonly first: number; readonly last: number },
+    timeoutMs: number,
+  ): Promise<readonly number[] | 'late'> {
+    const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
+    const file = `packages/recipes/src/${recipe}.simulation.test.ts`;
+    const { output, isLate } = await this.#run(
+      [vitest, 'run', '--project', 'sources', '--bail', '1', file],
+      timeoutMs,
+      {
+        SEEDS: `${seeds.first}..${seeds.last}`,
+      },
+    );
+    const failed = [...output.replaceAll(ESCAPES, '').matchAll(/FAIL .*\(seed (\d+)\)/g)].map(([, seed]) =>
+      Number(seed),
+    );
+    if (failed.length > 0) return failed;
+    if (isLate) return 'late';
+    if (!/Tests .*\d+ passed/.test(output.replaceAll(ESCAPES, '')))
+      throw new Error(`no such simulation: ${file}\n${output}`);
+    return [];
+  }
+
+  /** Runs a test, which should fail. */
+  async test({ file, title }: MutationTest): Promise<TestVerdict> {
     const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
     const filter = title === null ? [] : ['-t', title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')];
-    const { code, output } = await this.#run([vitest, 'run', '--project', 'sources', file, ...filter], TEST_MAX_MS);
-    const ran = /Tests .*\d+ (passed|failed)/.test(output.replaceAll(ESCAPES, ''));
-    if (!ran) throw new Error(`no such test has run: ${file}${title === null ? '' : ` > ${title}`}\n${output}`);
-    return code !== 0;
+    const args = [vitest, 'run', '--project', 'sources', file, ...filter];
+    const { code, output, isLate } = await this.#run(args, TEST_MAX_MS);
+    if (isLate) return 'late';
+    const verdict = verdictOf(output.replaceAll(ESCAPES, ''), code === 0);
+    if (verdict === null) {
+      throw new Error(`no such test has run: ${file}${title === null ? '' : ` > ${title}`}\n${output}`);
+    }
+    return verdict;
+  }
+
+  /** @returns how many tests of these files fail */
+  async countFailures(files: readonly string[]): Promise<number> {
+    const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
+    const { output } = await this.#run([vitest, 'run', '--project', 'sources', ...files], TEST_MAX_MS);
+    const plain = output.replaceAll(ESCAPES, '');
+    if (!/Tests .*\d+ (passed|failed)/.test(plain))
+      throw new Error(`no tests have run: ${files.join(', ')}\n${output}`);
+    return Number(/Tests +(\d+) failed/.exec(plain)?.[1] ?? 0);
   }
 
   /** Ends what runs, and removes the copy. */
@@ -113,9 +180,10 @@ export class Workshop {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  #run(args: readonly string[], timeoutMs: number): Promise<Finished> {
+  #run(args: readonly string[], timeoutMs: number, environment: Record<string, string> = {}): Promise<Finished> {
     return new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, args, { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] });
+      const env = { ...process.env, ...environment };
+      const child = spawn(process.execPath, args, { cwd: this.root, env, stdio: ['ignore', 'pipe', 'pipe'] });
       this.#running = child;
       let output = '';
       let isLate = false;

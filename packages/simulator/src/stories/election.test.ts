@@ -25,12 +25,12 @@ describe('an election', () => {
       await stage.start();
       stage.kill(zk3);
       const { epoch } = await stage.leader(zk1, zk2);
-      const fifty = new TextEncoder().encode('50');
-      zk3.disk.poke('/data/version-2/acceptedEpoch', fifty);
+      const twenty = new TextEncoder().encode('20');
+      zk3.disk.poke('/data/version-2/acceptedEpoch', twenty);
       zk3.start();
       await stage.whole();
       expect(epoch).toBeLessThan(5);
-      expect((await stage.leader()).epoch).toBe(51);
+      expect((await stage.leader()).epoch).toBe(21);
     }));
 
   test('1514: is not decided by what others said in an older round', () =>
@@ -364,6 +364,101 @@ describe('an ensemble', () => {
         await stage.whole(zk1, zk2, zk3);
         expect(zk3.life).toBe(1);
       }),
+  );
+
+  test('is not won by a server whose quorum port another program holds, until it holds it no more', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      const { network } = stage.world;
+      const giveWay = network.listen('zk3', QUORUM_PORT, (end) => end.destroy());
+      await stage.launch();
+      const startMs = stage.world.nowMs;
+      const first = await stage.leader();
+      expect(first).not.toBe(zk3);
+      expect(stage.world.nowMs - startMs).toBeLessThan(1000);
+      await stage.whole();
+      await stage.write(zk3, 3);
+      // Its vote is still needed, and it still has one.
+      stage.kill(zk1);
+      await stage.write(zk3, 3);
+      stage.kill(zk2);
+      zk1.start();
+      // What it and server 2 have acknowledged is not known to server 1: nobody can lead.
+      await stage.sleep(5000);
+      expect([zk1.isServing, zk3.isServing]).toEqual([false, false]);
+      const freeMs = stage.world.nowMs;
+      giveWay();
+      expect(await stage.leader()).toBe(zk3);
+      expect(stage.world.nowMs - freeMs).toBeLessThan(1500);
+      await stage.whole();
+    }));
+
+  test('follows when a leader that serves can listen for followers no more, unless it soon can again', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const { network } = stage.world;
+      network.deafen(leader.host, QUORUM_PORT);
+      await stage.until('it listens again', () => network.isListening(leader.host, QUORUM_PORT));
+      const { epoch } = leader;
+      await stage.sleep(20_000);
+      expect([(await stage.leader()).host, leader.epoch]).toEqual([leader.host, epoch]);
+      const follower = stage.servers.find((server) => server !== leader)!;
+      network.deafen(leader.host, QUORUM_PORT);
+      const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
+      stage.kill(follower);
+      follower.start();
+      await stage.until('another one leads', () =>
+        stage.servers.some((each) => each !== leader && each.role === 'leading'),
+      );
+      await stage.whole();
+      await stage.write(leader, 3);
+      giveWay();
+    }));
+
+  test('does not follow when a leader is deaf and nobody could take its place', () =>
+    play({ servers: 1, observers: 1 }, async (stage) => {
+      const leader = await stage.start();
+      const { network } = stage.world;
+      network.deafen(leader.host, QUORUM_PORT);
+      const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
+      const { epoch } = leader;
+      await stage.sleep(20_000);
+      await stage.write(leader);
+      expect(leader.epoch).toBe(epoch);
+      giveWay();
+    }));
+
+  test('is won at once by a leader whose follower is quicker to decide', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      const { network } = stage.world;
+      // The link to server 3 stays open, and what it says of its leadership is late: nobody may have to knock twice.
+      network.slowDown('zk1', 'zk3', { delayMinMs: 30, delayMaxMs: 40, splitChance: 0, mergeChance: 0 });
+      const ended: string[] = [];
+      stage.world.watch({
+        onTrace: (server, event) => {
+          if (event.kind === 'role-changed' && event.role === 'looking') ended.push(`${server.host}: ${event.reason}`);
+        },
+      });
+      await stage.start(zk1, zk2, zk3);
+      expect(ended.filter((line) => !line.endsWith('it has just started'))).toEqual([]);
+    }));
+
+  test.each([0, 1])('goes on by the other address of each server when address %i is cut', (address) =>
+    play({ servers: 3, addresses: 2, ensemble: { addressTimeoutMs: 200 } }, async (stage) => {
+      const leader = await stage.start();
+      await stage.write(leader, 2);
+      const lostMs = stage.world.nowMs;
+      // Nobody is told: what is sent waits, and connections stand.
+      for (const { host } of stage.servers) {
+        stage.world.network.blockPort(host, QUORUM_PORT + address);
+        stage.world.network.blockPort(host, ELECTION_PORT + address);
+      }
+      await stage.write(leader, 2);
+      // syncLimit, half a second here, then the silence over the links of the election.
+      expect(stage.world.nowMs - lostMs).toBeLessThan(6000);
+      await stage.whole();
+    }),
   );
 
   test('880, 822, 481: agrees although the connections of the election break again and again while it votes', () =>

@@ -21,9 +21,14 @@ export interface MixedShape extends EnsembleShape {
 
 export type MixedServer = VirtualServer | ApachePeer;
 
-/** Plays a story once for each of three seeds. @throws Error with the seed and the end of the trace */
+/**
+ * Plays a story once for each of three seeds; with `STORY_SEEDS=n` in the environment, for the seeds 1 to n instead.
+ *
+ * @throws Error with the seed and the end of the trace
+ */
 export async function playMixed(shape: MixedShape, story: (stage: MixedStage) => Promise<void>): Promise<void> {
-  for (const seed of [1, 2, 3]) {
+  const count = Number(process.env['STORY_SEEDS'] ?? 3);
+  for (let seed = 1; seed <= count; seed++) {
     const stage = new MixedStage(shape, seed);
     try {
       await stage.world.run(async () => {

@@ -182,3 +182,116 @@ describe.each(MIXES.filter(({ apache }) => !apache.includes(3)))('an ensemble of
       expect(client.state).toBe('connected');
     }));
 });
+
+describe('a leader of ours with a follower and an observer of Apache', () => {
+  test('answers their syncs before it tells them of the commits of later txns', () =>
+    playMixed({ servers: 3, observers: 1, apache: [1, 4] }, async (stage) => {
+      const leader = await stage.start();
+      expect(leader).toBe(stage.zk(3));
+      const { peers } = stage;
+      const [follower, observer] = peers as [ApachePeer, ApachePeer];
+      // The followers are a quorum and commit; what the leader has to apply for a sync is not on its own disk yet.
+      (leader as VirtualServer).setDiskQuality({ effectMinMs: 0.1, effectMaxMs: 2, syncMinMs: 10, syncMaxMs: 40 });
+      const sessions = [follower, observer].map((peer) => ({
+        peer,
+        first: peer.createSession(),
+        second: peer.createSession(),
+      }));
+      await answered(stage, ...sessions.flatMap(({ first, second }) => [first, second]));
+      for (let round = 0; round < 20; round++) {
+        for (const { peer, first, second } of sessions) {
+          const path = `/of-${peer.serverId}-${round}`;
+          peer.create(first.sessionId, `${path}-a`, DATA);
+          peer.sync(first.sessionId);
+          peer.create(second.sessionId, `${path}-b`, DATA);
+          peer.sync(second.sessionId);
+        }
+        await stage.write(stage.zk(2) as VirtualServer);
+        await stage.world.sleep(stage.world.random.fraction() * 30);
+      }
+      await answered(stage, ...peers.flatMap(({ requests }) => requests));
+      for (const { requests } of peers) expect(requests.filter(({ outcome }) => outcome === 'lost')).toEqual([]);
+      for (const { first, second, peer } of sessions) {
+        peer.forgetSession(first.sessionId);
+        peer.forgetSession(second.sessionId);
+      }
+    }));
+
+  test('tells them that a session may go on there only after they have heard of it', () =>
+    playMixed({ servers: 3, observers: 1, apache: [1, 4] }, async (stage) => {
+      const leader = (await stage.start()) as VirtualServer;
+      leader.setDiskQuality({ effectMinMs: 0.1, effectMaxMs: 2, syncMinMs: 20, syncMaxMs: 60 });
+      const [follower, observer] = stage.peers as [ApachePeer, ApachePeer];
+      for (let round = 0; round < 10; round++) {
+        for (const peer of [follower, observer]) {
+          // The sync waits for the disk of the leader, and the session begins meanwhile.
+          await stage.write(stage.zk(2) as VirtualServer);
+          peer.sync(1n);
+          const client = await stage.world.connect(`c${round}-${peer.serverId}`, { servers: stage.zk(2).host });
+          const before = peer.revalidations.length;
+          const { id } = client.session!;
+          peer.revalidate(id, 10_000);
+          await stage.until('it is revalidated', () => peer.revalidations.length > before);
+          expect(peer.revalidations.at(-1)).toEqual({ sessionId: id, isValid: true });
+          expect(peer.database.sessions.has(id)).toBe(true);
+          peer.forgetSession(id);
+          await client.close();
+        }
+      }
+    }));
+});
+
+describe('servers of ours under an Apache leader that skips zxids', () => {
+  test('keep their clients, are synchronized over the gap, and lead with it', () =>
+    playMixed({ servers: 3, observers: 1, apache: [3] }, async (stage) => {
+      const leader = await stage.start();
+      expect(leader).toBe(stage.zk(3));
+      const apache = leader as ApachePeer;
+      const [first, second, observer] = stage.ours as [VirtualServer, VirtualServer, VirtualServer];
+      const lost: string[] = [];
+      for (const server of stage.ours) {
+        const client = await stage.at(server);
+        client.onState(({ state }) => lost.push(`${server.host} ${state}`));
+      }
+      // As it happens, the first zxid of a row of writes and in the middle of them.
+      for (const server of [first, observer, second]) {
+        apache.leader?.skipZxid();
+        await stage.write(server, 2);
+      }
+      expect(lost).toEqual([]);
+      // To servers that come back to the same leader.
+      stage.kill(second, observer);
+      apache.leader?.skipZxid();
+      await stage.write(first, 2);
+      await stage.start();
+      expect(lost.filter((what) => what.startsWith(first.host))).toEqual([]);
+      // From a leader of ours to a server that was away, and to Apache's.
+      stage.kill(second);
+      apache.leader?.skipZxid();
+      await stage.write(first, 2);
+      stage.kill(apache);
+      second.start();
+      await stage.until('ours serve', () => stage.leaders.length === 1 && stage.leaders[0] !== apache);
+      await stage.write(second, 2);
+      stage.cutPower(...stage.servers);
+      await stage.start();
+      await stage.write(first);
+    }));
+
+  test('follow it over a gap in an older epoch also where there is no quorum without them', () =>
+    playMixed({ servers: 2, apache: [2] }, async (stage) => {
+      const apache = (await stage.start()) as ApachePeer;
+      const [own] = stage.ours as [VirtualServer];
+      await stage.write(own, 3);
+      stage.kill(own);
+      // Nobody else hears of it, but the next epoch begins with it.
+      for (const path of ['/before', '/behind']) {
+        apache.propose({ type: OpCode.create, path, data: DATA, acl: [], isEphemeral: false, parentCversion: 99 });
+        apache.leader?.skipZxid();
+      }
+      await stage.until('it looks', () => apache.leader === null);
+      await stage.start(own);
+      const client = await stage.at(own);
+      expect(await client.exists('/behind')).not.toBeNull();
+    }));
+});

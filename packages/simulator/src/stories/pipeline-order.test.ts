@@ -1,6 +1,6 @@
 import { ErrorCode, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { check, create, dataIn, exists, get, multi, multiErrorsIn, remove, SYNC, set } from './requests.ts';
+import { check, children, create, dataIn, exists, get, multi, multiErrorsIn, remove, SYNC, set } from './requests.ts';
 import { play } from './stage.ts';
 import { expectSameTrees } from './tree-of.ts';
 import { WireClient } from './wire-client.ts';
@@ -44,6 +44,33 @@ describe('a server', () => {
         const zxids = client.replies.map(({ zxid }) => zxid);
         expect(zxids).toEqual(zxids.toSorted((a, b) => a - b));
       }
+    }));
+
+  test('answers a read behind a write with the state of that write, though more is applied in the same turn', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const follower = stage.servers.find((server) => server !== leader)!;
+      const writer = await stage.at(follower);
+      const client = new WireClient(stage.world, 'app', leader);
+      await client.whenAnswered();
+      // The followers are a quorum: everything is committed, and applied at the leader when its disk goes on.
+      leader.stallDisk(400);
+      client.send(1, create('/x'));
+      client.send(2, get('/x', true));
+      client.send(3, create('/x/y'));
+      client.send(4, children('/x', true));
+      await stage.until('the followers have it', () => follower.core!.view.lastZxid >= leader.core!.view.lastZxid + 2);
+      const stats = [await writer.set('/x', 'one'), await writer.set('/x', 'two')];
+      const { stat } = await writer.create('/x/z');
+      expect(client.replies).toEqual([]);
+      await client.reply(4);
+      const [made, read, child, list] = client.replies;
+      expect([read!.zxid, dataIn(read!.body), list!.zxid]).toEqual([made!.zxid, '', child!.zxid]);
+      await stage.until('both watches have fired', () => client.events.length === 2);
+      expect(client.events.map(({ path, zxid }) => [path, zxid])).toEqual([
+        ['/x', Number(stats[0]!.mzxid)],
+        ['/x', Number(stat.czxid)],
+      ]);
     }));
 
   test('4537: answers a single write of a single client, whenever its commit comes', () =>

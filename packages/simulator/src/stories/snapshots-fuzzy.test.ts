@@ -6,7 +6,7 @@
 import { acl, READ_ONLY } from '@meerkat/client';
 import { CreateMode, OpCode, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import type { LinkQuality } from '../virtual-network.ts';
+import type { LinkQuality } from '../link-quality.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 import { create, remove } from './requests.ts';
 import { play, type Stage, type StageShape } from './stage.ts';
@@ -141,6 +141,35 @@ describe('a snapshot that is made while', () => {
         },
       );
     }));
+
+  test('3145: a session ends that has too many ephemerals for its txn to name has the same pzxids everywhere', () => {
+    // Of five names of 60,000 bytes, each below a parent of its own, the txn names four.
+    const parents = Array.from({ length: 5 }, (_, i) => `/parent-${i}`);
+    const shape = { ...SHAPE, core: { frameBytesMax: 280_000, extraBytesMax: 1024 } };
+    return play(shape, (stage) => {
+      let first: WireClient;
+      return changeDuringSnapshot(
+        stage,
+        async (leader) => {
+          first = new WireClient(stage.world, 'first', leader, { timeoutMs: 60_000 });
+          await first.whenAnswered();
+          for (const [i, parent] of parents.entries()) {
+            await first.ask(i + 1, create(`${parent}/${'e'.repeat(60_000)}`, CreateMode.ephemeral));
+          }
+        },
+        async (leader) => {
+          first.sendRaw(6, OpCode.closeSession);
+          await first.reply(6);
+          const client = await stage.at(leader);
+          await client.create(`${parents[0]}/later`);
+        },
+        async (leader) => {
+          const client = await stage.at(leader);
+          for (const path of parents) await client.create(path);
+        },
+      );
+    });
+  });
 
   test('3144, 2926: sessions begin and end has each session of the others, and no other', () =>
     play(SHAPE, (stage) => {

@@ -4,8 +4,9 @@
  */
 import { counterOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import { type WireEvent, WireTap } from '../checkers/wire.ts';
-import { ELECTION_PORT, QUORUM_PORT, type VirtualEnsemble } from '../virtual-ensemble.ts';
-import type { StreamTap, StreamValve, VirtualNetwork } from '../virtual-network.ts';
+import type { StreamTap, StreamValve } from '../stream-tap.ts';
+import { portKindOf, type VirtualEnsemble } from '../virtual-ensemble.ts';
+import type { VirtualNetwork } from '../virtual-network.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 
 /** Which packet is meant; what is left out may be anything. */
@@ -63,7 +64,7 @@ export class StageWire implements StreamTap, StreamValve {
     this.#others = network.tap;
     this.#serverOf = (host) => ensemble.server(host)?.serverId ?? null;
     this.#eyes = new WireTap({
-      portKind: (_host, port) => (port === QUORUM_PORT ? 'quorum' : port === ELECTION_PORT ? 'election' : null),
+      portKind: (_host, port) => portKindOf(port),
       serverOf: this.#serverOf,
       onEvent: (event, size, behind) => this.#onEvent(event, size, behind),
     });

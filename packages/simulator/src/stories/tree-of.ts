@@ -39,6 +39,8 @@ export async function expectSameTrees(stage: Stage): Promise<void> {
 
 function viewOf({ core }: VirtualServer): object {
   const sessions = (core?.view.sessions() ?? []).map(({ id, timeoutMs }) => `${id} ${timeoutMs}`);
-  const ephemerals = [...(core?.view.ephemerals() ?? [])].map(([id, paths]) => `${id} ${paths.toSorted().join(' ')}`);
+  const ephemerals = (core?.view.sessionsWithEphemerals() ?? []).map(
+    (id) => `${id} ${[...(core?.view.ephemeralsOf(id) ?? [])].sort().join(' ')}`,
+  );
   return { sessions: sessions.toSorted(), ephemerals: ephemerals.toSorted() };
 }

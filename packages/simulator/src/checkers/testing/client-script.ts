@@ -20,17 +20,15 @@ import {
 } from '@meerkat/protocol';
 import {
   History,
+  type MultiWrite,
   type Operation,
   type OperationError,
   type OperationRequest,
   type OperationResult,
-  type WriteRequest,
 } from '../../history.ts';
 import { CommittedTree, statOf } from '../committed-tree.ts';
 import type { FinalState } from '../final-rules.ts';
 import { checkHistory } from '../history.ts';
-
-const ACL: readonly Acl[] = OPEN_ACL;
 
 interface Line {
   readonly client: string;
@@ -61,7 +59,7 @@ export class ClientScript {
   }
 
   get violations(): ReturnType<typeof checkHistory> {
-    return checkHistory(this.history, this.committed, { finalStates: this.finalStates });
+    return checkHistory(this.history, this.committed, { finalStates: this.finalStates, knowsExpiries: true });
   }
 
   get lastZxid(): Zxid {
@@ -79,12 +77,16 @@ export class ClientScript {
     return zxid;
   }
 
-  create(path: string, changes: { data?: string; isEphemeral?: boolean; parentCversion?: number } = {}): CreateTxn {
+  create(
+    path: string,
+    changes: { data?: string; isEphemeral?: boolean; parentCversion?: number; acl?: readonly Acl[] } = {},
+  ): CreateTxn {
     const parent = path.slice(0, path.lastIndexOf('/')) || '/';
     const parentCversion = changes.parentCversion ?? (this.#created.get(parent) ?? 0) + 1;
     this.#created.set(parent, parentCversion);
     const data = new TextEncoder().encode(changes.data ?? '');
-    return { type: OpCode.create, path, data, acl: ACL, isEphemeral: changes.isEphemeral ?? false, parentCversion };
+    const { acl = OPEN_ACL, isEphemeral = false } = changes;
+    return { type: OpCode.create, path, data, acl, isEphemeral, parentCversion };
   }
 
   /** A client connects; its first connection makes its session. */
@@ -140,8 +142,14 @@ export class ClientScript {
   }
 
   /** Creates a znode. */
-  make(client: string, path: string, changes: { data?: string; isEphemeral?: boolean } = {}): Operation {
-    return this.write(client, createRequest(path, changes.data, changes.isEphemeral), this.create(path, changes));
+  make(
+    client: string,
+    path: string,
+    changes: { data?: string; isEphemeral?: boolean; acl?: readonly Acl[] } = {},
+  ): Operation {
+    const request = createRequest(path, changes.data, changes.isEphemeral);
+    const { acl } = changes;
+    return this.write(client, acl === undefined ? request : { ...request, acl }, this.create(path, changes));
   }
 
   set(client: string, path: string, data: string, version: number): Operation {
@@ -194,6 +202,26 @@ export class ClientScript {
     this.history.note({ kind: 'rearmed', ...about, persistent: [], recursive: [] });
   }
 
+  /** Everything is at rest while another client changes what is watched, which `changes` does here. */
+  stir(changes: () => void): void {
+    this.history.note({ kind: 'stir', phase: 'begins', zxid: this.lastZxid });
+    changes();
+    this.history.note({ kind: 'stir', phase: 'ends', zxid: this.lastZxid });
+  }
+
+  /** The program of a client ends. */
+  end(client: string): void {
+    const { sessionId } = this.#lines.get(client)!;
+    const about = { client, sessionId, sameSession: true, reason: 'closed by the user' };
+    this.history.note({ kind: 'state', ...about, state: 'closed' });
+  }
+
+  /** A server says that a client's session is over. */
+  refuse(client: string): void {
+    const { sessionId } = this.#lines.get(client)!;
+    this.history.note({ kind: 'refused', client, connection: this.#nextConnection++, server: 's1', sessionId });
+  }
+
   /** The stat that a client should be told. */
   stat(path: string, zxid: number = this.lastZxid, changes: Partial<ReturnType<typeof statOf>> = {}): Stat {
     const writer = new JuteWriter();
@@ -228,7 +256,9 @@ export class ClientScript {
   }
 }
 
-export function createRequest(path: string, data = '', isEphemeral = false, isSequential = false): WriteRequest {
+type CreateWrite = Extract<MultiWrite, { readonly op: 'create' }>;
+
+export function createRequest(path: string, data = '', isEphemeral = false, isSequential = false): CreateWrite {
   return { op: 'create', path, data, mode: isEphemeral ? 'ephemeral' : 'persistent', isSequential };
 }
 

@@ -21,10 +21,13 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { bodyHash } from '../body-hash.ts';
+import type { Limits } from '../contact-rules.ts';
 import { LiveChecker } from '../live-checker.ts';
 import type { WireEvent } from '../wire.ts';
 
 export const SESSION = 0x1000n;
+/** A tick is 100 ms: learners join within 2 s, and are silent for half a second. */
+export const LIMITS: Limits = { tickTimeMs: 100, initLimit: 20, syncLimit: 5 };
 
 export interface ScriptTxn {
   readonly zxid: Zxid;
@@ -59,6 +62,9 @@ export interface JoinChanges {
   readonly acksEarly?: boolean;
 }
 
+/** Longer than any txn of a script. */
+export const TXN_BYTES_MAX = 1000;
+
 export class EnsembleScript {
   nowMs = 0;
   readonly checker: LiveChecker;
@@ -75,6 +81,8 @@ export class EnsembleScript {
     this.checker = new LiveChecker({
       members: { voters: [1, 2, 3], observers: [4] },
       nowMs: () => this.nowMs,
+      limits: LIMITS,
+      txnBytesMax: TXN_BYTES_MAX,
     });
     for (const server of [1, 2, 3, 4]) {
       this.logs.set(server, []);
@@ -174,6 +182,17 @@ export class EnsembleScript {
 
   ack(learner: number, leader: number, zxid: Zxid): void {
     this.up(learner, leader, { type: PacketType.ack, zxid });
+  }
+
+  /** A ping of a leader, and the answer with the sessions that the learner has heard of. */
+  ping(leader: number, learner: number, sessions: readonly bigint[] = []): void {
+    this.down(leader, learner, { type: PacketType.ping, zxid: makeZxid(0, 0) });
+    this.pong(learner, leader, sessions);
+  }
+
+  pong(learner: number, leader: number, sessions: readonly bigint[] = []): void {
+    const heard = sessions.map((sessionId) => ({ sessionId, timeoutMs: 1000 }));
+    this.up(learner, leader, { type: PacketType.ping, zxid: makeZxid(0, 0), sessions: heard });
   }
 
   connection(one: number, other: number): number {

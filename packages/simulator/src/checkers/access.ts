@@ -1,0 +1,33 @@
+/** Who may do what, decided by a list of permissions alone: a model of its own, for checkers. */
+import { type Acl, OPEN_ACL, Perm } from '@meerkat/protocol';
+
+/** Whom a client has shown to be: the id of scheme `digest`; null: nobody in particular. */
+export type Identity = string | null;
+
+/** Whom nothing is refused. */
+export const SUPER: Identity = 'super:super';
+
+/** @param perms bits of `Perm`; one of them is enough */
+export function isAllowed(acl: readonly Acl[], perms: number, identity: Identity): boolean {
+  if (identity === SUPER || acl.length === 0) return true;
+  return acl.some((entry) => {
+    if ((entry.perms & perms) === 0) return false;
+    if (entry.scheme === 'world') return entry.id === 'anyone';
+    return entry.scheme === 'digest' && entry.id === identity;
+  });
+}
+
+export function mayRead(acl: readonly Acl[], identity: Identity): boolean {
+  return isAllowed(acl, Perm.read, identity);
+}
+
+/** Absent is open for everybody. */
+export function isSameAcl(one: readonly Acl[] = OPEN_ACL, other: readonly Acl[] = OPEN_ACL): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ perms, scheme, id }, i) => {
+      const same = other[i]!;
+      return perms === same.perms && scheme === same.scheme && id === same.id;
+    })
+  );
+}

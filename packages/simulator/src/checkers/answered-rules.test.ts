@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { EnsembleScript, SESSION } from './testing/ensemble-script.ts';
+
+const TIMEOUT_MS = 1000;
+
+function expire(script: EnsembleScript, atMs: number): string[] {
+  script.nowMs = atMs;
+  script.trace(3, { kind: 'session-expired', sessionId: SESSION, timeoutMs: TIMEOUT_MS });
+  return script.broken;
+}
+
+/** A client asks a server at 10,000 ms and is answered at 10,300 ms. */
+function answered(server: number): EnsembleScript {
+  const script = new EnsembleScript().serve();
+  script.nowMs = 10_000;
+  const asked = script.checker.onAsked(server);
+  script.nowMs = 10_300;
+  script.checker.onAnswered(SESSION, asked);
+  return script;
+}
+
+describe('S8', () => {
+  it.each([
+    [10_999, ['S8']],
+    [11_000, []],
+  ])(
+    'a leader has heard of a client that it answered when that one asked, and ends its session at %d',
+    (atMs, broken) => {
+      expect(expire(answered(3), atMs)).toEqual(broken);
+    },
+  );
+
+  it.each([
+    [11_399, ['S8']],
+    [11_400, []],
+  ])('a learner says so with its next answer to a ping, and the session ends at %d', (atMs, broken) => {
+    const script = answered(1);
+    script.nowMs = 10_400;
+    script.pong(1, 3);
+    expect(expire(script, atMs)).toEqual(broken);
+  });
+
+  it('a learner may have said so while the request was on its way', () => {
+    const script = new EnsembleScript().serve();
+    script.nowMs = 10_000;
+    const asked = script.checker.onAsked(1);
+    script.nowMs = 10_100;
+    script.pong(1, 3);
+    script.nowMs = 10_300;
+    script.checker.onAnswered(SESSION, asked);
+    script.nowMs = 10_400;
+    script.pong(1, 3);
+    expect(expire(script, 11_099)).toEqual(['S8']);
+    expect(expire(new EnsembleScript().serve(), 11_099)).toEqual([]);
+  });
+
+  it('nothing is known before the answer to a ping has arrived, nor of a connection that is lost', () => {
+    expect(expire(answered(1), 10_400)).toEqual([]);
+    const script = answered(1);
+    script.disconnect(1, 3);
+    script.nowMs = 10_400;
+    script.pong(1, 3);
+    expect(expire(script, 10_500)).not.toContain('S8');
+  });
+
+  it('a leader of another term has heard nothing', () => {
+    const script = answered(3);
+    script.role(3, 'looking');
+    script.elect(3, [1, 2, 3], 2);
+    expect(expire(script, 10_500)).not.toContain('S8');
+  });
+});

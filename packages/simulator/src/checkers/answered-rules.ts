@@ -1,0 +1,113 @@
+/** S8: a leader ends no session whose client a server has answered within its timeout, and has told the leader since. */
+import { PacketType } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import type { WireEvent } from './wire.ts';
+
+/** The moment at which a client sent a request to a server. */
+export interface Asked {
+  readonly server: number;
+  readonly term: number;
+  /** Of the server's own clock, milliseconds. */
+  readonly clockMs: number;
+  /** Of a learner: its connection to its leader, and how many pings it had answered there; null of others. */
+  readonly link: Link | null;
+  readonly pongs: number;
+}
+
+/** The connection of a learner to its leader, over which it tells in its answers to pings which sessions it has heard of. */
+interface Link {
+  readonly connection: number;
+  readonly leader: number;
+  sent: number;
+  /** When the leader received each answer, by its own clock. */
+  readonly receivedMs: number[];
+  /** Sessions that were heard of between two answers: the first that may tell of it, and the last. */
+  waiting: { readonly sessionId: bigint; readonly first: number; readonly last: number }[];
+}
+
+/**
+ * A server that answers a client has heard of its session, at the earliest when the client asked. A leader knows it then; a
+ * learner says it with its next answer to a ping, or with one before that it gave while the request was on its way.
+ */
+export class AnsweredRules {
+  readonly #cluster: Cluster;
+  readonly #clockMs: (server: number) => number;
+  readonly #links: Map<number, Link> = new Map();
+  /** Of a leader in its term: when it must have heard of a session, by its own clock. */
+  readonly #heardMs: Map<number, Map<bigint, number>> = new Map();
+
+  constructor(cluster: Cluster, clockMs: (server: number) => number) {
+    this.#cluster = cluster;
+    this.#clockMs = clockMs;
+  }
+
+  /** A client sends a request to a server. */
+  onAsked(server: number): Asked {
+    const link = this.#links.get(server) ?? null;
+    const { term } = this.#cluster.server(server);
+    return { server, term, clockMs: this.#clockMs(server), link, pongs: link?.sent ?? 0 };
+  }
+
+  /** Its answer has arrived. */
+  onAnswered(sessionId: bigint, { server, term, clockMs, link, pongs }: Asked): void {
+    const ghost = this.#cluster.server(server);
+    if (ghost.term !== term) return;
+    if (ghost.role === 'leading') this.#hear(server, sessionId, clockMs);
+    else if (link !== null && this.#links.get(server) === link) {
+      link.waiting.push({ sessionId, first: pongs, last: link.sent });
+    }
+  }
+
+  onRole(server: ServerGhost): void {
+    this.#heardMs.delete(server.id);
+  }
+
+  onWire(event: WireEvent): void {
+    if (event.kind === 'closed') {
+      if (this.#links.get(event.from)?.connection === event.connection) this.#links.delete(event.from);
+    } else if (event.kind === 'learner-packet') {
+      if (event.stage === 'sent') this.#onSent(event);
+      else if (event.packet.type === PacketType.ping) this.#onPong(event);
+    }
+  }
+
+  onExpired(server: ServerGhost, sessionId: bigint, timeoutMs: number): void {
+    const heardMs = this.#heardMs.get(server.id)?.get(sessionId);
+    if (server.role !== 'leading' || heardMs === undefined) return;
+    const silentMs = this.#clockMs(server.id) - heardMs;
+    if (silentMs >= timeoutMs) return;
+    const message = `leader ${server.id} ends session 0x${sessionId.toString(16)}, whose client was answered`;
+    this.#cluster.report('S8', [server.id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
+  }
+
+  #onSent(event: WireEvent & { readonly kind: 'learner-packet' }): void {
+    let link = this.#links.get(event.from);
+    if (link?.connection !== event.connection) {
+      link = { connection: event.connection, leader: event.to, sent: 0, receivedMs: [], waiting: [] };
+      this.#links.set(event.from, link);
+    }
+    if (event.packet.type === PacketType.ping) link.sent++;
+  }
+
+  #onPong(event: WireEvent & { readonly kind: 'learner-packet' }): void {
+    const link = this.#links.get(event.from);
+    if (link?.connection !== event.connection) return;
+    link.receivedMs.push(this.#clockMs(event.to));
+    const isReceived = ({ last }: { readonly last: number }): boolean => last < link.receivedMs.length;
+    for (const one of link.waiting) {
+      if (isReceived(one)) this.#hear(link.leader, one.sessionId, link.receivedMs[one.first]!);
+    }
+    link.waiting = link.waiting.filter((one) => !isReceived(one));
+  }
+
+  #hear(leader: number, sessionId: bigint, clockMs: number): void {
+    if (this.#cluster.server(leader).role !== 'leading') return;
+    let heard = this.#heardMs.get(leader);
+    if (heard === undefined) {
+      heard = new Map();
+      this.#heardMs.set(leader, heard);
+    }
+    heard.set(sessionId, Math.max(clockMs, heard.get(sessionId) ?? 0));
+  }
+}

@@ -1,0 +1,120 @@
+/** L4: a leader without a quorum, and a learner without its leader, stop serving in time. */
+import { PacketType } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import type { WireEvent } from './wire.ts';
+
+/** Limits of an ensemble's configuration. */
+export interface Limits {
+  readonly tickTimeMs: number;
+  readonly initLimit: number;
+  readonly syncLimit: number;
+}
+
+/** A learner's connection, as its leader knows it. */
+interface Link {
+  readonly learner: number;
+  readonly leader: number;
+  /** UPTODATE has been sent: from then on syncLimit counts, and no longer initLimit. */
+  isServing: boolean;
+  /** When the leader was sent something over it last, or has sent UPTODATE, by the leader's clock. */
+  heardMs: number;
+}
+
+/** Ticks behind a limit within which a server notices: it looks every half tick, at a quorum every other time. */
+const SLACK_TICKS = 2;
+
+/**
+ * Each server has a moment, by its own clock, up to which what it has heard lets it serve. A process that stood still is
+ * given a moment to notice it.
+ */
+export class ContactRules {
+  readonly #cluster: Cluster;
+  readonly #limits: Limits;
+  readonly #clockMs: (server: number) => number;
+  /** By connection. */
+  readonly #links: Map<number, Link> = new Map();
+  /** Of learners, when the leader was heard last, by the learner's clock. */
+  readonly #leaderHeardMs: Map<number, number> = new Map();
+  /** Before this moment of its clock a server needs not be looked at again. */
+  readonly #nextLookMs: Map<number, number> = new Map();
+  readonly #resumedMs: Map<number, number> = new Map();
+
+  constructor(cluster: Cluster, limits: Limits, clockMs: (server: number) => number) {
+    this.#cluster = cluster;
+    this.#limits = limits;
+    this.#clockMs = clockMs;
+  }
+
+  onRole(server: ServerGhost): void {
+    this.#nextLookMs.delete(server.id);
+    this.#leaderHeardMs.delete(server.id);
+  }
+
+  /** A process that stood still goes on. */
+  onResumed(server: number): void {
+    this.#resumedMs.set(server, this.#clockMs(server));
+  }
+
+  onWire(event: WireEvent): void {
+    // One that is closed may be counted for as long as one that is silent: who knows when its leader hears of it?
+    if (event.kind === 'learner-packet' && event.stage === 'received') {
+      const heardMs = this.#clockMs(event.to);
+      const link = this.#links.get(event.connection);
+      if (link !== undefined) link.heardMs = heardMs;
+      else {
+        const link = { learner: event.from, leader: event.to, isServing: false, heardMs };
+        this.#links.set(event.connection, link);
+      }
+    } else if (event.kind === 'leader-packet') {
+      const link = this.#links.get(event.connection);
+      if (event.stage === 'received') this.#leaderHeardMs.set(event.to, this.#clockMs(event.to));
+      else if (link !== undefined && event.packet.type === PacketType.upToDate) {
+        link.isServing = true;
+        link.heardMs = this.#clockMs(event.from);
+      }
+    }
+  }
+
+  /** A turn of a server has ended in which it serves clients. */
+  onServing(id: number): void {
+    const nowMs = this.#clockMs(id);
+    if (nowMs < (this.#nextLookMs.get(id) ?? 0)) return;
+    const server = this.#cluster.server(id);
+    if (server.established === null) return;
+    const graceMs = (this.#resumedMs.get(id) ?? 0) + SLACK_TICKS * this.#limits.tickTimeMs;
+    const mayServeMs = Math.max(graceMs, server.role === 'leading' ? this.#leadsUntilMs(id) : this.#followsUntilMs(id));
+    this.#nextLookMs.set(id, mayServeMs);
+    if (nowMs <= mayServeMs) return;
+    const late = `${Math.round(nowMs - mayServeMs)} ms too long`;
+    const whom = server.role === 'leading' ? 'a quorum of learners' : 'its leader';
+    this.#cluster.report('L4', [id], `server ${id}, ${server.role}, serves ${late} without hearing from ${whom}`);
+    this.#nextLookMs.set(id, Number.POSITIVE_INFINITY);
+  }
+
+  /** The last moment at which those of whom it must have heard lately, with itself, are a quorum. */
+  #leadsUntilMs(id: number): number {
+    const untilMs = new Map<number, number>();
+    const nowMs = this.#clockMs(id);
+    for (const [connection, { learner, leader, isServing, heardMs }] of this.#links) {
+      if (leader !== id) continue;
+      const ticks = (isServing ? this.#limits.syncLimit : this.#limits.initLimit) + SLACK_TICKS;
+      const until = heardMs + ticks * this.#limits.tickTimeMs;
+      if (until < nowMs) this.#links.delete(connection);
+      untilMs.set(learner, Math.max(until, untilMs.get(learner) ?? 0));
+    }
+    const present = [id];
+    if (this.#cluster.isQuorum(present)) return Number.POSITIVE_INFINITY;
+    for (const [learner, until] of [...untilMs].sort(([, a], [, b]) => b - a)) {
+      present.push(learner);
+      if (this.#cluster.isQuorum(present)) return until;
+    }
+    return 0;
+  }
+
+  #followsUntilMs(id: number): number {
+    const heardMs = this.#leaderHeardMs.get(id);
+    if (heardMs === undefined) return Number.POSITIVE_INFINITY;
+    return heardMs + (this.#limits.syncLimit + SLACK_TICKS) * this.#limits.tickTimeMs;
+  }
+}

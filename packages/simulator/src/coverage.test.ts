@@ -1,0 +1,67 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Coverage } from './coverage.ts';
+import { FAULT_KINDS } from './fault.ts';
+import { SIGHTINGS } from './sightings.ts';
+import { type SimulateResult, simulate } from './simulate.ts';
+import { TRAITS } from './traits.ts';
+
+/** About eight of them reach everything; rot and truncations are rare. */
+const SEEDS_MAX = 40;
+
+const results: SimulateResult[] = [];
+beforeAll(async () => {
+  do results.push(await simulate({ seed: results.length + 1, servers: 3, observers: 1 }));
+  while (results.length < SEEDS_MAX && coverageOf(results).lacks().length > 0);
+}, 600_000);
+
+function coverageOf(runs: readonly SimulateResult[]): Coverage {
+  const coverage = new Coverage();
+  for (const run of runs) coverage.add(run);
+  return coverage;
+}
+
+function isAboutTrait(lack: string): boolean {
+  return lack.includes('made no difference');
+}
+
+describe('runs are worth judging', () => {
+  test('every kind of fault was carried out, every checker was fed, and operations succeeded above the floor', () => {
+    expect(results.flatMap(({ violations }) => violations)).toEqual([]);
+    expect(coverageOf(results).lacks()).toEqual([]);
+  });
+
+  test('every trait of a world makes a difference', async () => {
+    // Short txns leave no room for large values and sessions.
+    const worlds = [TRAITS.filter((trait) => trait !== 'short-txns'), ['short-txns'] as const];
+    const shape = { servers: 3, observers: 1, minutes: 0.4 };
+    const runs: SimulateResult[] = [];
+    do runs.push(await simulate({ ...shape, seed: runs.length + 1, traits: worlds[runs.length % 2]! }));
+    while (runs.length < 12 && coverageOf(runs).lacks([], TRAITS).some(isAboutTrait));
+    expect(runs.flatMap(({ violations }) => violations)).toEqual([]);
+    expect(coverageOf(runs).lacks([], TRAITS).filter(isAboutTrait)).toEqual([]);
+  });
+
+  test('of a plain world it is said that no trait has made one', async () => {
+    const plain = await simulate({ seed: 1, servers: 3, observers: 1, minutes: 0.2, traits: [] });
+    const lacks = coverageOf([plain]).lacks([], TRAITS);
+    for (const trait of TRAITS) {
+      for (const name of SIGHTINGS[trait]) expect(lacks).toContain(`${trait} made no difference: no ${name}`);
+    }
+  });
+
+  test('of the same worlds with a nemesis that does nothing, all of that is said', async () => {
+    const idle = await simulate({ seed: 1, servers: 3, observers: 1, minutes: 0.2, plan: [] });
+    const lacks = coverageOf([{ ...idle, plan: results[0]!.plan }]).lacks();
+    for (const kind of FAULT_KINDS) expect(lacks).toContain(`no fault was carried out: ${kind}`);
+    expect(lacks).toContain('no checker was fed: truncated');
+    expect(lacks.find((lack) => lack.includes('of the planned faults'))).toMatch(/^0 % /);
+  });
+
+  test('of worlds in which nothing succeeds, it is said', () => {
+    const [first] = results;
+    const stats = { ...first!.stats, succeededUnderFaults: 3, fed: new Map() };
+    const lacks = coverageOf([{ ...first!, stats }]).lacks();
+    expect(lacks).toContain('3 operations a virtual minute succeeded under faults, 300 are due');
+    expect(lacks).toContain('no checker was fed: applied');
+  });
+});

@@ -1,0 +1,114 @@
+import type { TraceEvent } from '@meerkat/core';
+import { OpCode, PacketType, type TxnEntry } from '@meerkat/protocol';
+import type { WireEvent } from './checkers/wire.ts';
+import type { History } from './history.ts';
+import type { Trait } from './traits.ts';
+import { ELECTION_PORT, portKindOf, QUORUM_PORT } from './virtual-ensemble.ts';
+import type { VirtualServer } from './virtual-server.ts';
+import type { WorldWatcher } from './world-watcher.ts';
+
+/** What must have happened in a world with a trait, so that the trait has made a difference. */
+export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
+  'log-directory': ['log file in a directory of its own'],
+  'small-logs': ['log file that was full'],
+  purge: ['files purged'],
+  'short-memory': ['learner sent more than the memory of its leader'],
+  'lazy-observers': ['txn applied without a log'],
+  acls: ['permissions set', 'request refused for want of permission'],
+  'short-txns': ['session whose end fills a txn'],
+  'two-addresses': ['second address dialled'],
+  collectables: ['container or TTL znode collected'],
+  'large-values': ['value above 100 kB', 'snapshot of several slices'],
+  quotas: ['quota exceeded'],
+  busy: ['second with sixty requests'],
+  'huge-sessions': ['session with thousands of ephemerals ended'],
+};
+
+/** Counts, in one world, what only some traits lead to. */
+export class Sightings implements WorldWatcher {
+  readonly counts: Map<string, number> = new Map();
+  /** Proposals that were sent over each connection since its DIFF; until NEWLEADER. */
+  readonly #history: Map<number, number> = new Map();
+  /** Servers that begin another log file for a reason other than its size. */
+  readonly #mayBegin: Set<VirtualServer> = new Set();
+
+  onChange(server: VirtualServer, what: string): void {
+    if (what === 'starts') this.#mayBegin.add(server);
+  }
+
+  onTrace(server: VirtualServer, event: TraceEvent): void {
+    const { logDirectory, snapshotDirectory } = server.options;
+    switch (event.kind) {
+      case 'role-changed':
+      case 'snapshot-started':
+        this.#mayBegin.add(server);
+        break;
+      case 'log-file-started':
+        if (logDirectory !== snapshotDirectory) this.#count('log file in a directory of its own');
+        if (!this.#mayBegin.delete(server)) this.#count('log file that was full');
+        break;
+      case 'files-purged':
+        if (event.files.length > 0) this.#count('files purged');
+        break;
+      case 'snapshot-written':
+        if (event.bytes > SLICE_BYTES) this.#count('snapshot of several slices');
+        break;
+    }
+  }
+
+  onApplied(server: VirtualServer): void {
+    if (server.role === 'observing' && server.options.ensemble?.syncEnabled === false) {
+      this.#count('txn applied without a log');
+    }
+  }
+
+  /** A server has dialled another one. */
+  onDialled(port: number): void {
+    if (portKindOf(port) !== null && port !== QUORUM_PORT && port !== ELECTION_PORT)
+      this.#count('second address dialled');
+  }
+
+  /** @param commitLogCount of the servers */
+  onWire(event: WireEvent, commitLogCount: number): void {
+    if (event.kind !== 'leader-packet' || event.stage !== 'sent') return;
+    const { type } = event.packet;
+    if (type === PacketType.diff || type === PacketType.trunc) this.#history.set(event.connection, 0);
+    const sent = this.#history.get(event.connection);
+    if (sent === undefined) return;
+    if (type === PacketType.proposal) this.#history.set(event.connection, sent + 1);
+    if (type !== PacketType.newLeader) return;
+    this.#history.delete(event.connection);
+    if (sent > commitLogCount) this.#count('learner sent more than the memory of its leader');
+  }
+
+  /** A run is over. */
+  onEnd(history: History, committed: readonly TxnEntry[], txnBytesMax: number): void {
+    const perSecond: Map<number, number> = new Map();
+    for (const { request, result, error, startMs } of history.operations) {
+      const second = Math.floor(startMs / 1000);
+      const count = (perSecond.get(second) ?? 0) + 1;
+      perSecond.set(second, count);
+      if (count === 60) this.#count('second with sixty requests');
+      if (request.op === 'setAcl' && result !== null) this.#count('permissions set');
+      if (error?.code === 'NOAUTH') this.#count('request refused for want of permission');
+      if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
+    }
+    for (const { txn } of committed) {
+      if (txn.type === OpCode.deleteContainer) this.#count('container or TTL znode collected');
+      if (txn.type === OpCode.setData && (txn.data?.length ?? 0) > 100_000) this.#count('value above 100 kB');
+      if (txn.type !== OpCode.closeSession) continue;
+      const paths = txn.paths ?? [];
+      if (paths.length >= 1000) this.#count('session with thousands of ephemerals ended');
+      if (paths.reduce((sum, path) => sum + path.length, 0) > txnBytesMax / 2) {
+        this.#count('session whose end fills a txn');
+      }
+    }
+  }
+
+  #count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+}
+
+/** What a server writes of a snapshot at once. */
+const SLICE_BYTES = 256 * 1024;

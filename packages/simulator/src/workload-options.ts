@@ -1,0 +1,43 @@
+export interface WorkloadOptions {
+  /** Default 4. */
+  readonly clients: number;
+  /** Of one client, on average, while its requests are answered. Default 6. */
+  readonly operationsPerSecond: number;
+  /** Requests of one client that wait for answers. Default 4. */
+  readonly outstandingMax: number;
+  /** Znodes that the clients quarrel about. Default 6. */
+  readonly keys: number;
+  /** Milliseconds; each session has one between. Default 1000 to 6000. */
+  readonly sessionTimeoutMinMs: number;
+  readonly sessionTimeoutMaxMs: number;
+  /** Clients have identities, and say who may do what. Only where `digest` proves `name:secret` for `name:secret`. Default false. */
+  readonly hasAcls: boolean;
+  /**
+   * How often, of all that a client does, it makes so many ephemerals of such long names that the end of its session is a
+   * large txn. Default 0.
+   */
+  readonly crowdChance: number;
+  /** Some znodes are containers, or have a time to live; the servers must allow that. Default false. */
+  readonly hasCollectables: boolean;
+  /** Some values are so long, in bytes at most. Default 0: all are short. */
+  readonly valueBytesMax: number;
+  /** Some of the quarrelled znodes have quotas. Default false. */
+  readonly hasQuotas: boolean;
+  /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
+  readonly hugeSessionSize: number;
+}
+
+export const DEFAULT_WORKLOAD: WorkloadOptions = {
+  clients: 4,
+  operationsPerSecond: 6,
+  outstandingMax: 4,
+  keys: 6,
+  sessionTimeoutMinMs: 1000,
+  sessionTimeoutMaxMs: 6000,
+  hasAcls: false,
+  crowdChance: 0,
+  hasCollectables: false,
+  valueBytesMax: 0,
+  hasQuotas: false,
+  hugeSessionSize: 0,
+};

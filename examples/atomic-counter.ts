@@ -14,7 +14,7 @@ await using client = await connect(SERVERS);
   // #endregion
 
   // #region value
-  await using best = new AtomicValue(client, '/stats/best', text, '');
+  await using best = new AtomicValue(client, '/stats/best', { codec: text, initial: '' });
   const { after: winner } = await best.update((current) => (current < 'ann' ? 'ann' : undefined));
   console.log(winner, await best.compareAndSet('bob', 'carl'));
   // #endregion

@@ -17,7 +17,7 @@ await waiting;
 const rounds = await Promise.all(
   clients.map(async (each) => {
     await using inside = await new DoubleBarrier(each, '/barriers/computation', 3).enter();
-    // All three are here, and none goes on below before all three have come to the end of this scope.
+    // All three are here, and none continues below before all three have reached the end of this scope.
     return inside.round;
   }),
 );

@@ -16,7 +16,7 @@ async function takeOne(client: Client): Promise<void> {
   const changed = new Condition(client, '/stock-changed', mutex);
   let lock = await mutex.acquire();
   try {
-    // In a loop: somebody else may have been faster, and a wait may end without a notification.
+    // In a loop: another client may have been faster, and a wait may end without a notification.
     while ((await readStock(client)) === 0) lock = await changed.wait(lock);
     await lock.guarded.set('/stock', `${(await readStock(client)) - 1}`);
   } finally {

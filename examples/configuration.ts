@@ -35,7 +35,7 @@ console.log(await settings.get());
 await using observation = settings.observe();
 await observation.ready;
 const changed = observation.changed();
-// Somebody writes what is no settings: observers hear of it, and go back.
+// Another program writes invalid settings: observers are notified, and roll back.
 await client.set('/app/settings', '{"host":"db3"}');
 console.log((await changed).error?.message);
 const back = await settings.rollback({ to: 1 });

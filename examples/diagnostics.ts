@@ -4,7 +4,7 @@ import { connect, type RequestTrace, type StateChange } from '@meerkat/client';
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
 // #region state
-// Whoever watches over a process hears of every client in it, without touching them.
+// Observes every client of this process.
 const onState = (message: unknown): void => {
   const { previous, state } = message as StateChange;
   console.log(`${previous} -> ${state}`);

@@ -8,7 +8,7 @@ import { TestServer } from '@meerkat/testing';
 /** Any SQL database: PostgreSQL, SQLite … @returns how many rows have changed */
 type Execute = (sql: string, values: readonly (string | number)[]) => Promise<number>;
 
-/** Rows that remember the token of whoever wrote them last. `update` compares and writes in one step. */
+/** Rows with the token of their last writer. `update` compares and writes in one step. */
 class AccountStore implements FencedStore<string, number> {
   readonly #execute: Execute;
 
@@ -41,7 +41,7 @@ await server.expireSession(annsLock.sessionId);
 const bobsLock = await new Mutex(bob, '/locks/shop').acquire();
 console.log(`bob writes: ${await accounts.write('shop', 80, bobsLock.token)}`);
 
-// Ann goes on where she stood: behind her look at `isHeld`, before her write.
+// Ann continues where she was: after her check of `isHeld`, before her write.
 console.log(`ann writes: ${await accounts.write('shop', 70, annsLock.token)}`);
 // #endregion
 console.log(`rows with 80: ${await execute('update account set balance = balance where balance = ?', [80])}`);

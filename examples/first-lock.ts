@@ -7,7 +7,7 @@ await client.create('/next-order', '7');
 {
   await using lock = await new Mutex(client, '/locks/orders').acquire({ timeoutMs: 10_000 });
   const { data } = await client.get('/next-order', { codec: text });
-  // Refused by the service if the lock is not ours any more when it arrives.
+  // Refused by the service if the lock is lost by then.
   await lock.guarded.set('/next-order', `${Number(data) + 1}`);
 } // the lock is given back here
 console.log((await client.get('/next-order', { codec: text })).data);

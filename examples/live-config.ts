@@ -25,7 +25,7 @@ await using client = await connect(SERVERS);
 const config = json(schema);
 await client.create('/config', { rate: 10 }, { codec: config });
 
-/** What somebody else does to the znode meanwhile, one step after each value that is seen. */
+/** What another client does to the znode meanwhile, one step after each value that is seen. */
 const steps = [
   () => client.set('/config', { rate: 20 }, { codec: config }),
   () => client.set('/config', '{ "rate": "fast" }'),

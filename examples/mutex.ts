@@ -12,7 +12,7 @@ const mutex = new Mutex(ann, '/locks/orders', { data: 'ann' });
 {
   await using lock = await mutex.acquire({ timeoutMs: 10_000 });
   const { data } = await ann.get('/next-order', { codec: text });
-  // Refused by the service if the lock is not ours any more when it arrives.
+  // Refused by the service if the lock is lost by then.
   await lock.guarded.set('/next-order', `${Number(data) + 1}`);
 }
 // #endregion

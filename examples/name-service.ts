@@ -13,7 +13,7 @@ console.log(await names.resolve('db/orders'), await names.list('db'));
 // #endregion
 
 // #region unique
-// A name of our own, and numbers that nobody gets twice, whoever asks.
+// A unique name, and numbers that are never given out twice.
 const worker = await names.claim('worker-');
 console.log(worker.name);
 console.log(await names.nextId('orders'), await names.nextId('orders'));

@@ -15,7 +15,7 @@ console.log(`${event.path} ${event.type}`);
 // #endregion
 
 // #region created
-// `exists` also hears of a creation: for waiting until something is there.
+// `exists` also watches for a creation.
 const ready = await client.exists('/ready', { watch: true });
 await client.create('/ready');
 if (ready.stat === null) console.log(`${(await ready.changed).path} is there`);

@@ -19,7 +19,7 @@ console.log((await observer.get('/workers/host1', { codec: text, read: 'lineariz
 // #endregion
 
 // #region repair
-// Somebody deletes it: it comes back as another znode, and with a larger token.
+// It is deleted by hand: it is recreated as another znode, with a larger token.
 const token = presence.token ?? 0n;
 await observer.delete('/workers/host1');
 for await (const state of presence) {

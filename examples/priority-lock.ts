@@ -11,7 +11,7 @@ await ann.create('/printed', '');
 // #region code
 const printer = new PriorityLock(ann, '/locks/printer', { data: 'ann' });
 const lock = await printer.acquire({ priority: 10 });
-// Smaller ones first, whoever came first.
+// The smallest priority is next, not the first to come.
 const waiting = [print(bob, 'bob', 10), print(eve, 'eve', -5)];
 let contenders = await printer.contenders();
 while (contenders.length < 3) contenders = await printer.contenders();

@@ -6,7 +6,7 @@ await using proxy = await TcpProxy.start({ target: server.port });
 await using client = await connect(proxy.connectString);
 await client.create('/tasks');
 
-// The server makes this znode, but its answer gets lost: nobody knows which of the children it is.
+// The server creates this znode, but its answer gets lost: which of the children is it?
 await loseNextReply();
 try {
   await client.create('/tasks/task-', 'wash', { sequential: true });

@@ -24,7 +24,7 @@ await mortal.close();
 
 // #region loop
 for await (const item of jobs) {
-  // Pass `item.signal` on to what takes long: it aborts when the item may be somebody else's.
+  // Pass `item.signal` on to slow work: it aborts when the item may go to another consumer.
   console.log(`resizing ${item.value.image}`);
   await item.done();
   if ((await jobs.size()) === 0) break;

@@ -14,7 +14,7 @@ const catalogue = new ReadWriteLock(client, '/locks/catalogue');
   console.log(`a writer beside them: ${await catalogue.tryAcquireWrite()}`);
 }
 const writing = await catalogue.acquireWrite({ timeoutMs: 10_000 });
-// From here on others may read, but nobody has written in between.
+// From here on others may read, and no writer got in between.
 await using reading = await catalogue.downgrade(writing);
 console.log(`it is a lock for reading now: ${reading.isHeld}; for writing: ${writing.isHeld}`);
 // #endregion

@@ -25,7 +25,7 @@ for (let call = 1; call <= 5; call++) {
   const instance = await provider.choose();
   if (instance === null) break;
   console.log(buildUri(instance));
-  // Whoever fails twice is left alone for half a minute.
+  // An instance that fails twice is not chosen for half a minute.
   if (instance.id === 'host2') for (let i = 0; i < 2; i++) provider.noteError(instance);
 }
 // #endregion

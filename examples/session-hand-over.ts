@@ -11,7 +11,7 @@ const session = await old.detach();
 // #endregion
 
 // #region new
-// Within the session timeout another process goes on with the session: id and password are all that it needs.
+// Within the session timeout another process continues the session: id and password are all that it needs.
 // The znode never was without an owner. A process that died without a word is succeeded in the same way.
 await using successor = await connect(server.connectString, { session });
 const stat = await successor.exists('/owner');

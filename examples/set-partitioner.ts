@@ -13,7 +13,7 @@ const partitioner = new SetPartitioner(first, '/owners', QUEUES, { identifier: '
 for await (const share of partitioner) {
   console.log(`worker-1 has ${share.items.join(' ')}`);
   if (share.items.length < QUEUES.length) break;
-  // Somebody else takes part: our share is recalled, and the set divided anew.
+  // Another member joins: our share is recalled, and the set divided again.
   other = new SetPartitioner(second, '/owners', QUEUES, { identifier: 'worker-2', quietMs: 200 });
   void serve(other);
   await aborted(share.recall);

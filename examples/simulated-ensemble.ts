@@ -2,10 +2,10 @@ import { type Client, NoNodeError, text } from '@meerkat/client';
 import { Nemesis, planFaults, VirtualWorld } from '@meerkat/simulator';
 
 // #region code
-/** Takes a job off the queue and says which; null when there is none, or somebody was quicker. */
+/** Takes a job off the queue and says which; null when there is none, or another worker was faster. */
 type Take = (client: Client, worker: string) => Promise<string | null>;
 
-/** Whoever deletes a job's znode does the job. But what if the znode was deleted, and the answer was lost? */
+/** The worker that deletes a job's znode does the job. But what if the znode was deleted, and the answer was lost? */
 const takeByDeleting: Take = async (client) => {
   const { children } = await client.children('/jobs');
   const [first] = children.toSorted();
@@ -24,7 +24,7 @@ const takeByMoving: Take = async (client, worker) => {
   if (first === undefined) return null;
   const move = client.transaction().delete(`/jobs/${first}`).create(`/taken/${first}`, worker);
   await move.commit().catch(() => {});
-  // Whatever became of the answer: the znode says who has the job, or that nobody has it yet.
+  // Whether the answer was lost or not, the znode says who has the job, if any.
   return (await untilAnswered(client, () => ownerOf(client, first))) === worker ? first : null;
 };
 

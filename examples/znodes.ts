@@ -9,7 +9,7 @@ await client.create('/jobs', 'nothing to do');
 const { data, stat } = await client.get('/jobs', { codec: text });
 console.log(`${data}: version ${stat.version}, created by ${stat.czxid > 0n ? 'a txn' : 'nobody'}`);
 
-// A version makes a change conditional: it is refused when somebody else was faster.
+// A version makes a change conditional: it is refused when another client was faster.
 await client.set('/jobs', 'three jobs', { version: stat.version });
 try {
   await client.set('/jobs', 'four jobs', { version: stat.version });

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { Ledger } from './crash/ledger.ts';
 import { Random } from './differential/random.ts';
+import { isLong } from './harness/long.ts';
 import { describeWith } from './harness/peers.ts';
 import { RawClient } from './harness/raw-client.ts';
 import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
 
 const WRITERS = 2;
-const CRASHES: Readonly<Record<ServerKind, number>> = { apache: 2, meerkat: 20 };
+const CRASHES: Readonly<Record<ServerKind, number>> = { apache: 1, meerkat: isLong ? 20 : 3 };
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${kind})`, () => {

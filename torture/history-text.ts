@@ -25,7 +25,15 @@ function describeEntry(entry: HistoryEntry): string {
       return `connected to ${server}, connection ${connection}, ${session}, has seen ${hex(lastZxidSeen)}`;
     }
     case 'refused':
-      return `is told by ${entry.server} that its session is over`;
+      return `is told by ${entry.server} that its session 0x${entry.sessionId.toString(16)} is over`;
+    case 'ping':
+      return `pings on connection ${entry.connection}`;
+    case 'pong':
+      return `has its ping answered on connection ${entry.connection}`;
+    case 'expired':
+      return `a leader has ended session 0x${entry.sessionId.toString(16)}`;
+    case 'stir':
+      return `the change of everything that is watched ${entry.phase} behind ${hex(entry.zxid)}`;
     case 'disconnected':
       return `connection ${entry.connection} is gone`;
     case 'sent': {

@@ -108,7 +108,7 @@ describe('a disk', () => {
   });
 });
 
-it('a log that is removed is still there under a second name', () => {
+it('a log that is removed or set aside is still there under a second name', () => {
   const directory = mkdtempSync(join(tmpdir(), 'meerkat-attic-'));
   try {
     const attic = join(directory, 'attic');
@@ -118,8 +118,11 @@ it('a log that is removed is still there under a second name', () => {
     own.remove(path, () => {});
     own.remove(join(directory, 'snapshot.5'), () => {});
     own.remove(join(directory, 'log.6'), () => {});
+    writeFileSync(join(directory, 'log.7'), 'txns');
+    own.rename(join(directory, 'log.7'), join(directory, 'replaced-1-6-log.7'), () => {});
+    own.rename(join(directory, 'acceptedEpoch.tmp'), join(directory, 'acceptedEpoch'), () => {});
     expect(existsSync(attic)).toBe(true);
-    expect(readdirSync(attic)).toEqual([expect.stringMatching(/^log\.5-/)]);
+    expect(readdirSync(attic).sort()).toEqual([expect.stringMatching(/^log\.5-/), expect.stringMatching(/^log\.7-/)]);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -20,7 +20,7 @@ export interface TroubledDiskHost {
  * Effects take place as they are asked for; what is late or fails is the news of it. So nothing overtakes anything, and a
  * process that is killed leaves what nobody has heard of: the worst case for whoever reads the files next.
  *
- * Logs that are removed keep a second name in `attic`, so that what was committed can be read when all is over.
+ * Logs that are removed or set aside keep a second name in `attic`, so that what was committed can be read when all is over.
  */
 export class TroubledDisk implements Disk {
   readonly #files: Disk;
@@ -62,20 +62,12 @@ export class TroubledDisk implements Disk {
   }
 
   rename(source: string, target: string, done: DiskDone): void {
+    this.#keepLog(source);
     this.#files.rename(source, target, this.#late('rename', source, done));
   }
 
   remove(path: string, done: DiskDone): void {
-    const name = basename(path);
-    if (name.startsWith('log.')) {
-      mkdirSync(this.#attic, { recursive: true });
-      try {
-        linkSync(path, join(this.#attic, `${name}-${randomUUID()}`));
-      } catch (error) {
-        // The core finds out for itself that there is nothing to remove.
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      }
-    }
+    this.#keepLog(path);
     this.#files.remove(path, this.#late('remove', path, done));
   }
 
@@ -89,6 +81,18 @@ export class TroubledDisk implements Disk {
 
   release(path: string): void {
     this.#files.release(path);
+  }
+
+  #keepLog(path: string): void {
+    const name = basename(path);
+    if (!name.startsWith('log.')) return;
+    mkdirSync(this.#attic, { recursive: true });
+    try {
+      linkSync(path, join(this.#attic, `${name}-${randomUUID()}`));
+    } catch (error) {
+      // The core finds out for itself that there is nothing to remove.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
   }
 
   /** An effect is asked for: what becomes of the news of it. */
@@ -197,6 +201,11 @@ class TroubledFile implements DiskFile {
 
   write(position: number, bytes: Uint8Array, done: DiskDone): void {
     this.#effect('write', done, (told) => this.#file.write(position, bytes, told));
+  }
+
+  /** Written in place and told of to nobody: no trouble meets it. */
+  note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
+    this.#file.note(position, bytes, onFailed);
   }
 
   sync(done: DiskDone): void {

@@ -21,7 +21,7 @@ test('a visit is counted although the connection is gone', async () => {
   expect(await countVisit(client)).toBe(1);
 });
 
-test('a visit whose reply is lost is not counted twice: the caller hears that nobody knows', async () => {
+test('a visit whose reply is lost is not counted twice: the outcome is reported as unknown', async () => {
   await using server = await TestServer.start();
   await using proxy = await TcpProxy.start({ target: server.port });
   await using client = await connect(proxy.connectString);

@@ -26,7 +26,7 @@ test('a server tells its version', async () => {
   assert.match(await askVersion(server.port), /^Zookeeper version: 3\./);
 });
 
-test('nobody answers while it is stopped', async () => {
+test('a stopped server does not answer', async () => {
   await server.stop();
   await assert.rejects(askVersion(server.port), { code: 'ECONNREFUSED' });
   await server.restart();

@@ -1,22 +1,33 @@
 import { Op } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
-import { Generator, ORACLE_SLOT, SLOTS, type StepResult } from './generator.ts';
+import type { StepResult } from './generator.ts';
 import { Guard } from './guard.ts';
 import { KNOWN_DIFFERENCES, NOTIFICATION_ZXID } from './known-differences.ts';
-import { type CanonicalNotification, LockstepServer, type Outcome } from './lockstep-server.ts';
-import { Random } from './random.ts';
+import { type CanonicalNotification, LockstepServer, type Outcome, Silence } from './lockstep-server.ts';
 import { name } from './requests.ts';
+import { ORACLE_SLOT, SLOTS } from './slots.ts';
 import { type RequestStep, type Step, stepText } from './step.ts';
 
+/** What is sent to both servers, a step after the other. */
+export interface Script {
+  /** @returns null at the end; `taken` counts the steps so far, those of the comparison itself included */
+  next(taken: number, guard: Guard): Step | null;
+  /** What the reference made of the step that came last. */
+  learn(step: Step, result: StepResult): void;
+  /** How to see again what came in this many steps. */
+  replay(taken: number): string;
+}
+
 export interface ComparisonOptions {
-  readonly seed: number;
-  readonly steps: number;
+  readonly script: Script;
   /** Apache's server. */
   readonly referencePort: number;
   /** Ours; or a second Apache server, to show that the comparison raises no false alarm. */
   readonly testedPort: number;
   readonly testedKind: 'apache' | 'meerkat';
   readonly onProgress?: (steps: number) => void;
+  /** Left out, the first difference ends the comparison. */
+  readonly onDifference?: (difference: DifferenceFound) => void;
   /** Every step and how the reference answered it. */
   readonly onStep?: (line: string) => void;
 }
@@ -33,12 +44,15 @@ export interface ComparisonReport {
 /** The two servers answered differently; the message has everything that is needed to look at it and to see it again. */
 export class DifferenceFound extends Error {}
 
+/** The reference says nothing, which tells nothing about the tested server. */
+export class ReferenceSilent extends Error {}
+
 /** The clocks of the servers are the same, but they are not asked at the same moment. */
 const TIME_TOLERANCE_MS = 60_000n;
 const RECENT_STEPS = 12;
 
 /**
- * Sends one random script to two servers in lock step, a request at a time over all sessions, so that both see the same
+ * Sends one script to two servers in lock step, a request at a time over all sessions, so that both see the same
  * total order, and compares what they say.
  */
 export async function compareServers(options: ComparisonOptions): Promise<ComparisonReport> {
@@ -54,7 +68,6 @@ class Comparison {
   readonly #options: ComparisonOptions;
   readonly #reference: LockstepServer;
   readonly #tested: LockstepServer;
-  readonly #generator: Generator;
   readonly #guard = new Guard();
   readonly #differences = new Map<string, number>();
   readonly #outcomes = new Map<string, number>();
@@ -72,7 +85,6 @@ class Comparison {
     this.#options = options;
     this.#reference = new LockstepServer('the reference (Apache)', options.referencePort, SLOTS + 1);
     this.#tested = new LockstepServer(`the tested server (${options.testedKind})`, options.testedPort, SLOTS + 1);
-    this.#generator = new Generator(new Random(options.seed));
   }
 
   destroy(): void {
@@ -81,8 +93,8 @@ class Comparison {
   }
 
   async run(): Promise<ComparisonReport> {
-    while (this.#steps < this.#options.steps) {
-      const step = this.#generator.next();
+    const { script } = this.#options;
+    for (let step = script.next(0, this.#guard); step !== null; step = script.next(this.#steps, this.#guard)) {
       await this.#perform(step);
       if (this.#steps % 10_000 === 0) this.#options.onProgress?.(this.#steps);
     }
@@ -104,7 +116,7 @@ class Comparison {
     for (const path of guardedPaths) await this.#askOracle(path);
     this.#compare(step, theirs, ours);
     if (guardedPaths.length > 0) await this.#collectNotifications();
-    this.#generator.learn(step, this.#resultOf(step, theirs));
+    this.#options.script.learn(step, this.#resultOf(step, theirs, ours));
   }
 
   async #send(step: Step): Promise<[Outcome, Outcome]> {
@@ -114,6 +126,7 @@ class Comparison {
     try {
       return await Promise.all([this.#reference.perform(step), this.#tested.perform(step)]);
     } catch (error) {
+      if (error instanceof Silence && error.server === this.#reference) throw new ReferenceSilent(error.message);
       throw this.#difference(error instanceof Error ? error.message : String(error), step, null, null);
     }
   }
@@ -136,13 +149,13 @@ class Comparison {
     }
   }
 
-  #resultOf(step: Step, outcome: Outcome): StepResult {
-    const reply = outcome.reply;
-    const isRefused = step.kind === 'connect' && step.session === 'same' && reply !== null && outcome.isClosed;
+  #resultOf(step: Step, theirs: Outcome, ours: Outcome): StepResult {
+    const reply = theirs.reply;
+    const isRefused = step.kind === 'connect' && step.session === 'same' && reply !== null && theirs.isClosed;
     const isClose = step.kind === 'request' && step.type === Op.closeSession && reply?.error === 0;
     return {
       error: reply?.error ?? 0,
-      isClosed: outcome.isClosed,
+      isClosed: theirs.isClosed || ours.isClosed,
       isSessionGone: isRefused || isClose,
       sequentials: [...(reply?.body ?? '').matchAll(/0 "(\/[^"]*\d{10})"|^"(\/[^"]*\d{10})"/g)].map(
         (match) => match[1] ?? match[2] ?? '',
@@ -159,13 +172,13 @@ class Comparison {
     count(this.#outcomes, `${what} ${outcome}`);
     const events = ours.notifications.map(notificationText).join(', ');
     this.#options.onStep?.(`${this.#steps}  ${stepText(step)} → ${outcome} ${theirs.reply?.body ?? ''}  [${events}]`);
-    this.#isConnected[step.slot] = !theirs.isClosed;
+    this.#isConnected[step.slot] = !theirs.isClosed && !ours.isClosed;
     const heard = ours.reply?.zxid ?? 0n;
     this.#compareNotifications(step, theirs, ours);
     this.#compareReplies(step, theirs, ours);
     if (heard > 0n) this.#heardZxids[step.slot] = heard;
     if (theirs.isClosed !== ours.isClosed) {
-      throw this.#difference('one server closed the connection, the other did not', step, theirs, ours);
+      this.#differ('one server closed the connection, the other did not', step, theirs, ours);
     }
     const isClose = step.kind === 'request' && step.type === Op.closeSession;
     this.#isOrderOpen[step.slot] = false;
@@ -177,7 +190,8 @@ class Comparison {
     const tested = ours.reply;
     if (reference === null || tested === null) {
       if (reference === tested) return;
-      throw this.#difference('one server answered, the other closed the connection', step, theirs, ours);
+      this.#differ('one server answered, the other closed the connection', step, theirs, ours);
+      return;
     }
     if (reference.zxid > this.#zxid) this.#zxid = reference.zxid;
     const isSame =
@@ -193,7 +207,7 @@ class Comparison {
       const other = tested.times[i] ?? -1n;
       const distance = time > other ? time - other : other - time;
       if ((time === 0n) !== (other === 0n) || distance > TIME_TOLERANCE_MS) {
-        throw this.#difference(`the times differ: ${time} and ${other}`, step, theirs, ours);
+        this.#differ(`the times differ: ${time} and ${other}`, step, theirs, ours);
       }
     }
   }
@@ -212,7 +226,12 @@ class Comparison {
         return;
       }
     }
-    throw this.#difference('the replies differ', step, theirs, ours);
+    this.#differ('the replies differ', step, theirs, ours);
+    // Who goes on all the same wants to see what is new, not this again and again.
+    if (reference !== null && tested !== null && reference.zxid > 0n && tested.zxid > 0n) {
+      for (let zxid = tested.zxid; zxid < reference.zxid; zxid++) this.#reference.noteExtraZxid(reference.rawZxid);
+      for (let zxid = reference.zxid; zxid < tested.zxid; zxid++) this.#tested.noteExtraZxid(tested.rawZxid);
+    }
   }
 
   #compareNotifications(step: Step, theirs: Outcome, ours: Outcome): void {
@@ -227,7 +246,7 @@ class Comparison {
       tested.sort();
     }
     if (reference.join() !== tested.join()) {
-      throw this.#difference('the notifications differ', step, theirs, ours);
+      this.#differ('the notifications differ', step, theirs, ours);
     }
     for (const [i, event] of ours.notifications.entries()) {
       if (event.rawZxid === (expected[i]?.rawZxid ?? -1n)) continue;
@@ -235,22 +254,27 @@ class Comparison {
       const after = this.#heardZxids[step.slot] ?? 0n;
       const until = ours.reply !== null && ours.reply.zxid > 0n ? ours.reply.zxid : event.zxid;
       const isKnown = this.#options.testedKind === 'meerkat' && event.zxid > after && event.zxid <= until;
-      if (!isKnown) throw this.#difference('the zxid of a notification is wrong', step, theirs, ours);
+      if (!isKnown) this.#differ('the zxid of a notification is wrong', step, theirs, ours);
       count(this.#differences, NOTIFICATION_ZXID.name);
     }
   }
 
+  #differ(what: string, step: Step, theirs: Outcome, ours: Outcome): void {
+    const difference = this.#difference(what, step, theirs, ours);
+    if (this.#options.onDifference === undefined) throw difference;
+    this.#options.onDifference(difference);
+  }
+
   #difference(what: string, step: Step, theirs: Outcome | null, ours: Outcome | null): DifferenceFound {
-    const { seed, testedKind } = this.#options;
-    const against = testedKind === 'apache' ? ' --tested apache' : '';
+    const { script, testedKind } = this.#options;
     const lines = [
-      `${what}, at step ${this.#steps} of seed ${seed}`,
+      `${what}, at step ${this.#steps}`,
       `step: ${stepText(step)}`,
       ...outcomeLines('reference', theirs),
       ...outcomeLines('tested', ours),
       'before:',
       ...this.#recent,
-      `replay: npm run differential -- --seed ${seed} --ops ${this.#steps}${against}`,
+      `replay: ${script.replay(this.#steps)}${testedKind === 'apache' ? ' --tested apache' : ''}`,
     ];
     return new DifferenceFound(lines.join('\n'));
   }

@@ -1,21 +1,15 @@
 import { Op } from '../harness/raw-client.ts';
 import { OPEN_ACL, record } from '../harness/record-builder.ts';
 import { damaged } from './damage.ts';
+import type { Guard } from './guard.ts';
 import { isEmptyMulti, MultiGenerator } from './multi-generator.ts';
 import type { Random } from './random.ts';
 import type { Request } from './requests.ts';
 import * as requests from './requests.ts';
+import { ORACLE_SLOT, SLOTS } from './slots.ts';
 import type { ConnectStep, FrameStep, RequestStep, Step, StepFacts } from './step.ts';
 import * as vocabulary from './vocabulary.ts';
 import { WatchGenerator } from './watch-generator.ts';
-
-/** How many sessions the script has at a time. */
-export const SLOTS = 4;
-/**
- * A further session that is the super user. It tells the comparison what guards a znode, and changes znodes that nobody
- * else may change any more. It has no watches.
- */
-export const ORACLE_SLOT = SLOTS;
 
 /** What the generator is told about a step it made. */
 export interface StepResult {
@@ -54,7 +48,7 @@ export class Generator {
     this.#opening = this.#openingSteps();
   }
 
-  next(): Step {
+  next(guard: Guard): Step {
     const opening = this.#opening.shift();
     if (opening !== undefined) return opening;
     const slot = this.#random.below(SLOTS);
@@ -62,9 +56,9 @@ export class Generator {
     const kind = this.#random.weighted({ open: 640, guarded: 90, quota: 50, damaged: 60, odd: 40, session: 16 });
     switch (kind) {
       case 'open':
-        return this.#openStep(slot);
+        return this.#openStep(slot, guard);
       case 'guarded':
-        return this.#guardedStep(slot);
+        return this.#guardedStep(slot, guard);
       case 'quota':
         return this.#quotaStep(slot);
       case 'damaged':
@@ -103,7 +97,7 @@ export class Generator {
 
   /* ------------------------------------------------------------------------------------------- regions ---- */
 
-  #openStep(slot: number): Step {
+  #openStep(slot: number, guard: Guard): Step {
     const random = this.#random;
     const kind = random.weighted({
       ...{ create: 170, delete: 110, deleteSequential: 130, setData: 60, read: 90, acl: 20, multi: 60, multiRead: 15 },
@@ -136,18 +130,18 @@ export class Generator {
         return this.#request(slot, this.#watches.read(slot, type, path));
       }
       case 'watchOp':
-        return this.#watchStep(slot, path);
+        return this.#watchStep(slot, path, guard);
       case 'misc':
         return this.#request(slot, this.#misc(path));
     }
   }
 
-  #watchStep(slot: number, path: string): Step {
-    const { request, facts, relativeZxid } = this.#watches.next(slot, path, this.#zxid);
-    return { ...this.#request(slot, request, facts), relativeZxid };
+  #watchStep(slot: number, path: string, guard: Guard): Step {
+    const { request, relativeZxid } = this.#watches.next(slot, path, this.#zxid, guard);
+    return { ...this.#request(slot, request), relativeZxid };
   }
 
-  #guardedStep(session: number): Step {
+  #guardedStep(session: number, guard: Guard): Step {
     const random = this.#random;
     const slot = random.oneIn(3) ? ORACLE_SLOT : session;
     const path = this.#path(vocabulary.GUARDED_PATHS);
@@ -179,7 +173,7 @@ export class Generator {
         // A read that is refused registers nothing; exists is left out because only newer releases refuse it.
         const type = random.pick([Op.getData, Op.getChildren, Op.getChildren2]);
         if (random.oneIn(2)) return this.#request(session, this.#watches.read(session, type, path));
-        return this.#watchStep(session, path);
+        return this.#watchStep(session, path, guard);
       }
     }
   }
@@ -256,7 +250,7 @@ export class Generator {
   /** Requests and frames that no well-behaved client sends. */
   #oddStep(slot: number): Step {
     const random = this.#random;
-    const kind = random.weighted({ path: 40, xid: 12, unknown: 4, frame: 3, auth: 3, sasl: 3, body: 6 });
+    const kind = random.weighted({ path: 40, xid: 12, unknown: 4, frame: 3, auth: 5, sasl: 3, body: 6, address: 3 });
     const path = random.pick(vocabulary.ODD_PATHS);
     switch (kind) {
       case 'path':
@@ -284,6 +278,10 @@ export class Generator {
       case 'body': {
         const type = random.pick([Op.ping, Op.whoAmI, Op.reconfig, Op.setWatches, Op.setWatches2, Op.auth]);
         return this.#request(slot, requests.bare(type, random.bytes(random.below(7))), { isDamaged: true });
+      }
+      case 'address': {
+        const acl = [{ perms: 31, scheme: 'ip', id: random.pick(vocabulary.FOREIGN_ADDRESSES) }];
+        return this.#request(slot, requests.setAcl('/never/there', acl, -1));
       }
     }
   }
@@ -413,7 +411,7 @@ export class Generator {
       case 'whoAmI':
         return requests.bare(Op.whoAmI);
       case 'ephemerals': {
-        const prefix = random.pick([path, '/', '', null, '   ', 'x', '/o/b', '/o/a/']);
+        const prefix = random.oneIn(6) ? path : random.pick(vocabulary.EPHEMERAL_PREFIXES);
         return requests.pathOnly(Op.getEphemerals, prefix);
       }
       case 'count':
@@ -451,7 +449,7 @@ export class Generator {
 
 type ConnectChoices = Pick<ConnectStep, 'session'> & Partial<ConnectStep>;
 
-function connectStep(slot: number, choices: ConnectChoices): ConnectStep {
+export function connectStep(slot: number, choices: ConnectChoices): ConnectStep {
   const step: ConnectStep = {
     kind: 'connect',
     slot,

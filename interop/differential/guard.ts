@@ -1,7 +1,7 @@
 import { Op } from '../harness/raw-client.ts';
 import type { AclEntry } from '../harness/record-builder.ts';
 import { RecordReader } from '../harness/record-reader.ts';
-import { SLOTS } from './generator.ts';
+import { SLOTS } from './slots.ts';
 import type { Step } from './step.ts';
 import { digestId } from './vocabulary.ts';
 

@@ -47,6 +47,16 @@ interface Slot {
   lastZxid: bigint;
 }
 
+/** A server neither answers nor closes the connection. */
+export class Silence extends Error {
+  readonly server: LockstepServer;
+
+  constructor(server: LockstepServer, message: string) {
+    super(message);
+    this.server = server;
+  }
+}
+
 /** One of the two servers, with its own connections, session ids and count of zxids. */
 export class LockstepServer implements Names {
   readonly name: string;
@@ -215,7 +225,7 @@ export class LockstepServer implements Names {
     let timer: NodeJS.Timeout | undefined;
     const silence = new Promise<never>((_, reject) => {
       timer = setTimeout(
-        () => reject(new Error(`${this.name} neither answered nor closed in ${REPLY_MS} ms: ${step.text}`)),
+        () => reject(new Silence(this, `${this.name} neither answered nor closed in ${REPLY_MS} ms: ${step.text}`)),
         REPLY_MS,
       );
     });
@@ -272,7 +282,7 @@ export class LockstepServer implements Names {
   }
 }
 
-/** The replies after which ZooKeeper closes the connection (client-protocol §6.2). */
+/** The replies after which ZooKeeper closes the connection (docs/protocol/client.md, "Errors"). */
 function closesConnection(type: number, error: number, zxid: bigint): boolean {
   const isUnknownOp = error === -6 && zxid === -1n;
   return isUnknownOp || (type === Op.closeSession && error === 0) || (type === Op.auth && error !== 0);

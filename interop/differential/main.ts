@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
 import { type ComparisonReport, compareServers } from './comparison.ts';
 import { DIFFERENTIAL_CONFIG } from './config.ts';
+import { RandomScript } from './random-script.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,8 +28,7 @@ try {
   const tested = await ServerProcess.start(testedKind, { config: DIFFERENTIAL_CONFIG });
   servers.push(tested);
   const report = await compareServers({
-    seed: Number(values.seed),
-    steps: Number(values.ops),
+    script: new RandomScript(Number(values.seed), Number(values.ops)),
     referencePort: reference.port,
     testedPort: tested.port,
     testedKind,

@@ -67,7 +67,7 @@ export class MultiGenerator {
 
   /**
    * A create of one of the four types. A createContainer has the flags 4 always: with others, releases before 3.8.2
-   * create a znode of another kind (client-protocol §8), and the trees would part.
+   * create a znode of another kind (docs/protocol/client.md, "Multi"), and the trees would part.
    */
   #create(path: string | null, data: Buffer | null, isPlain: boolean): { request: Request; flags: number } {
     const random = this.#random;

@@ -29,7 +29,6 @@ export interface StepFacts {
   readonly guardedPaths?: readonly string[];
   /** Sent through the `auth` op: scheme and credentials. */
   readonly auth?: { readonly scheme: string | null; readonly credentials: string | null };
-  readonly watcherType?: number;
   /** The request's bytes were damaged on purpose. */
   readonly isDamaged?: boolean;
 }

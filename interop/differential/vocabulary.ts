@@ -52,6 +52,10 @@ export const ODD_ACLS: readonly (readonly AclEntry[] | null)[] = [
   [{ perms: 31, scheme: 'ip', id: '1.2.3.4/x' }],
   [{ perms: 31, scheme: 'ip', id: '1.2.3.256' }],
   [{ perms: 31, scheme: 'ip', id: '' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.-4' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.+' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.4/-8' }],
+  [{ perms: 31, scheme: 'ip', id: '1.2.3.4/+33' }],
   [...OPEN_ACL, { perms: 1, scheme: 'nobody', id: 'x' }],
 ];
 
@@ -82,6 +86,15 @@ export const GUARDING_ACLS: readonly (readonly AclEntry[])[] = [
     { perms: 1, scheme: 'world', id: 'anyone' },
   ],
   [{ perms: 31, scheme: 'ip', id: '126.0.0.0/0' }],
+  [{ perms: 31, scheme: 'ip', id: '126.0.0.0/-0' }],
+  [{ perms: 31, scheme: 'ip', id: '+127.-0.000.0000000000001' }],
+  [{ perms: 31, scheme: 'ip', id: '127.9.9.9/+008' }],
+  [{ perms: 31, scheme: 'ip', id: '+10.1.2.3/+32' }],
+];
+
+/** Addresses that one of the two servers takes for none. Where a list with one of them were stored, the trees would part. */
+export const FOREIGN_ADDRESSES: readonly string[] = [
+  ...['::1', '0:0:0:0:0:0:0:1', 'fe80::1/64', '::ffff:127.0.0.1', '127.0.0.\u0661', '127.0.0.1/\u0668'],
 ];
 
 export const AUTHS: readonly { readonly scheme: string | null; readonly credentials: string | null }[] = [
@@ -93,6 +106,7 @@ export const AUTHS: readonly { readonly scheme: string | null; readonly credenti
   { scheme: 'digest', credentials: 'nocolon' },
   { scheme: 'digest', credentials: '' },
   { scheme: 'ip', credentials: 'anything' },
+  { scheme: 'ip', credentials: null },
 ];
 
 export const REFUSED_AUTHS: typeof AUTHS = [
@@ -102,6 +116,15 @@ export const REFUSED_AUTHS: typeof AUTHS = [
   { scheme: 'sasl', credentials: 'x' },
   { scheme: 'x509', credentials: 'x' },
   { scheme: '', credentials: '' },
+  { scheme: null, credentials: 'x' },
+  { scheme: null, credentials: null },
+  { scheme: 'digest', credentials: null },
+];
+
+/** Prefixes for getEphemerals that mean all, or look like it. */
+export const EPHEMERAL_PREFIXES: readonly (string | null)[] = [
+  ...['/', '', null, '   ', ' /', '/ ', '\t/\n', '\u0000', '\u001f/\u0001'],
+  ...['x', '/o/b', '/o/a/', ' /o', '/o ', '//', '/ /', '\u007f', '\u0085', '\u00a0', '\u3000/', '\ufeff'],
 ];
 
 export const VERSIONS: readonly number[] = [-1, -1, -1, -1, -1, -1, 0, 0, 1, 2, 3, -2, 2147483647, -2147483648];

@@ -1,9 +1,9 @@
 import { Op } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
+import type { Guard } from './guard.ts';
 import type { Random } from './random.ts';
 import type { Request } from './requests.ts';
 import * as requests from './requests.ts';
-import type { StepFacts } from './step.ts';
 import { GUARDED_PATHS, OPEN_PATHS } from './vocabulary.ts';
 
 /** Which kind of watch a slot may have on a path. */
@@ -11,17 +11,19 @@ type WatchClass = 'standard' | 'persistent' | 'recursive';
 
 const STANDARD_TYPES: readonly number[] = [1, 2, 3];
 const ANY_TYPE = 3;
+const UNWATCHED_PATHS: readonly (string | null)[] = [
+  ...['/never/watched', '/never/watched/', '//', '', 'never', 'never/watched', '\u0000', null],
+];
 const WATCHED_PATHS = [...OPEN_PATHS, ...GUARDED_PATHS];
 
 export interface WatchRequest {
   readonly request: Request;
-  readonly facts: StepFacts;
   readonly relativeZxid: bigint | null;
 }
 
 /**
  * Watches of all kinds. A slot has only one kind of watch on a path, because releases up to 3.8 keep one mode for each
- * connection and path and 3.9 a set of them (client-protocol §7, "mode combination"): mixing would part the two
+ * connection and path and 3.9 a set of them (docs/protocol/client.md, "Watches"): mixing would part the two
  * servers for good. What a set of modes does is shown by the unit tests of the watches.
  */
 export class WatchGenerator {
@@ -36,7 +38,7 @@ export class WatchGenerator {
     return requests.watchedRead(type, path, watchClass(slot, path) === 'standard');
   }
 
-  next(slot: number, path: string, zxid: bigint): WatchRequest {
+  next(slot: number, path: string, zxid: bigint, guard: Guard): WatchRequest {
     const random = this.#random;
     const kind = random.weighted({ add: 14, remove: 8, check: 8, set: 10, odd: 2 });
     switch (kind) {
@@ -47,7 +49,7 @@ export class WatchGenerator {
       case 'check':
         return this.#query(Op.checkWatches, slot, path);
       case 'set':
-        return this.#set(slot, zxid);
+        return this.#set(slot, zxid, guard);
       case 'odd':
         return this.#odd();
     }
@@ -62,14 +64,14 @@ export class WatchGenerator {
   #query(type: number, slot: number, path: string): WatchRequest {
     const isStandard = watchClass(slot, path) === 'standard';
     const watcherType = isStandard ? this.#random.pick(STANDARD_TYPES) : ANY_TYPE;
-    return { ...plain(requests.pathAndNumber(type, path, watcherType)), facts: { watcherType } };
+    return plain(requests.pathAndNumber(type, path, watcherType));
   }
 
-  /** Replays the watches of a client that comes back, from some zxid of the near past. */
-  #set(slot: number, zxid: bigint): WatchRequest {
+  /** Replays the watches of a client that comes back and may still read what it watches, from some zxid of the near past. */
+  #set(slot: number, zxid: bigint, guard: Guard): WatchRequest {
     const random = this.#random;
     const pathsOf = (kind: WatchClass): string[] =>
-      WATCHED_PATHS.filter((path) => watchClass(slot, path) === kind && random.oneIn(4));
+      WATCHED_PATHS.filter((path) => watchClass(slot, path) === kind && random.oneIn(4) && guard.canRead(slot, path));
     const isExtended = random.oneIn(2);
     const lists: (string[] | null)[] = [pathsOf('standard'), pathsOf('standard'), pathsOf('standard')];
     if (isExtended) lists.push(pathsOf('persistent'), pathsOf('recursive'));
@@ -81,22 +83,22 @@ export class WatchGenerator {
     const relativeZxid = random.oneIn(20) ? zxid + 50n : zxid > back ? zxid - back : 0n;
     const type = isExtended ? Op.setWatches2 : Op.setWatches;
     const text = `${requests.name(type)} since ${relativeZxid} ${JSON.stringify(lists)}`;
-    return { request: { type, body: body.build(), text }, facts: {}, relativeZxid };
+    return { request: { type, body: body.build(), text }, relativeZxid };
   }
 
-  /** Modes and types that do not exist, and the types of 3.9 on a path that nobody watches. */
+  /** Modes and types that do not exist, the types of 3.9, and paths with something wrong; nobody watches them. */
   #odd(): WatchRequest {
     const random = this.#random;
-    const path = '/never/watched';
+    const path = random.pick(UNWATCHED_PATHS);
     if (random.oneIn(3)) return plain(requests.pathAndNumber(Op.addWatch, path, random.pick([-1, 2, 3, 100])));
-    const watcherType = random.pick([0, -1, 4, 5, 6, 7, 100]);
+    const watcherType = random.pick([0, -1, 1, 2, 3, 4, 5, 6, 7, 100]);
     const type = random.pick([Op.removeWatches, Op.checkWatches]);
-    return { ...plain(requests.pathAndNumber(type, path, watcherType)), facts: { watcherType } };
+    return plain(requests.pathAndNumber(type, path, watcherType));
   }
 }
 
 function plain(request: Request): WatchRequest {
-  return { request, facts: {}, relativeZxid: null };
+  return { request, relativeZxid: null };
 }
 
 function watchClass(slot: number, path: string | null): WatchClass {

@@ -7,6 +7,8 @@ import { fourLetterWord, freePort, type ServerKind, ServerProcess } from '../har
 export interface Place {
   readonly kind: ServerKind;
   readonly isObserver?: boolean;
+  /** Open files and sockets that the system allows its process. */
+  readonly descriptorsMax?: number;
 }
 
 export type Config = Readonly<Record<string, string | number | boolean>>;
@@ -16,6 +18,9 @@ export interface Member {
   readonly id: number;
   readonly server: ServerProcess;
   readonly isObserver: boolean;
+  /** Where it takes its learners while it leads, and where servers talk about who does. */
+  readonly quorumPort: number;
+  readonly electionPort: number;
 }
 
 /** Whether a server has this text in its log of txns. */
@@ -45,11 +50,15 @@ export class Ensemble {
   static async start(places: readonly Place[], more: Config = {}): Promise<Ensemble> {
     const directory = mkdtempSync(join(tmpdir(), 'interop-ensemble-'));
     const lines: Record<string, string> = {};
+    const ports: { quorumPort: number; electionPort: number }[] = [];
     for (const [i, { isObserver = false }] of places.entries()) {
       const role = isObserver ? 'observer' : 'participant';
-      lines[`server.${i + 1}`] = `127.0.0.1:${await freePort()}:${await freePort()}:${role}`;
+      const quorumPort = await freePort();
+      const electionPort = await freePort();
+      ports.push({ quorumPort, electionPort });
+      lines[`server.${i + 1}`] = `127.0.0.1:${quorumPort}:${electionPort}:${role}`;
     }
-    const starts = places.map(async ({ kind, isObserver = false }, i): Promise<Member> => {
+    const starts = places.map(async ({ kind, isObserver = false, descriptorsMax }, i): Promise<Member> => {
       const id = i + 1;
       const own = join(directory, String(id));
       mkdirSync(join(own, 'data'), { recursive: true });
@@ -64,7 +73,9 @@ export class Ensemble {
         ...more,
         ...(isObserver ? { peerType: 'observer' } : {}),
       };
-      return { id, isObserver, server: await ServerProcess.start(kind, { config, directory: own, logs: true }) };
+      const limit = descriptorsMax === undefined ? {} : { descriptorsMax };
+      const server = await ServerProcess.start(kind, { config, directory: own, logs: true, ...limit });
+      return { id, isObserver, server, ...ports[i]! };
     });
     const settled = await Promise.allSettled(starts);
     const members = settled.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));

@@ -32,6 +32,11 @@ export class FrameStream {
     return this.#isClosed;
   }
 
+  /** Bytes that neither the other side nor the kernel has taken yet. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   send(frame: Uint8Array): void {
     const bytes = Buffer.alloc(4 + frame.length);
     bytes.writeInt32BE(frame.length);

@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly tls?: TlsStores;
   /** Apache's server logs too, where the jar for it is installed. */
   readonly logs?: boolean;
+  /** Open files and sockets that the system allows the process. */
+  readonly descriptorsMax?: number;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). Apache's server only. */
   readonly saslUsers?: Readonly<Record<string, string>>;
 }
@@ -30,7 +32,7 @@ export interface TlsStores {
   readonly clientAuth?: 'none' | 'want' | 'need';
 }
 
-/** `super:test` with the password of the tests: the digest of server-semantics §8. */
+/** `super:test` with the password of the tests: see docs/protocol/client.md, "Authentication". */
 export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
@@ -128,6 +130,17 @@ export class ServerProcess {
     while (!isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
+  /** Lets a process go on that was paused. */
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  /** Bytes of memory that the process has in use now (Linux). */
+  residentBytes(): number {
+    const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  }
+
   /** What the next start finds in its zoo.cfg beyond what this one has found. */
   reconfigure(changes: NonNullable<ServerOptions['config']>): void {
     Object.assign(this.#changes, changes);
@@ -142,6 +155,11 @@ export class ServerProcess {
       if (fault === null) return;
       if (tries === START_TRIES) throw new Error(`${this.#kind} did not start again: ${fault}\n${this.#output}`);
     }
+  }
+
+  /** Starts a process that has ended again, and does not wait until it serves: it may have reasons not to. */
+  launch(): void {
+    this.#spawn(() => {});
   }
 
   /** Ends the process and deletes its directory, if it is a temporary one. */
@@ -174,24 +192,9 @@ export class ServerProcess {
 
   /** Starts the process and waits for its first answer; the fault as text when it ends or stays silent instead. */
   async #startOnce(): Promise<string | null> {
-    const configPath = join(this.directory, 'zoo.cfg');
-    writeFileSync(configPath, this.#configText());
-    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers(), this.#options.logs === true);
-    const child = spawn(command, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#child = child;
-    const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
-    const collect = (chunk: Buffer): void => {
-      this.#output = (this.#output + chunk.toString()).slice(-200_000);
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
     let fault: string | null = null;
-    child.once('error', (error) => {
-      fault = error.message;
-    });
-    child.once('exit', (code, signal) => {
-      release();
-      fault = `the process ended with ${signal ?? `exit code ${code}`}`;
+    this.#spawn((reason) => {
+      fault = reason;
     });
     const deadline = Date.now() + READY_MS;
     while (fault === null) {
@@ -204,6 +207,31 @@ export class ServerProcess {
     }
     await this.#end('SIGKILL');
     return fault;
+  }
+
+  #spawn(onFault: (fault: string) => void): void {
+    const configPath = join(this.directory, 'zoo.cfg');
+    writeFileSync(configPath, this.#configText());
+    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers(), this.#options.logs === true);
+    // Apache's server looks for this one among the properties of Java alone when it reads the list.
+    const hasAddresses = this.#kind === 'apache' && this.#options.config?.['multiAddress.enabled'] === true;
+    const properties = hasAddresses ? ['-Dzookeeper.multiAddress.enabled=true'] : [];
+    const child = spawn(...limited([command, [...properties, ...args]], this.#options.descriptorsMax), {
+      cwd: this.directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
+    const collect = (chunk: Buffer): void => {
+      this.#output = (this.#output + chunk.toString()).slice(-200_000);
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    child.once('error', (error) => onFault(error.message));
+    child.once('exit', (code, signal) => {
+      release();
+      onFault(`the process ended with ${signal ?? `exit code ${code}`}`);
+    });
   }
 
   #configText(): string {
@@ -267,7 +295,18 @@ export class ServerProcess {
   }
 }
 
-function commandLine(kind: ServerKind, configPath: string, jaasPath: string | null, logs: boolean): [string, string[]] {
+/** The same command, under a limit of the system. */
+function limited([command, args]: [string, string[]], descriptorsMax: number | undefined): [string, string[]] {
+  if (descriptorsMax === undefined) return [command, args];
+  return ['/bin/sh', ['-c', `ulimit -n ${descriptorsMax}; exec "$0" "$@"`, command, ...args]];
+}
+
+export function commandLine(
+  kind: ServerKind,
+  configPath: string,
+  jaasPath: string | null,
+  logs: boolean,
+): [string, string[]] {
   if (kind === 'meerkat') return [process.execPath, [MEERKAT, 'server', configPath]];
   const sasl =
     jaasPath === null

@@ -37,7 +37,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
 
   test("a count in Curator's layout is counted on by both", async () => {
     const { client, foreign: kazoo } = shared;
-    const count = new AtomicValue(client, '/counters/count', int32, 0);
+    const count = new AtomicValue(client, '/counters/count', { codec: int32, initial: 0 });
     await count.update((current) => current + 300);
     expect(await kazoo.ask('addCount', '/counters/count', -301)).toBe('-1');
     expect(await count.get({ read: 'linearizable' })).toBe(-1);

@@ -13,7 +13,7 @@ import org.apache.curator.x.discovery.ServiceInstance;
 import org.apache.curator.x.discovery.UriSpec;
 import org.apache.zookeeper.CreateMode;
 
-/** Curator's groups, persistent nodes and discovery, for groups.test.ts. */
+/** Curator's groups, persistent nodes and discovery, for groups.long.test.ts. */
 public final class Groups {
   public static void main(String[] arguments) throws Exception {
     Driver driver = new Driver(arguments);

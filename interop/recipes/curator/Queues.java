@@ -16,7 +16,7 @@ import org.apache.curator.framework.recipes.queue.QueueSerializer;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.state.ConnectionState;
 
-/** Curator's queues and barriers, for queues.test.ts and barriers.test.ts. */
+/** Curator's queues and barriers, for queues.long.test.ts and barriers.test.ts. */
 public final class Queues {
   private static final QueueSerializer<String> TEXT =
       new QueueSerializer<String>() {

@@ -1,4 +1,4 @@
-"""kazoo's parties and partitioner, for groups.test.ts."""
+"""kazoo's parties and partitioner, for groups.long.test.ts."""
 import threading
 import time
 

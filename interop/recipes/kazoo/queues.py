@@ -1,4 +1,4 @@
-"""kazoo's queues and barriers, for queues.test.ts and barriers.test.ts."""
+"""kazoo's queues and barriers, for queues.long.test.ts and barriers.test.ts."""
 from driver import client, serve
 from kazoo.recipe.barrier import Barrier, DoubleBarrier
 from kazoo.recipe.queue import LockingQueue, Queue

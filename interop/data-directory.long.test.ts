@@ -6,7 +6,7 @@ import { dumpTree } from './data-directory/tree-dump.ts';
 import { fill, type SurvivingSession } from './data-directory/workload.ts';
 import { describeWith } from './harness/peers.ts';
 import { Op, RawClient } from './harness/raw-client.ts';
-import { record } from './harness/record-builder.ts';
+import { OPEN_ACL, record } from './harness/record-builder.ts';
 import { RecordReader } from './harness/record-reader.ts';
 import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
@@ -46,6 +46,47 @@ describeWith(['apache'], 'a data directory', () => {
     );
   }
 });
+
+describeWith(['apache'], "a log with holes of Apache's server", () => {
+  test('is read whole by ours, which says so, and goes on; then Apache reads both', { timeout: 120_000 }, async () => {
+    await using server = await ServerProcess.start('apache', { config: { preAllocSize: 64 } });
+    const client = await RawClient.connect(server.port);
+    const paths = ['/a', '/b', '/c', '/d'];
+    for (const [i, path] of paths.entries()) {
+      await createPlain(client, path);
+      for (let n = 0; n < i; n++) expect((await client.request(Op.multi, multiWithNullPath())).error).not.toBe(0);
+    }
+    await client.close();
+    await server.kill();
+    await server.restart('meerkat');
+    await expect
+      .poll(() => server.output, { timeout: 30_000 })
+      .toMatch(/log\.1: between 0x3 and 0x5 and in 2 more places zxids have no txn/);
+    const second = await RawClient.connect(server.port);
+    for (const path of paths) expect(await exists(second, path), path).toBe(true);
+    await createPlain(second, '/e');
+    await second.close();
+    await server.kill();
+    await server.restart('apache');
+    const third = await RawClient.connect(server.port);
+    for (const path of [...paths, '/e']) expect(await exists(third, path), path).toBe(true);
+    await third.close();
+  });
+});
+
+/** Apache's server gives it a zxid, fails, and logs nothing. */
+function multiWithNullPath(): Buffer {
+  const deletion = record().int(Op.delete).bool(false).int(-1).ustring(null).int(-1);
+  return deletion.int(-1).bool(true).int(-1).build();
+}
+
+async function createPlain(client: RawClient, path: string): Promise<void> {
+  await client.demand(Op.create, record().ustring(path).buffer('').acls(OPEN_ACL).int(0).build());
+}
+
+async function exists(client: RawClient, path: string): Promise<boolean> {
+  return (await client.request(Op.exists, record().ustring(path).bool(false).build())).error === 0;
+}
 
 /**
  * Ends the server, starts the other program on the directory, and compares what the two show.

@@ -191,21 +191,27 @@ describeCli(
       await untilDead(Number(readFileSync(pidFile, 'utf8')));
     });
 
-    test('holds on to the lock while the server is started anew, and loses it when it stays away', async () => {
-      const command = site.start(['lock', ...SHORT_SESSION, '/away', '--', 'sh', '-c', UNTIL_TOLD]);
+    test('holds on to the lock while the server restarts', async () => {
+      const command = site.start(['lock', '--session-timeout', '60s', '/away', '--', 'sh', '-c', UNTIL_TOLD]);
       await untilRuns(command);
       await site.server.restart();
       await expect.poll(async () => (await site.client.children('/away')).children.length, { timeout: 30_000 }).toBe(1);
       expect(command.child.exitCode).toBeNull();
+      command.child.kill('SIGTERM');
+      await command.ended;
+    });
+
+    test('loses the lock when the server stays away', async () => {
+      const command = site.start(['lock', ...SHORT_SESSION, '/gone', '--', 'sh', '-c', UNTIL_TOLD]);
+      await untilRuns(command);
       await site.server.kill();
-      const ended = await command.ended;
-      expect(ended).toMatchObject({ exitCode: 27, stdout: 'runs\ntold\n' });
-      const unreachable = await site.run(['lock', '--connect-timeout', '300ms', '/away', '--', 'echo', 'ran']);
+      expect(await command.ended).toMatchObject({ exitCode: 27, stdout: 'runs\ntold\n' });
+      const unreachable = await site.run(['lock', '--connect-timeout', '300ms', '/gone', '--', 'echo', 'ran']);
       expect(unreachable).toMatchObject({ exitCode: 3, stdout: '' });
       await site.server.restart();
     });
   },
-  { config: { tickTime: 500 } },
+  { config: { tickTime: 500, maxSessionTimeout: 60_000 } },
 );
 
 describeWith(['kazoo'], 'meerkat lock beside kazoo', () => {

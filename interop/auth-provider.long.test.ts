@@ -1,0 +1,36 @@
+import { acl, connect } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { describeWith } from './harness/peers.ts';
+import { ServerProcess } from './harness/server-process.ts';
+
+/** Apache's server has the provider of the scheme sasl here; ours has none that is called so. */
+const UNKNOWN = { 'authProvider.1': 'com.example.Badge' };
+
+describeWith(['apache'], 'a class of authProvider that is not known', () => {
+  test('stops neither server by itself', async () => {
+    for (const kind of ['apache', 'meerkat'] as const) {
+      await using server = await ServerProcess.start(kind, { config: UNKNOWN });
+      await using client = await connect(`127.0.0.1:${server.port}`);
+      await client.create('/a');
+      if (kind === 'meerkat')
+        await expect
+          .poll(() => server.output, { timeout: 30_000 })
+          .toMatch(/authProvider\.1 names the class com\.example\.Badge, which/);
+    }
+  });
+
+  test('stops ours where ACLs of the directory name a scheme that nobody has', async () => {
+    await using server = await ServerProcess.start('apache', { saslUsers: { bob: 'builder' } });
+    {
+      await using client = await connect(`127.0.0.1:${server.port}`);
+      await client.create('/badge', '', { acl: [acl.sasl('bob')] });
+    }
+    await server.restart('meerkat');
+    await server.stop();
+    server.reconfigure(UNKNOWN);
+    await expect(server.restart('meerkat')).rejects.toThrow(
+      /ACLs of this directory name the scheme "sasl", and authProvider names com\.example\.Badge/,
+    );
+    await server.restart('apache');
+  });
+});

@@ -1,0 +1,125 @@
+/** Strangers that connect and stay, at every port of every server, to processes that may open few files. */
+import { connect, type Socket } from 'node:net';
+import { connect as connectClient } from '@meerkat/client';
+import { afterEach, expect, onTestFailed, test } from 'vitest';
+import { Ensemble } from './ensemble.ts';
+import { goesOn, startWriter } from './load.ts';
+import { observerInfo } from './raw-peer.ts';
+
+const DESCRIPTORS_MAX = 128;
+/** Of one crowd at one port, at any time: more than the share of any port. */
+const CROWD = 80;
+/** Milliseconds until whoever was closed comes again. */
+const AGAIN_MS = 500;
+/** Milliseconds in which a client gets in, on a machine that has other work. */
+const WAY_IN_MAX_MS = 8000;
+
+const crowds: Crowd[] = [];
+
+afterEach(() => {
+  for (const crowd of crowds.splice(0)) crowd.end();
+});
+
+test('neither stop the servers, nor their logs, nor an election, nor new clients', { timeout: 240_000 }, async () => {
+  const place = { kind: 'meerkat', descriptorsMax: DESCRIPTORS_MAX } as const;
+  // Every few txns there is another log file and another snapshot.
+  const ensemble = await Ensemble.start([place, place, place], { snapCount: 20, 'autopurge.purgeInterval': 0 });
+  onTestFailed(() => console.log(ensemble.logs));
+  try {
+    await using writer = await startWriter(ensemble.connectString, '/written', 60_000);
+    await goesOn([writer]);
+    const ports = ensemble.members.flatMap(({ server, quorumPort, electionPort }) => [
+      server.port,
+      quorumPort,
+      electionPort,
+    ]);
+    // At the quorum port of a leader those are served that say they are observers, whether the list names them or not.
+    const sayings: readonly Saying[] = [
+      (n) => (n % 2 === 0 ? RUOK : null),
+      (n) => (n % 2 === 0 ? observerInfo({ serverId: 100 + n, acceptedEpoch: 0 }) : null),
+      (n) => (n % 2 === 0 ? RUOK : null),
+    ];
+    crowds.push(...ports.map((port, i) => new Crowd(port, sayings[i % 3]!)));
+    while (crowds.some(({ dialled }) => dialled < 2 * CROWD)) await goesOn([writer]);
+    for (const { server } of ensemble.members) await comeIn(server.port);
+
+    const dying = await ensemble.leader();
+    await dying.server.kill();
+    await goesOn([writer]);
+    const startMs = performance.now();
+    await dying.server.restart();
+    console.log(`the server that had died served within ${(performance.now() - startMs).toFixed(0)} ms`);
+    await goesOn([writer]);
+    for (let round = 0; round < 10; round++) {
+      for (const { server } of ensemble.members) await comeIn(server.port);
+    }
+    const { count } = await writer.finish();
+    await using client = await connectClient(ensemble.connectString);
+    await client.sync();
+    // And `register` and `mine`.
+    expect((await client.children('/written')).children).toHaveLength(count + 2);
+    for (const { server } of ensemble.members) expect(server.output).not.toMatch(/EMFILE|the server stops/);
+  } finally {
+    await ensemble.dispose();
+  }
+});
+
+/** A new client comes to one server. */
+async function comeIn(port: number): Promise<void> {
+  const startMs = performance.now();
+  await using client = await connectClient(`127.0.0.1:${port}`, { connectTimeoutMs: 30_000 });
+  await client.sync();
+  const tookMs = performance.now() - startMs;
+  console.log(`a client got in within ${tookMs.toFixed(0)} ms`);
+  expect(tookMs).toBeLessThan(WAY_IN_MAX_MS);
+}
+
+/** What connection n says; null: nothing. */
+type Saying = (n: number) => Uint8Array | null;
+/** At the ports between servers it is what no server says. */
+const RUOK = new TextEncoder().encode('ruok');
+
+/**
+ * Connections to one port, from many addresses. Some say nothing, some ask something that is answered and no more, and
+ * none is ever closed at this end before the other insists. Whoever has been told that it is over comes again.
+ */
+class Crowd {
+  dialled = 0;
+  readonly #port: number;
+  readonly #say: Saying;
+  readonly #sockets = new Set<Socket>();
+  #isOver = false;
+
+  constructor(port: number, say: Saying) {
+    this.#port = port;
+    this.#say = say;
+    for (let i = 0; i < CROWD; i++) this.#dial();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #dial(): void {
+    if (this.#isOver) return;
+    const n = this.dialled++;
+    const localAddress = `127.0.0.${10 + (n % 5)}`;
+    const socket = connect({ port: this.#port, host: '127.0.0.1', localAddress, allowHalfOpen: true });
+    this.#sockets.add(socket);
+    let isReplaced = false;
+    const replace = (): void => {
+      if (!isReplaced) setTimeout(() => this.#dial(), AGAIN_MS);
+      isReplaced = true;
+    };
+    socket.on('error', () => {}); // to be shut out is the point
+    socket.resume();
+    const word = this.#say(n);
+    if (word !== null) socket.write(word);
+    socket.once('end', replace);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      replace();
+    });
+  }
+}

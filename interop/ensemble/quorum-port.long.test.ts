@@ -1,0 +1,74 @@
+/** A server that cannot listen on its quorum port, which another program holds, must not keep the others from their work. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, onTestFailed, test } from 'vitest';
+import { describeWith, type Peer } from '../harness/peers.ts';
+import type { ServerKind } from '../harness/server-process.ts';
+import { Ensemble, type Member } from './ensemble.ts';
+import { goesOn, startWriter, type Writer } from './load.ts';
+import { connectTo } from './workload.ts';
+
+/** Milliseconds without a write that a change of leaders may cost, on a machine that has other work. */
+const GAP_MAX_MS = 8000;
+
+const MIXES: readonly (readonly [string, readonly Peer[], readonly ServerKind[]])[] = [
+  ['of our servers', [], ['meerkat', 'meerkat', 'meerkat']],
+  ["with two of Apache's", ['apache'], ['apache', 'apache', 'meerkat']],
+];
+
+describe.each(MIXES)('an ensemble %s, whose best candidate cannot listen', (_, peers, kinds) => {
+  describeWith(peers, 'under load', () => {
+    test('elects another one at once, and that one again when it can', { timeout: 240_000 }, async () => {
+      const ensemble = await Ensemble.start(kinds.map((kind) => ({ kind })));
+      onTestFailed(() => console.log(ensemble.logs));
+      try {
+        const [one, two, three] = ensemble.members as [Member, Member, Member];
+        await using writer = await startWriter(ensemble.connectString, '/written', 60_000);
+        await goesOn([writer]);
+        await three.server.stop();
+        const stranger = createServer((socket) => socket.destroy()).listen(three.quorumPort, '127.0.0.1');
+        await once(stranger, 'listening');
+        await three.server.restart();
+        await expect
+          .poll(() => three.server.output, { timeout: 30_000 })
+          .toMatch(/cannot listen for followers at .*: EADDRINUSE.* does not stand for leader/);
+        // Both others have to be elected once, by the vote of the third at least once.
+        for (let i = 0; i < 3; i++) {
+          await goesOn([writer]);
+          const dying = await ensemble.leader();
+          expect(dying).not.toBe(three);
+          await dying.server.kill();
+          const [gapMs] = await Promise.all([gapOf(writer), dying.server.restart()]);
+          expect(gapMs).toBeLessThan(GAP_MAX_MS);
+        }
+        stranger.close();
+        await once(stranger, 'close');
+        while (!/listens for followers/.test(three.server.output)) await pause(20);
+        await goesOn([writer]);
+        await Promise.all([one.server.stop(), two.server.stop()]);
+        await Promise.all([one.server.restart(), two.server.restart()]);
+        expect(await ensemble.leader()).toBe(three);
+        await goesOn([writer]);
+        const { count } = await writer.finish();
+        await using client = await connectTo(one);
+        await client.sync();
+        // And `register` and `mine`.
+        expect((await client.children('/written')).children).toHaveLength(count + 2);
+      } finally {
+        await ensemble.dispose();
+      }
+    });
+  });
+});
+
+/** Milliseconds until the next write is acknowledged. */
+async function gapOf(writer: Writer): Promise<number> {
+  const before = writer.acknowledged;
+  const startMs = performance.now();
+  while (writer.acknowledged === before) await pause(1);
+  return Math.round(performance.now() - startMs);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,89 @@
+import { afterEach, describe, expect, onTestFailed, test } from 'vitest';
+import { FrameStream } from '../harness/frame-stream.ts';
+import { describeWith } from '../harness/peers.ts';
+import { connectRequest, Op, readReply } from '../harness/raw-client.ts';
+import { OPEN_ACL, record } from '../harness/record-builder.ts';
+import { fourLetterWord, type ServerKind } from '../harness/server-process.ts';
+import { Ensemble, type Member } from './ensemble.ts';
+
+const READS_A_CHUNK = 10_000;
+/** `globalOutstandingLimit`, and what the questions of the test add; Apache's server has a few more under way. */
+const OUTSTANDING_MAX = 1000 + 10;
+const OUTSTANDING_MAX_OF_APACHE = 1000 + 100;
+/** For each read that is kept, 170 bytes were measured: a million would take 160 MB. */
+const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
+const TIMEOUT_MS = 120_000;
+
+let ensemble: Ensemble | null = null;
+afterEach(async () => {
+  await ensemble?.dispose();
+  ensemble = null;
+});
+
+describeWith(['apache'], "on Apache's servers", () => testReads('apache', 100_000));
+describe('on ours', () => testReads('meerkat', 1_000_000));
+
+/** @param count reads that a client sends behind one write */
+function testReads(kind: ServerKind, count: number): void {
+  test.each(['leader', 'follower'] as const)(
+    'reads without number behind a write that no quorum takes stay outside a %s, and are answered later',
+    { timeout: TIMEOUT_MS },
+    async (role) => {
+      // The others may be silent for long enough that nobody looks for another leader.
+      ensemble = await Ensemble.start([{ kind }, { kind }], { syncLimit: 200 });
+      onTestFailed(() => console.log(ensemble?.logs));
+      const leader = await ensemble.leader();
+      const follower = ensemble.members.find((member) => member !== leader)!;
+      const [asked, frozen] = role === 'leader' ? [leader, follower] : [follower, leader];
+      const stream = await FrameStream.open(asked.server.port);
+      stream.send(connectRequest({ timeoutMs: 60_000 }));
+      expect(await stream.next()).not.toBeNull();
+      const before = asked.server.residentBytes();
+
+      await frozen.server.pause();
+      stream.send(record().int(1).int(Op.create).ustring('/written').buffer('').acls(OPEN_ACL).int(0).build());
+      const reads = readFrames();
+      for (let sent = 0; sent < count; sent += READS_A_CHUNK) stream.sendRaw(reads);
+      await untilItStopsReading(asked);
+      expect(await outstandingOf(asked)).toBeLessThanOrEqual(
+        kind === 'meerkat' ? OUTSTANDING_MAX : OUTSTANDING_MAX_OF_APACHE,
+      );
+      if (kind === 'meerkat') {
+        expect(stream.unsentBytes).toBeGreaterThan(0);
+        expect(asked.server.residentBytes() - before).toBeLessThan(GROWTH_BYTES_MAX);
+      }
+
+      frozen.server.resume();
+      expect(readReply((await stream.next())!)).toMatchObject({ xid: 1, error: 0 });
+      for (let read = 0; read < count; read++) {
+        const { xid, error } = readReply((await stream.next())!);
+        if (xid !== 2 || error !== 0) throw new Error(`read ${read} was answered with xid ${xid} and error ${error}`);
+      }
+      // Apache's server counts a request down some time after it has answered.
+      while ((await outstandingOf(asked)) !== 0) {}
+      if (kind === 'meerkat') expect(asked.server.residentBytes() - before).toBeLessThan(2 * GROWTH_BYTES_MAX);
+      stream.destroy();
+    },
+  );
+}
+
+/** Reads of the znode that the write makes, each as a frame with xid 2. */
+function readFrames(): Buffer {
+  const read = record().int(2).int(Op.getData).ustring('/written').bool(false).build();
+  const frame = record().buffer(read).build();
+  return Buffer.concat(Array.from({ length: READS_A_CHUNK }, () => frame));
+}
+
+async function outstandingOf({ server }: Member): Promise<number> {
+  return Number(/^Outstanding: (\d+)$/m.exec(await fourLetterWord(server.port, 'srvr'))?.[1]);
+}
+
+/** Until the server has received no more requests in the time of some answers than the questions themselves. */
+async function untilItStopsReading({ server }: Member): Promise<void> {
+  let received = -1;
+  for (let same = 0; same < 5; ) {
+    const now = Number(/^Received: (\d+)$/m.exec(await fourLetterWord(server.port, 'srvr'))?.[1]);
+    same = now <= received + 1 && received > OUTSTANDING_MAX - 20 ? same + 1 : 0;
+    received = now;
+  }
+}

@@ -1,0 +1,117 @@
+/** Requests whose txns would be longer than servers take, and what the server makes of them; then it starts again. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectCrowd, countChildren, createRequest } from './harness/crowd.ts';
+import { describeWith, isInstalled } from './harness/peers.ts';
+import { Op, RawClient } from './harness/raw-client.ts';
+import { record } from './harness/record-builder.ts';
+import { RecordReader } from './harness/record-reader.ts';
+import { ServerProcess } from './harness/server-process.ts';
+
+const MARSHALLING_ERROR = -5;
+const INVALID_ACL = -114;
+const NO_NODE = -101;
+/** What Apache's servers read at most of an entry of the log: `jute.maxbuffer` and as much again. */
+const TXN_BYTES_MAX = 2_097_150;
+
+describe('a server that is asked for txns of more than 2 MB', () => {
+  let server: ServerProcess;
+  const written: string[] = [];
+
+  beforeAll(async () => {
+    server = await ServerProcess.start('meerkat');
+  });
+  afterAll(() => server?.dispose());
+
+  /** What is written between the attacks is acknowledged, and has to be there in the end. */
+  async function write(client: RawClient): Promise<void> {
+    const path = `/written-${written.length}`;
+    await client.demand(Op.create, createRequest(path));
+    written.push(path);
+  }
+
+  async function expectWritten(): Promise<void> {
+    const client = await RawClient.connect(server.port);
+    for (const path of written) await client.demand(Op.exists, record().ustring(path).bool(false).build());
+    await write(client);
+    await client.close();
+  }
+
+  const auths = (count: number) => Array.from({ length: count }, (_, i) => ({ perms: i + 1, scheme: 'auth', id: '' }));
+
+  test('by 40,000 auth entries for 40 identities refuses them, and starts again with all that it has acknowledged', async () => {
+    const client = await RawClient.connect(server.port);
+    await write(client);
+    for (let i = 0; i < 40; i++) await client.auth('digest', `user-${i}:secret`);
+    expect((await client.request(Op.create, createRequest('/a', 0, auths(40_000)))).error).toBe(INVALID_ACL);
+    // Fewer entries than that are made, and the txn is too long.
+    expect((await client.request(Op.create, createRequest('/a', 0, auths(2000)))).error).toBe(MARSHALLING_ERROR);
+    expect((await client.request(Op.exists, record().ustring('/a').bool(false).build())).error).toBe(NO_NODE);
+    await client.demand(Op.create, createRequest('/a', 0, auths(500)));
+    const set = record().ustring('/a').acls(auths(2000)).int(-1).build();
+    expect((await client.request(Op.setACL, set)).error).toBe(MARSHALLING_ERROR);
+    const list = new RecordReader((await client.demand(Op.getACL, record().ustring('/a').build())).body).acls();
+    expect(list).toHaveLength(500 * 40);
+    await write(client);
+    await server.restart();
+    await expectWritten();
+  });
+
+  test('by more identities than a connection may have ends that connection', async () => {
+    const client = await RawClient.connect(server.port);
+    const add = (i: number) => client.request(Op.auth, record().int(0).ustring('digest').buffer(`u${i}:x`).build(), -4);
+    let added = 0;
+    while ((await add(added)).error === 0) added++;
+    // The address is one, too.
+    expect(added).toBe(99);
+    await client.closed;
+    await expectWritten();
+  });
+
+  test.each([
+    { what: 'with 12,000 ephemerals of 220 bytes', count: 12_000, pathBytes: 220 },
+    { what: 'with 30,000 ephemerals of 2,300 bytes', count: 30_000, pathBytes: 2300 },
+  ])('by the end of a session $what deletes all of them, and starts again', { timeout: 180_000 }, async (crowd) => {
+    const other = await RawClient.connect(server.port, { timeoutMs: 60_000 });
+    const parent = `/of-${crowd.count}`;
+    await other.demand(Op.create, createRequest(parent));
+    const client = await connectCrowd(server.port, parent, crowd);
+    expect(crowd.count * crowd.pathBytes).toBeGreaterThan(TXN_BYTES_MAX);
+    expect(await countChildren(other, parent)).toBe(crowd.count);
+    await client.demand(Op.closeSession);
+    expect(await countChildren(other, parent)).toBe(0);
+    await write(other);
+    await server.restart();
+    await expectWritten();
+    const again = await RawClient.connect(server.port);
+    expect(await countChildren(again, parent)).toBe(0);
+    await expect(RawClient.connect(server.port, client.credentials)).rejects.toThrow(/expired or unknown/);
+    await again.close();
+  });
+
+  test.skipIf(!isInstalled('apache'))(
+    "leaves a directory that Apache's server opens",
+    { timeout: 120_000 },
+    async () => {
+      await server.restart('apache');
+      await expectWritten();
+      await server.restart('meerkat');
+      await expectWritten();
+    },
+  );
+});
+
+describeWith(['apache'], "a directory in which Apache's server has written a txn of more than 2 MB", () => {
+  test('is opened by ours, with all that it has acknowledged', { timeout: 120_000 }, async () => {
+    await using server = await ServerProcess.start('apache');
+    const other = await RawClient.connect(server.port);
+    await other.demand(Op.create, createRequest('/crowd'));
+    const client = await connectCrowd(server.port, '/crowd', { count: 12_000, pathBytes: 220 });
+    await client.demand(Op.closeSession);
+    await other.demand(Op.create, createRequest('/after'));
+    await server.restart('meerkat');
+    const again = await RawClient.connect(server.port);
+    await again.demand(Op.exists, record().ustring('/after').bool(false).build());
+    expect(await countChildren(again, '/crowd')).toBe(0);
+    await again.close();
+  });
+});

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { compareServers } from './differential/comparison.ts';
+import { DIFFERENTIAL_CONFIG } from './differential/config.ts';
+import { SystemScript } from './differential/system-script.ts';
+import { describeWith } from './harness/peers.ts';
+import { ServerProcess } from './harness/server-process.ts';
+
+const TIMEOUT_MS = 180_000;
+
+describeWith(['apache'], "what clients do to the system's own znodes, and quotas", () => {
+  test('brings the same on both servers', { timeout: TIMEOUT_MS }, async () => {
+    await using reference = await ServerProcess.start('apache', { config: DIFFERENTIAL_CONFIG });
+    await using tested = await ServerProcess.start('meerkat', { config: DIFFERENTIAL_CONFIG });
+    const { outcomes } = await compareServers({
+      script: new SystemScript(1, 8000),
+      referencePort: reference.port,
+      testedPort: tested.port,
+      testedKind: 'meerkat',
+    });
+    // The script is worth something only while quotas are exceeded, and protected znodes reached for.
+    for (const outcome of ['create -125', 'setData -125', 'delete -8', 'create -102', 'setData -102']) {
+      expect(outcomes.get(outcome), outcome).toBeGreaterThan(0);
+    }
+  });
+});

@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { whyNoNamespaces } from './namespaces.ts';
+import { figure, prepareRuns, RUN_MS, start, temporary } from './testing/run.ts';
+
+prepareRuns();
+
+test(
+  'where they can be had, each server has a network namespace of its own, of which nothing is left',
+  async () => {
+    const run = start(['--minutes', '0.2', '--clients', '4', '--seed', '4']);
+    expect(await run.ended, run.text()).toBe(0);
+    expect(figure(run.text(), 'violations')).toBe(0);
+    expect(readdirSync(temporary)).toEqual([]);
+    if (whyNoNamespaces() !== null) expect(run.text()).toContain('proxies instead of network namespaces: ');
+    else expect(execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })).not.toContain(`torture-${run.child.pid}-`);
+  },
+  RUN_MS,
+);

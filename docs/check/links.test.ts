@@ -1,6 +1,6 @@
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { listPages, pageExists, readPage } from './pages.ts';
+import { headingsOf, listPages, pageExists, readPage } from './pages.ts';
 
 test.each(listPages())('every link in %s leads to a file and a heading that are there', (page) => {
   for (const target of linksOf(readPage(page))) {
@@ -9,22 +9,13 @@ test.each(listPages())('every link in %s leads to a file and a heading that are 
     const file = path === '' ? page : normalize(join(dirname(page), path));
     expect(pageExists(file), `${page} links to ${target}`).toBe(true);
     if (anchor === undefined || !file.endsWith('.md')) continue;
-    expect(anchorsOf(readPage(file)), `${page} links to ${target}`).toContain(anchor);
+    const anchors = headingsOf(readPage(file)).map((heading) => heading.anchor);
+    expect(anchors, `${page} links to ${target}`).toContain(anchor);
   }
 });
 
 function linksOf(text: string): string[] {
   return [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] ?? '');
-}
-
-/** The names by which headings can be linked to, as GitHub makes them. */
-function anchorsOf(text: string): string[] {
-  return [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
 }
 
 function withoutCode(text: string): string {

@@ -22,7 +22,8 @@ export function listPages(): string[] {
   return found.sort();
 }
 
-const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'dist', '.git', 'api', 'coverage']);
+/** Folders in which nothing is written by hand. */
+export const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'dist', '.git', 'api', 'coverage']);
 
 export function readPage(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8');
@@ -34,6 +35,17 @@ export function writePage(page: string, text: string): void {
 
 export function pageExists(page: string): boolean {
   return existsSync(join(ROOT, page));
+}
+
+/** The headings of a page, each with the name by which it can be linked to, as GitHub makes it. */
+export function headingsOf(text: string): { readonly text: string; readonly anchor: string }[] {
+  return [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => ({
+    text: heading,
+    anchor: heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  }));
 }
 
 /** A piece of code on a page, and the comment above it that says which file it is taken from. */

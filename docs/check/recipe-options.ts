@@ -18,7 +18,8 @@ export interface Option {
  * what is observed) is not among them.
  */
 export function readRecipeOptions(): ReadonlyMap<string, readonly Option[]> {
-  const index = readFileSync(join(SOURCES, 'index.ts'), 'utf8');
+  // What others extend stands in their tables.
+  const index = readFileSync(join(SOURCES, 'index.ts'), 'utf8').replace(/^.*'\.\/kernel\/options\.ts';$/m, '');
   const source = listSources().map((path) => readFileSync(path, 'utf8'));
   const options = new Map<string, readonly Option[]>();
   for (const [name] of index.matchAll(/\b\w+Options\b|\bDownPolicy\b|\bServiceDescription\b/g)) {
@@ -51,6 +52,8 @@ function interfaceIn(source: readonly string[], text: string, name: string): rea
     const [, whole = '', required = ''] = partial;
     return interfaceAnywhere(source, whole).map((option) => ({ ...option, isRequired: option.name === required }));
   }
+  const alias = new RegExp(`export type ${name} = (\\w+);`).exec(text);
+  if (alias !== null) return interfaceAnywhere(source, alias[1] ?? '');
   const own = new RegExp(`export interface ${name}(?:<[^>]*>)?(?: extends (\\w+))? \\{\\n([\\s\\S]*?)\\n\\}`).exec(
     text,
   );

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { makeProgram } from '../../packages/cli/src/program.ts';
+import { CATALOG } from '../../packages/cli/src/catalog.ts';
+import { makeProgram } from '../../packages/cli/src/program-options.ts';
 import { CommandExit, EXIT_MEANINGS, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
-import { ERRORS } from '../../packages/client/src/error-table.ts';
+import { ERRORS, isRetryable } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
 import { isRepeatable } from '../../packages/client/src/machine/replies.ts';
 import { formatTable, IS_RECORDING, ROOT, readPart, writePart } from './pages.ts';
@@ -80,7 +81,7 @@ function makeErrors(): string {
       ([, name, code]) => [code, name],
     ),
   );
-  const rows = Object.entries(ERRORS).map(([code, { number, outcome, isRetryable, text }]) => {
+  const rows = Object.entries(ERRORS).map(([code, { number, outcome, text }]) => {
     const name = classes.get(code);
     if (name === undefined) throw new Error(`no class has the code ${code}`);
     const meaning = text === '' ? 'no server could be reached; the message lists every attempt' : text;
@@ -89,7 +90,7 @@ function makeErrors(): string {
       `\`${code}\``,
       number === null ? '' : `${number}`,
       outcome,
-      isRetryable ? 'yes' : '',
+      isRetryable(code as keyof typeof ERRORS) ? 'yes' : '',
       meaning,
     ];
   });
@@ -131,7 +132,7 @@ function makeRepeatables(): string {
 
 /** The options that all commands of `meerkat` share. */
 function makeCommonOptions(): string {
-  const rows = makeProgram()
+  const rows = makeProgram(CATALOG)
     .options.filter(({ long }) => long !== '--version')
     .map(({ flags, description }) => [`\`${flags}\``, description]);
   return formatTable(['option', 'meaning'], rows);

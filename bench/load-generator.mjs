@@ -25,11 +25,12 @@ export async function buildLoadGenerator(progress) {
 }
 
 /**
- * One run against a server, `{ port, pid }`, or several, `{ hosts, pids }` in the form of the options of that name. A
- * reply that breaks a rule of the protocol is an error: a server that is wrong has no speed.
+ * One run against a server, `{ port, pid }`, or several, `{ hosts, pids }` in the form of the options of that name; with
+ * `scheduler`, the words of a command that runs another one, it is run by that. A reply that breaks a rule of the protocol is an error: a server that is wrong has no speed.
  */
 export async function zkload(mode, target, options = {}) {
-  return JSON.parse(await run(BINARY, argumentsOf(mode, target, options)));
+  const [program, ...args] = [...(target.scheduler ?? []), BINARY, ...argumentsOf(mode, target, options)];
+  return JSON.parse(await run(program, args));
 }
 
 /**

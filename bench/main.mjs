@@ -8,10 +8,14 @@
 //
 //   npm run bench -- recipes [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
 //
+//   npm run bench -- attacks [--quick] [--only REGEX] [--meerkat COMMAND] [--server apache] [--first]
+//
+//   attacks      what a well-behaved client waits beside one that asks for much (attacks/attacks.mjs names them)
 //   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
 //   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
 //   recipes      our recipes beside those of kazoo and Curator (measure/recipes.mjs; recipes/workloads.mjs names them)
 //   --server     the server that clients and recipes talk to: meerkat, or apache
+//   --first      of attacks: server and client go before all other processes, nearly as on a machine without any; needs root
 //   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
@@ -26,6 +30,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
+import { measureAttacks } from './measure/attacks.mjs';
 import { measureClients } from './measure/clients.mjs';
 import { measureEmbedded } from './measure/embedded.mjs';
 import { measureEnsemble } from './measure/ensemble.mjs';
@@ -45,6 +50,7 @@ const { values: options, positionals } = parseArgs({
     pairs: { type: 'string' },
     meerkat: { type: 'string' },
     server: { type: 'string', default: 'meerkat' },
+    first: { type: 'boolean', default: false },
   },
 });
 const only = new RegExp(options.only, 'i');
@@ -84,6 +90,7 @@ try {
 async function main() {
   mkdirSync(directory, { recursive: true });
   await buildLoadGenerator(progress);
+  if (positionals[0] === 'attacks') return console.log(await measureAttacks(clientOptions(), directory, progress));
   if (positionals[0] === 'client') return console.log(await measureClients(clientOptions(), directory, progress));
   if (positionals[0] === 'recipes') return console.log(await measureRecipes(clientOptions(), directory, progress));
   const apache = apacheEngine();
@@ -114,7 +121,7 @@ function clientOptions() {
   const engine = options.server === 'apache' ? apacheEngine() : meerkatEngine(options.meerkat);
   if (engine === null) throw new Error('the package zookeeper is not installed: apt-get install zookeeper');
   const rounds = options.pairs === undefined ? undefined : Number(options.pairs);
-  return { engine, only, isQuick: options.quick, rounds };
+  return { engine, only, isQuick: options.quick, isFirst: options.first, rounds };
 }
 
 /** Throughput and latency: both servers run all the time, one of them under load. */

@@ -1,0 +1,36 @@
+// One attack in a process of its own:  node attacker.mjs NAME PORT SCALE ZNODES
+//   or, to make the znodes before:     node attacker.mjs fill PORT - ZNODES
+// Says "ready" when it has made what it needs, attacks from the first byte on standard input until the second, and then
+// says as JSON what it got.
+import { ATTACKS, fill } from './attacks.mjs';
+
+const [name, port, scale, znodes] = process.argv.slice(2);
+if (name === 'fill') {
+  await fill(Number(port), Number(znodes));
+  process.exit(0);
+}
+const attack = ATTACKS.find((known) => known.name === name);
+const made = await attack.make({ port: Number(port), scale: Number(scale), znodes: Number(znodes) });
+console.log('ready');
+
+let bytes = 0;
+let told;
+const next = () => new Promise((resolve) => (told = resolve));
+process.stdin.on('data', (chunk) => {
+  bytes += chunk.length;
+  told?.();
+});
+if (bytes === 0) await next();
+const before = made.client?.replies ?? 0;
+let fault = null;
+try {
+  await attack.attack(made, () => bytes > 1);
+  await attack.unmake?.(made);
+} catch (error) {
+  fault = error.message;
+}
+const { client } = made;
+const replies = client === undefined ? null : client.replies - before;
+const errors = client === undefined ? {} : Object.fromEntries(client.errors);
+console.log(JSON.stringify({ replies, bytes: client?.bytes ?? null, errors, fault }));
+process.exit(0);

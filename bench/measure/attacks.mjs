@@ -1,0 +1,162 @@
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ATTACKS, fill } from '../attacks/attacks.mjs';
+import { Server } from '../engine.mjs';
+import { zkload } from '../load-generator.mjs';
+import { locked } from '../measure-lock.mjs';
+import { exited, start } from '../processes.mjs';
+
+const ATTACKER = fileURLToPath(new URL('../attacks/attacker.mjs', import.meta.url));
+/** A thousand requests a second, each at its time, whatever became of the others. */
+const WITNESS = {
+  rate: 1000,
+  conns: 4,
+  depth: 256,
+  size: 100,
+  nodes: 100,
+  root: '/witness',
+  warmup: 0.2,
+  drain: 60,
+  timeout: 60_000,
+};
+const P99_MS_MAX = 20;
+/** How long an attacker may take to make what it needs, and to come to its end. */
+const PATIENCE_MS = 60_000;
+/**
+ * Runs a command before everything else that the machine does: in a session of its own, whose share of the processors is the
+ * largest that there is. Real-time scheduling would take 50 ms of each second from who needs a whole processor.
+ */
+const FIRST = ['setsid', 'sh', '-c', 'echo -20 > /proc/self/autogroup && exec "$@"', 'sh'];
+
+const AMOUNTS = {
+  quick: { seconds: 2, scale: 0.1 },
+  full: { seconds: 6, scale: 1 },
+};
+
+/**
+ * @param options `engine`: the server; `only`: attacks whose name matches; `isQuick`: a tenth of the sizes;
+ *   `isFirst`: server and client go before all other processes, but for the attacker
+ * @returns a Markdown table
+ */
+export async function measureAttacks({ engine, only, isQuick, isFirst }, directory, progress) {
+  const { seconds, scale } = isQuick ? AMOUNTS.quick : AMOUNTS.full;
+  const znodes = 1_000_000 * scale;
+  const scheduler = isFirst ? FIRST : [];
+  const served = { ...engine, command: [...scheduler, ...engine.command] };
+  const server = new Server(served, join(directory, 'attacked'), { snapCount: 2_000_000_000 });
+  const rows = [];
+  await server.start();
+  progress(`creating ${znodes} znodes`);
+  await fill(server.port, znodes);
+  await locked(() => zkload('load', server, { ...WITNESS, read: 90, secs: 3 }));
+  for (const attack of ATTACKS.filter(({ name }) => only.test(name))) {
+    const row = await locked(() => measure(attack, server, { seconds, scale, znodes, scheduler })).catch(
+      ({ message }) => ({ name: attack.name, fault: message.split('\n')[0] }),
+    );
+    rows.push(row);
+    progress(`${attack.name}: ${row.fault ?? describe(row)}`);
+    if (server.child.exitCode !== null || server.child.signalCode !== null) await server.start();
+  }
+  await server.destroy();
+  if (rows.some(({ fault }) => fault !== undefined)) process.exitCode = 1;
+  const sizes = scale === 1 ? 'those of the titles' : `${scale} times those of the titles`;
+  const load = loadavg()[1].toFixed(1);
+  return `${formatRows(rows)}\n\nSizes are ${sizes}; ${seconds} s each; load average over the last 5 minutes ${load}.`;
+}
+
+async function measure(attack, server, { seconds, scale, znodes, scheduler }) {
+  const attacker = start(process.execPath, [ATTACKER, attack.name, server.port, scale, znodes], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: attacker.stdout })[Symbol.asyncIterator]();
+  const preparation = setTimeout(() => attacker.kill('SIGKILL'), PATIENCE_MS);
+  const isReady = (await lines.next()).value === 'ready';
+  clearTimeout(preparation);
+  if (!isReady) throw new Error('the attack did not begin');
+  const before = server.residentMb();
+  attacker.stdin.write('b');
+  const sampler = sampleMemory(server);
+  let latencies = null;
+  try {
+    const { lat_us } = await zkload(
+      'load',
+      { port: server.port, pid: server.pid, scheduler },
+      { ...WITNESS, read: 90, secs: seconds },
+    );
+    latencies = lat_us;
+  } catch (error) {
+    await Promise.race([exited(server.child), sleep(5000)]);
+    if (isRunning(server)) {
+      sampler.end();
+      attacker.kill('SIGKILL');
+      throw error;
+    }
+  }
+  const residentMb = sampler.end();
+  attacker.stdin.on('error', () => {});
+  attacker.stdin.write('e');
+  const patience = setTimeout(() => attacker.kill('SIGKILL'), PATIENCE_MS);
+  const told = (await lines.next()).value;
+  await exited(attacker);
+  clearTimeout(patience);
+  const result =
+    told === undefined ? { replies: null, errors: {}, fault: 'did not come to its end' } : JSON.parse(told);
+  return { name: attack.name, latencies, residentMb: [before, residentMb], result };
+}
+
+const isRunning = (server) => server.child.exitCode === null && server.child.signalCode === null;
+
+/** @returns `end`, which gives the largest amount of memory, in MB, that the server had meanwhile */
+function sampleMemory(server) {
+  let largest = 0;
+  const timer = setInterval(() => {
+    try {
+      largest = Math.max(largest, server.residentMb());
+    } catch {
+      // It has just ended.
+    }
+  }, 50);
+  return {
+    end() {
+      clearInterval(timer);
+      return largest;
+    },
+  };
+}
+
+function describe({ latencies, residentMb, result }) {
+  const times =
+    latencies === null
+      ? 'the server ended'
+      : Object.entries(latencies)
+          .map(([op, { p50, p99, max }]) => `${op} ${ms(p50)} ${ms(p99)} ${ms(max)}`)
+          .join(', ');
+  return `${times}; ${residentMb.map((mb) => mb.toFixed(0)).join(' to ')} MB; ${JSON.stringify(result)}`;
+}
+
+const ms = (us) => (us / 1000).toFixed(us < 10_000 ? 2 : 0);
+
+function formatRows(rows) {
+  const lines = [
+    ['beside', 'p50', 'p99', 'longest', `p99 ≤ ${P99_MS_MAX} ms`, 'memory grew by'],
+    ['---', '---:', '---:', '---:', '---', '---:'],
+    ...rows.map(({ name, latencies, residentMb, fault }) =>
+      fault !== undefined
+        ? [name, '–', '–', '–', `not measured: ${fault}`, '–']
+        : latencies === null
+          ? [name, '–', '–', '–', 'the server ended', '–']
+          : [
+              name,
+              ...(latencies.all.n === 0
+                ? ['–', '–', 'no answer at all']
+                : ['p50', 'p99', 'max'].map((key) => `${ms(latencies.all[key])} ms`)),
+              latencies.all.n > 0 && latencies.all.p99 <= 1000 * P99_MS_MAX ? '✓' : '✗',
+              `${Math.max(0, residentMb[1] - residentMb[0]).toFixed(0)} MB`,
+            ],
+    ),
+  ];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

@@ -1,22 +1,48 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests beside sources that start processes of what has been built. */
-const NEED_A_BUILD = [
-  'packages/testing/src/process.test.ts',
-  'examples/examples.test.ts',
-  'examples/install.test.ts',
-  'torture/torture.test.ts',
+const NEED_A_BUILD = ['packages/testing/src/process.test.ts', 'examples/examples.test.ts', 'torture/torture.test.ts'];
+
+/** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
+const LONG = [
+  '{packages,interop,examples,torture}/**/*.long.test.ts',
+  'interop/{crash,differential}.test.ts',
+  'packages/recipes/src/**/*.simulation.test.ts',
 ];
+const NOT_LONG = [...configDefaults.exclude, '**/*.long.test.ts'];
+
+/** They take longest, and nothing should wait for them in the end. */
+const FIRST = [
+  'interop/bench',
+  'interop/cli/lock',
+  'interop/ensemble/',
+  'mutations/mutants',
+  'torture/',
+  'interop/cli/',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = FIRST.findIndex((part) => moduleId.includes(part));
+      return rank < 0 ? FIRST.length : rank;
+    };
+    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+  }
+}
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Far more than any test needs: a machine that has other work to do is no failure.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // By itself vitest leaves one processor free, which is half of a machine that has two.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
@@ -32,7 +58,7 @@ export default defineConfig({
             'bench/*.test.mjs',
             'torture/*.test.ts',
           ],
-          exclude: ['packages/cli/**', ...NEED_A_BUILD],
+          exclude: [...NOT_LONG, 'packages/cli/**', ...NEED_A_BUILD],
         },
       },
       {
@@ -41,6 +67,16 @@ export default defineConfig({
         test: {
           name: 'processes',
           include: ['packages/cli/src/**/*.test.ts', 'interop/**/*.test.ts', ...NEED_A_BUILD],
+          exclude: NOT_LONG,
+          globalSetup: './interop/build.ts',
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          include: LONG,
+          env: { TESTS: 'long' },
           globalSetup: './interop/build.ts',
         },
       },

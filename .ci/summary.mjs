@@ -1,10 +1,14 @@
-// Ends a run of the tests with one line of counts, from vitest's JSON report, and with the exit status that they mean.
+// Ends runs of the tests with one line of counts, from vitest's JSON reports, and with the exit status that they mean.
 //
-//   node summary.mjs REPORT STATUS     STATUS is that of vitest itself
+//   node summary.mjs REPORT STATUS [REPORT STATUS …]     STATUS is that of vitest itself
 import { readFileSync } from 'node:fs';
 
-const [reportFile, vitestStatus] = process.argv.slice(2);
-const report = readReport();
+const words = process.argv.slice(2);
+const runs = Array.from({ length: words.length / 2 }, (_, i) => ({
+  files: readReport(words[2 * i]),
+  status: words[2 * i + 1],
+}));
+const report = runs.flatMap(({ files }) => files);
 const tests = report.flatMap((file) => file.assertionResults.map((test) => ({ ...test, file: file.name })));
 const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const { status } of tests) counts[status === 'passed' || status === 'failed' ? status : 'skipped']++;
@@ -16,7 +20,14 @@ const brokenFiles = report.filter(
 for (const { name, message } of brokenFiles) console.log(`failed as a whole: ${name}\n${message}`);
 counts.failed += brokenFiles.length;
 // An error outside every test, or a report that is not there.
-if (vitestStatus !== '0' && counts.failed === 0) counts.failed = 1;
+for (const { files, status } of runs) {
+  if (status !== '0' && !files.some((file) => file.status === 'failed')) counts.failed++;
+}
+
+// Named once more at the end, where whoever sees only the last lines finds them.
+for (const { file, fullName, failureMessages } of tests.filter(({ status }) => status === 'failed')) {
+  console.log(`failed: ${file}: ${fullName}\n${failureMessages.join('\n').slice(0, 4000)}`);
+}
 
 const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
 for (const { file, fullName } of skipped) console.log(`skipped: ${file}: ${fullName}`);
@@ -25,9 +36,9 @@ const isSkipAllowed = process.env.CI !== 'true';
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exitCode = counts.failed > 0 || counts.passed === 0 || (counts.skipped > 0 && !isSkipAllowed) ? 1 : 0;
 
-function readReport() {
+function readReport(file) {
   try {
-    return JSON.parse(readFileSync(reportFile, 'utf8')).testResults;
+    return JSON.parse(readFileSync(file, 'utf8')).testResults;
   } catch (error) {
     console.log(`vitest left no report: ${error.message}`);
     return [];

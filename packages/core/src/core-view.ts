@@ -1,4 +1,4 @@
-import { type DatabaseView, viewDatabase } from './database-view.ts';
+import { viewDatabase } from './database-view.ts';
 import type { ClientConnection } from './links/client-connection.ts';
 import type { CoreOptions } from './options.ts';
 import type { Clock } from './ports.ts';
@@ -6,6 +6,7 @@ import type { ServerStats } from './server-stats.ts';
 import type {
   ConnectionName,
   ConnectionView,
+  DatabaseView,
   EnsembleView,
   ExpiryBucketView,
   ServerView,

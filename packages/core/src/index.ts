@@ -1,5 +1,4 @@
 export { AssertionError } from './assert.ts';
-export type { DatabaseView, ZnodeView } from './database-view.ts';
 export * from './options.ts';
 export * from './ports.ts';
 export { ServerCore, type ServerCoreEvents, type ServerCoreParts } from './server-core.ts';

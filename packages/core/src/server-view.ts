@@ -1,5 +1,4 @@
-import type { Membership } from '@meerkat/protocol';
-import type { DatabaseView } from './database-view.ts';
+import type { Acl, Membership, PersistedStat } from '@meerkat/protocol';
 import type { PeerAddress } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
 
@@ -138,4 +137,28 @@ export interface FourLetterWords {
    * @param argument the mask behind `stmk`
    */
   answer(word: string, argument: bigint | null): Iterable<string>;
+}
+
+/** One znode as it is kept. */
+export interface ZnodeView {
+  readonly path: string;
+  /** A view of the tree's own bytes, valid until the next txn. */
+  readonly data: Uint8Array | null;
+  /** As a snapshot keeps it: `cversion` counts the children ever created, `ephemeralOwner` marks containers and TTLs too. */
+  readonly stat: PersistedStat;
+  readonly acl: readonly Acl[];
+}
+
+/** All that is replicated, as one server has it at this moment. */
+export interface DatabaseView {
+  readonly lastZxid: number;
+  /** A signed long; 0n where digests are off. */
+  readonly treeDigest: bigint;
+  /** Negotiated timeout in milliseconds of each session that was created and not closed. */
+  readonly sessions: ReadonlyMap<bigint, number>;
+  /**
+   * Every znode, a parent before its children, the root first. Whoever looks at a large tree stops between znodes, and
+   * must not go on after a txn has been applied.
+   */
+  znodes(): Iterable<ZnodeView>;
 }

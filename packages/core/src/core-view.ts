@@ -1,8 +1,6 @@
-import { viewDatabase } from './database-view.ts';
-import type { ClientConnection } from './links/client-connection.ts';
-import type { CoreOptions } from './options.ts';
-import type { Clock } from './ports.ts';
-import type { ServerStats } from './server-stats.ts';
+import type { CoreOptions } from './base/options.ts';
+import type { Clock } from './base/ports.ts';
+import type { ServerStats } from './base/server-stats.ts';
 import type {
   ConnectionName,
   ConnectionView,
@@ -12,7 +10,9 @@ import type {
   ServerView,
   SessionView,
   WatchView,
-} from './server-view.ts';
+} from './base/server-view.ts';
+import { viewDatabase } from './database-view.ts';
+import type { ClientConnection } from './links/client-connection.ts';
 import type { Serving } from './serving.ts';
 import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 

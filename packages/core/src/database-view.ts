@@ -1,4 +1,4 @@
-import type { DatabaseView, ZnodeView } from './server-view.ts';
+import type { DatabaseView, ZnodeView } from './base/server-view.ts';
 import type { Database } from './tree/database.ts';
 import { NO_ZNODE, ROOT } from './tree/znode-table.ts';
 

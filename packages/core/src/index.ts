@@ -1,8 +1,8 @@
-export { AssertionError } from './assert.ts';
-export * from './options.ts';
-export * from './ports.ts';
+export { AssertionError } from './base/assert.ts';
+export * from './base/options.ts';
+export * from './base/ports.ts';
+export { ServerStats } from './base/server-stats.ts';
+export * from './base/server-view.ts';
 export { ServerCore, type ServerCoreEvents, type ServerCoreParts } from './server-core.ts';
-export { ServerStats } from './server-stats.ts';
-export * from './server-view.ts';
 export { formatSessionId } from './session/session.ts';
 export { type DiskFault, type DiskObserver, type DiskOperation, MemoryDisk } from './storage/memory-disk.ts';

@@ -38,8 +38,8 @@ import {
   ServerState,
   VOTE_NONE,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Clock } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { Clock } from '../base/ports.ts';
 import { isPossible, ROUNDS_FAR } from './believable.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';

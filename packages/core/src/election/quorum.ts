@@ -11,7 +11,7 @@
  *
  * A server of weight 0 votes without effect and can never lead; a group whose servers all weigh 0 is not counted.
  */
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 
 export interface Quorum {
   /** The servers that have a say; observers are none of them. */

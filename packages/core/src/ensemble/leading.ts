@@ -16,13 +16,13 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
+import type { EnsembleOptions } from '../base/options.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import type { LearnerView } from '../base/server-view.ts';
 import { LearnerLink } from '../links/learner-link.ts';
 import { Strangers } from '../links/strangers.ts';
-import type { EnsembleOptions } from '../options.ts';
-import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
-import type { LearnerView } from '../server-view.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';

@@ -16,13 +16,13 @@ import {
   type UnknownPacket,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, EMPTY_HISTORY } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, EMPTY_HISTORY } from '../base/durable.ts';
+import type { EnsembleOptions } from '../base/options.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Decision } from '../election/election-host.ts';
 import { LeaderDial } from '../links/leader-dial.ts';
 import { LeaderLink } from '../links/leader-link.ts';
-import type { EnsembleOptions } from '../options.ts';
-import type { ByteStream, StreamEvents } from '../ports.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';

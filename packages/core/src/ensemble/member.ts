@@ -1,5 +1,5 @@
 import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';

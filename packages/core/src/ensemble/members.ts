@@ -1,9 +1,9 @@
 import { formatMembership, type Member, type Membership } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
+import type { Endpoint } from '../base/ports.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import { onePerPort } from '../links/address-list.ts';
-import type { Endpoint } from '../ports.ts';
 
 /** The servers of an ensemble: who they are, where they are, and who of them decides. */
 export class Members {

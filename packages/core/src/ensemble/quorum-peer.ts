@@ -9,12 +9,12 @@
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
 import { type ElectionNotification, MAX_EPOCH, type Membership, type Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
+import type { EnsembleOptions } from '../base/options.ts';
+import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/server-view.ts';
 import { Election } from '../election/election.ts';
 import { DEFAULT_ELECTION_OPTIONS, type Decision, type ElectionEffects } from '../election/election-host.ts';
 import { ElectionLinks } from '../links/election-links.ts';
-import type { EnsembleOptions } from '../options.ts';
-import type { EnsembleView, LearnerView, ProposalSizesView } from '../server-view.ts';
 import type { EpochFileName } from '../storage/epoch-files.ts';
 import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';

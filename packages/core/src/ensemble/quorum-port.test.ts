@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ByteStream, StreamEvents, TraceEvent } from '../ports.ts';
+import type { ByteStream, StreamEvents, TraceEvent } from '../base/ports.ts';
 import { MemoryNetwork } from '../testing/memory-network.ts';
 import { QuorumPort } from './quorum-port.ts';
 

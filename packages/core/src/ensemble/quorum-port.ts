@@ -7,9 +7,10 @@
  *     looking ── a learner is ahead: it waits here ──┬─► leading: the leader takes it, and those that come later
  *                                                    └─► following: it is closed, as are those that come later
  */
+
+import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
 import { PortListener, type PortListenerPorts } from '../links/port-listener.ts';
 import { Strangers } from '../links/strangers.ts';
-import type { ByteStream, Endpoint, StreamEvents } from '../ports.ts';
 
 /** Milliseconds that a learner may be ahead of its leader. Apache's learners go on knocking for as long. */
 const WAIT_MS = 500;

@@ -1,7 +1,7 @@
 import type { Zxid } from '@meerkat/protocol';
+import type { CoreOptions } from '../base/options.ts';
+import type { Ports } from '../base/ports.ts';
 import type { LinkHost } from '../links/link-host.ts';
-import type { CoreOptions } from '../options.ts';
-import type { Ports } from '../ports.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import type { LearnerServing, LearnerServingEffects } from '../request/learner-serving.ts';
 import type { Serving } from '../serving.ts';

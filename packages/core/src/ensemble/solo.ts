@@ -1,6 +1,6 @@
 import type { Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Durable } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import type { Durable } from '../base/durable.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import type { Serving } from '../serving.ts';
 import type { Storage } from '../storage/storage.ts';

@@ -1,5 +1,5 @@
 import { txnBytesMaxOf } from '@meerkat/protocol';
-import type { CoreOptions, EnsembleOptions } from '../options.ts';
+import type { CoreOptions, EnsembleOptions } from '../base/options.ts';
 import type { ZabOptions } from '../zab/zab-options.ts';
 
 export function zabOptionsOf(options: CoreOptions, ensemble: EnsembleOptions): ZabOptions {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../ports.ts';
+import type { Endpoint } from '../base/ports.ts';
 
 /**
  * The addresses of another server, in the order in which they are tried: what it has announced comes before what the

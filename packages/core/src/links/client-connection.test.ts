@@ -1,9 +1,9 @@
 import { ErrorCode, OPEN_ACL, OpCode, type Request, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
-import type { ByteStream } from '../ports.ts';
+import type { ByteStream } from '../base/ports.ts';
+import { ServerStats } from '../base/server-stats.ts';
 import { IDENTITIES_MAX } from '../request/identities.ts';
 import { WorkMeter } from '../request/work-meter.ts';
-import { ServerStats } from '../server-stats.ts';
 import { makeSessionPassword } from '../session/password.ts';
 import { decideConnect } from '../session/session-door.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';

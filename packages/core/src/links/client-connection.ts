@@ -12,7 +12,7 @@ import {
   readRequest,
   writeConnectResponse,
 } from '@meerkat/protocol';
-import type { ByteStream, Identity, StreamEvents } from '../ports.ts';
+import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { makeSessionPassword } from '../session/password.ts';

@@ -1,6 +1,6 @@
 import { Fifo } from '@meerkat/protocol';
-import type { CoreOptions } from '../options.ts';
-import type { ByteStream } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { ByteStream } from '../base/ports.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionHost } from './connection-host.ts';

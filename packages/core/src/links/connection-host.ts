@@ -1,10 +1,10 @@
 import type { Acl, ConnectRequest } from '@meerkat/protocol';
-import type { Authenticator, Trace } from '../ports.ts';
+import type { Authenticator, Trace } from '../base/ports.ts';
+import type { ServerStats } from '../base/server-stats.ts';
+import type { FourLetterWords } from '../base/server-view.ts';
 import type { Permission } from '../request/permission.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
-import type { ServerStats } from '../server-stats.ts';
-import type { FourLetterWords } from '../server-view.ts';
 import type { ConnectDecision } from '../session/connect-decision.ts';
 import type { OutputPool } from './output-pool.ts';
 

@@ -6,7 +6,7 @@ import {
   REPLY_HEADER_BYTES,
   writeReplyHeader,
 } from '@meerkat/protocol';
-import type { ByteStream } from '../ports.ts';
+import type { ByteStream } from '../base/ports.ts';
 import type { OutputPool } from './output-pool.ts';
 
 /** The length before a frame. */

@@ -2,7 +2,7 @@ import { type ElectionNotification, type Membership, makeZxid, parseMembership, 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ByteList, bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import type { ByteStream, TraceEvent } from '../ports.ts';
+import type { ByteStream, TraceEvent } from '../base/ports.ts';
 import { MemoryNetwork, type MemoryNetworkOptions } from '../testing/memory-network.ts';
 import { ElectionLinks } from './election-links.ts';
 

@@ -12,8 +12,8 @@
  * leader is answered.
  */
 import type { ElectionHello, ElectionNotification, ElectionProbe, Member, Membership } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents, Trace } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents, Trace } from '../base/ports.ts';
 import { onePerPort } from './address-list.ts';
 import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';

@@ -1,5 +1,5 @@
 import { type ElectionHello, type ElectionNotification, ElectionProbe, ServerState } from '@meerkat/protocol';
-import type { Clock, Endpoint, Network, Random, StreamEvents } from '../ports.ts';
+import type { Clock, Endpoint, Network, Random, StreamEvents } from '../base/ports.ts';
 import { AddressList, isSameEndpoint } from './address-list.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
 import { Strangers } from './strangers.ts';

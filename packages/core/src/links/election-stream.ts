@@ -16,7 +16,7 @@ import {
   writeElectionNotification,
   writeElectionProbe,
 } from '@meerkat/protocol';
-import type { ByteStream, Endpoint, StreamEvents } from '../ports.ts';
+import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
 import { InputBuffer } from './input-buffer.ts';
 
 export interface ElectionStreamOwner {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { ByteStream, StreamEvents } from '../ports.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import { MemoryNetwork } from '../testing/memory-network.ts';
 import { LeaderDial } from './leader-dial.ts';
 

@@ -1,4 +1,4 @@
-import type { ByteStream, Clock, Endpoint, Network, StreamEvents } from '../ports.ts';
+import type { ByteStream, Clock, Endpoint, Network, StreamEvents } from '../base/ports.ts';
 
 export interface LeaderDialOptions {
   /** Of the leader, at least one. */

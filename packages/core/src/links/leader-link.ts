@@ -15,7 +15,7 @@ import {
   type UnknownPacket,
   writeLearnerPacket,
 } from '@meerkat/protocol';
-import type { ByteStream, StreamEvents } from '../ports.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { ConnectionOutput } from './connection-output.ts';
 import { LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';

@@ -19,8 +19,8 @@ import {
   writeSnapSignature,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { ByteStream, StreamEvents } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ConnectionOutput } from './connection-output.ts';

@@ -1,4 +1,4 @@
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 
 /** A link that has collected output during a turn. */
 export interface Flushable {

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, getInt, JuteReader, QuorumPacketScanner } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 import { InputBuffer } from './input-buffer.ts';
 
 /** Takes bytes that are no packets out of the stream. */

@@ -21,7 +21,7 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { LearnerSessions } from '../session/learner-sessions.ts';
 

@@ -1,4 +1,4 @@
-import type { ByteStream, Clock, Endpoint, Network, StreamEvents, Trace } from '../ports.ts';
+import type { ByteStream, Clock, Endpoint, Network, StreamEvents, Trace } from '../base/ports.ts';
 
 export interface PortListenerPorts {
   readonly network: Network;

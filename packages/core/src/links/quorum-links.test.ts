@@ -15,7 +15,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { anyLeaderPacket, anyLearnerPacket } from '../../../protocol/src/testing/quorum-arbitraries.ts';
-import type { ByteStream, StreamEvents } from '../ports.ts';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import { MemoryNetwork, type MemoryNetworkOptions, type MemoryStream, TestRandom } from '../testing/memory-network.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';

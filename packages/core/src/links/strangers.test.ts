@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { PeerAddress } from '../ports.ts';
+import type { PeerAddress } from '../base/ports.ts';
 import { Strangers } from './strangers.ts';
 
 const from = (...ip: number[]): PeerAddress => ({ ip: new Uint8Array(ip), host: ip.join('.'), port: 1 });

@@ -1,4 +1,4 @@
-import type { PeerAddress } from '../ports.ts';
+import type { PeerAddress } from '../base/ports.ts';
 
 /**
  * Connections that have not said who they are, by the address from which they come.

@@ -1,5 +1,5 @@
 import type { ErrorCode, JuteChunks, JuteWriter, Request } from '@meerkat/protocol';
-import type { Identity, PeerAddress } from '../ports.ts';
+import type { Identity, PeerAddress } from '../base/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
 

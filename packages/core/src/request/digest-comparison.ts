@@ -1,5 +1,5 @@
 import { DIGEST_VERSION, type TxnDigest, type Zxid } from '@meerkat/protocol';
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 
 /**

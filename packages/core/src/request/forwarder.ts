@@ -10,8 +10,8 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Identity } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { Identity } from '../base/ports.ts';
 import type { LearnerSessions } from '../session/learner-sessions.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { addIdentities, IDENTITIES_MAX } from './identities.ts';
 
 const FRAME_BYTES_MAX = 0xfffff;

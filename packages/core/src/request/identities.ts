@@ -1,5 +1,5 @@
 import { textBytes } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 
 /**
  * As what a connection may be known at most.

@@ -6,9 +6,9 @@ import {
   txnBytesMaxOf,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { CoreOptions } from '../options.ts';
-import type { Authenticator, Trace } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { Authenticator, Trace } from '../base/ports.ts';
 import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import { SessionTracker } from '../session/session-tracker.ts';

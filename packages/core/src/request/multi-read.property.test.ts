@@ -10,7 +10,7 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { TraceEvent } from '../ports.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { DataTree, SILENT_EVENTS } from '../tree/data-tree.ts';
 import type { Client } from './client.ts';

@@ -12,7 +12,7 @@ import {
   writeMultiHeader,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Identity, Trace } from '../ports.ts';
+import type { Identity, Trace } from '../base/ports.ts';
 import { ChildNames } from '../tree/child-names.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { TreeObserver } from '../tree/tree-observer.ts';

@@ -1,5 +1,5 @@
 import { ErrorCode, type JuteChunks, REPLY_HEADER_BYTES, type Zxid } from '@meerkat/protocol';
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import type { Client, LongRead } from './client.ts';
 import { SLICE_STEPS } from './long-read.ts';
 import type { WorkMeter } from './work-meter.ts';

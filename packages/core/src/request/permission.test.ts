@@ -1,6 +1,6 @@
 import { type Acl, Perm } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { Authenticator, Identity } from '../ports.ts';
+import type { Authenticator, Identity } from '../base/ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { ACL_ENTRIES_MAX, Permission } from './permission.ts';
 import { WorkMeter } from './work-meter.ts';

@@ -1,5 +1,5 @@
 import { type Acl, OPEN_ACL } from '@meerkat/protocol';
-import type { Authenticator, Identity } from '../ports.ts';
+import type { Authenticator, Identity } from '../base/ports.ts';
 import type { WorkMeter } from './work-meter.ts';
 
 /**

@@ -11,8 +11,8 @@ import {
   ZXID_NONE,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Trace } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { Trace } from '../base/ports.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTable } from '../session/session-table.ts';

@@ -10,7 +10,7 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { ANN, create, PreparerBench, remove, setData } from '../testing/preparer-bench.ts';
 import { PendingZnode } from './pending-znode.ts';
 

@@ -23,7 +23,7 @@ import {
   type WriteRequest,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
 import { areReadableStats, type Quotas } from '../tree/quota.ts';

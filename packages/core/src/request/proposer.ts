@@ -13,7 +13,7 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';

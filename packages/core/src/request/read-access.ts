@@ -1,5 +1,5 @@
 import { ErrorCode } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import { OPEN_ACL_ID } from '../tree/acl-table.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { Permission } from './permission.ts';

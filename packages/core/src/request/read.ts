@@ -9,7 +9,7 @@ import {
   writeAclList,
   writeClientInfos,
 } from '@meerkat/protocol';
-import type { Authenticator, Identity, Trace } from '../ports.ts';
+import type { Authenticator, Identity, Trace } from '../base/ports.ts';
 import { ChildNames } from '../tree/child-names.ts';
 import { type DataTree, ROOT } from '../tree/data-tree.ts';
 import { DescendantCount } from '../tree/descendant-count.ts';

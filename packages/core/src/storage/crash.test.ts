@@ -1,6 +1,6 @@
 import type { Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import { type AppendedTxn, Dice, databaseAt, describeDatabase, StorageHost } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import type { Survivors } from './memory-file.ts';

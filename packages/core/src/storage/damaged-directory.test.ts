@@ -1,6 +1,6 @@
 /** Any file of a directory, damaged in any way: a start has the whole history, or there is none. */
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import {
   copyDisk,
   Dice,

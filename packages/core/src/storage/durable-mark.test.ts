@@ -1,6 +1,6 @@
 import { makeZxid, OpCode, type Txn, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import { buildLog } from '../testing/log-builder.ts';
 import { copyDisk, Dice, grownDirectory, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';

@@ -18,8 +18,8 @@
  *     <zxid, hexadecimal> <acceptedEpoch> <Adler-32 of the text before, hexadecimal>, filled up with spaces
  */
 import { formatZxid, maxZxid, parseZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
-import type { Disk, DiskDone, DiskError, DiskFile, Ports } from '../ports.ts';
+import type { Durable } from '../base/durable.ts';
+import type { Disk, DiskDone, DiskError, DiskFile, Ports } from '../base/ports.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 import { EpochFiles } from './epoch-files.ts';
 

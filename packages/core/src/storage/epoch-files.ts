@@ -6,8 +6,8 @@
  * from the epoch of its last zxid, and does not start when that zxid is of a later epoch than `currentEpoch`.
  */
 
-import { type Durable, onDisk } from '../durable.ts';
-import type { Disk, DiskError } from '../ports.ts';
+import { type Durable, onDisk } from '../base/durable.ts';
+import type { Disk, DiskError } from '../base/ports.ts';
 
 export type EpochFileName = 'acceptedEpoch' | 'currentEpoch';
 

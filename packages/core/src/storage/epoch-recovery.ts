@@ -8,7 +8,7 @@
  * crash may come between the first txns of an epoch and the file.
  */
 import { epochOf, MAX_EPOCH, type Zxid } from '@meerkat/protocol';
-import { type Disk, DiskError } from '../ports.ts';
+import { type Disk, DiskError } from '../base/ports.ts';
 import { type EpochFileName, EpochFiles } from './epoch-files.ts';
 
 export interface RecoveredEpochs {

@@ -1,7 +1,7 @@
 /** Writes of the epoch files, one after the other: each replaces a file by another one of the same name. */
 
-import type { Durable } from '../durable.ts';
-import type { Disk, DiskError } from '../ports.ts';
+import type { Durable } from '../base/durable.ts';
+import type { Disk, DiskError } from '../base/ports.ts';
 import { type EpochFileName, EpochFiles } from './epoch-files.ts';
 
 export interface EpochWritesEvents {

@@ -3,7 +3,7 @@
  * `snapshot.<zxid>` by the last applied zxid when the snapshot began; zxids in lower-case hexadecimal without padding.
  */
 import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
-import type { DirectoryEntry } from '../ports.ts';
+import type { DirectoryEntry } from '../base/ports.ts';
 
 /** A log or snapshot file: what its name says. */
 export interface ZxidFile {

@@ -1,7 +1,7 @@
 import { OpCode, readTxnEntry, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
-import type { TraceEvent } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { Dice, StorageHost, TEST_DIRECTORY } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import { TxnLogReader } from './txn-log-reader.ts';

@@ -8,7 +8,7 @@
  * txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
  */
 import { formatZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { type DiskDone, DiskError, type DiskFile, type Ports } from '../ports.ts';
+import { type DiskDone, DiskError, type DiskFile, type Ports } from '../base/ports.ts';
 import type { ZxidFile } from './file-names.ts';
 import { judgeLogTail, type LogTail, type LogWriter, type TornOrRotten } from './log-damage.ts';
 import { describeDamage, type LogDamage } from './log-fault.ts';

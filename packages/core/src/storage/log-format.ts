@@ -29,7 +29,7 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 
 export const LOG_HEADER_BYTES = 16;

@@ -1,6 +1,6 @@
 import { counterOf, epochOf, formatZxid, getInt, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import { buildLog } from '../testing/log-builder.ts';
 import { Dice, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import type { HistoryEntry } from '../zab/history.ts';

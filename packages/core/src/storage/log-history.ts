@@ -8,7 +8,7 @@
  * learner gets a snapshot instead: an answer is a contiguous part of the history or none.
  */
 import { getInt, isZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import type { Disk, DiskError, DiskFile } from '../ports.ts';
+import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
 import type { HistoryEntry } from '../zab/history.ts';
 import { isNext } from '../zab/recent-log.ts';
 import type { ZxidFile } from './file-names.ts';

@@ -7,7 +7,7 @@
  *
  * What can be concerned is the last batch, since each is written after the one before it was synced (`txn-log.ts`).
  */
-import type { Disk, DiskError, DiskFile } from '../ports.ts';
+import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
 import { BATCH_BYTES_MAX } from './txn-log.ts';
 
 /** Bytes of one read and one write. */

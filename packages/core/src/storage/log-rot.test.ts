@@ -1,7 +1,7 @@
 /** Logs of servers that have ended, damaged afterwards: a start lacks nothing that was acknowledged, or there is none. */
 import { OpCode, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import { type BuiltTxn, buildLog } from '../testing/log-builder.ts';
 import { copyDisk, Dice, StorageHost, TEST_DIRECTORY } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getInt, makeZxid, OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import { type BuiltTxn, buildLog } from '../testing/log-builder.ts';
 import { StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';

@@ -1,6 +1,6 @@
 import { epochOf, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import {
   type AppendedTxn,
   copyDisk,

@@ -14,8 +14,8 @@
  *    written txns twice, there may be several to cut.
  */
 import { formatZxid, previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import type { CoreOptions } from '../options.ts';
-import { type DirectoryEntry, type DiskDone, DiskError, type Ports, type Trace } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import { type DirectoryEntry, type DiskDone, DiskError, type Ports, type Trace } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
 import type { DurableMark } from './durable-mark.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DiskError, DiskFile } from '../ports.ts';
+import type { DiskError, DiskFile } from '../base/ports.ts';
 import { MemoryDisk } from './memory-disk.ts';
 
 /** What an effect ends with, once it has been delivered. */

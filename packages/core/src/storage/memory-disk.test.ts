@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DirectoryEntry, DiskFile } from '../ports.ts';
+import type { DirectoryEntry, DiskFile } from '../base/ports.ts';
 import { Dice } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';
 

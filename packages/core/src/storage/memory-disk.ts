@@ -7,7 +7,7 @@
  * may end the process (`kill`: what was written stays) or cut the power (`crash`: only what was synced stays, and of the
  * rest whatever chance decides). After either, files opened before are dead: nothing is told about them any more.
  */
-import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile, type Random } from '../ports.ts';
+import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile, type Random } from '../base/ports.ts';
 import { MemoryFile, type Survivors, survives } from './memory-file.ts';
 
 export type DiskOperation =

@@ -6,7 +6,7 @@
  *
  * Pages that were never written are not stored and read as zeros, so that a file grown by 64 MiB costs nothing.
  */
-import type { Random } from '../ports.ts';
+import type { Random } from '../base/ports.ts';
 
 const PAGE_BYTES = 4096;
 /** What a device writes whole or not at all. */

@@ -15,10 +15,10 @@
  * to its last zxid, and the log behind it is replayed as ever (ZKDatabase.fastForwardDataBase, ZOOKEEPER-2678).
  */
 import { previousZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, onDisk } from '../durable.ts';
-import type { CoreOptions } from '../options.ts';
-import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, onDisk } from '../base/durable.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
 import type { History, HistoryEntry } from '../zab/history.ts';
 import { DURABLE_MARK_NAME, type DurableMark, readDurableMark } from './durable-mark.ts';

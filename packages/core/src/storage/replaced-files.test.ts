@@ -1,7 +1,7 @@
 import { makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
-import type { DiskError } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { DiskError } from '../base/ports.ts';
 import { Dice, grownDirectory, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import { ReplacedSet } from './replaced-files.ts';

@@ -15,7 +15,7 @@
  * furthest, and others only up to `SETS_MAX` and `BYTES_MAX`. The purge removes them in time (`retention.ts`).
  */
 import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
-import type { DirectoryEntry, Disk, DiskDone, DiskError, DiskFile } from '../ports.ts';
+import type { DirectoryEntry, Disk, DiskDone, DiskError, DiskFile } from '../base/ports.ts';
 
 /** Sets that are there at most. */
 const SETS_MAX = 16;

@@ -13,7 +13,7 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TraceEvent } from '../ports.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { describeDatabase, StorageHost } from '../testing/storage-host.ts';
 import { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';

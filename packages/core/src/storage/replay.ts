@@ -15,7 +15,7 @@ import {
   type TxnDigest,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { SnapshotDigest } from './snapshot-load.ts';

@@ -7,7 +7,7 @@
  * 3. Of the logs, the newest file whose name is not above the oldest kept snapshot stays: it has the txns behind it.
  * 4. What was replaced (`replaced-files.ts`) goes once the history has gone on so far that the snapshots of that time go.
  */
-import type { DirectoryEntry, DiskError, Ports } from '../ports.ts';
+import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import { replacedBefore } from './replaced-files.ts';
 import { hasSnapshotEnd } from './snapshot-store.ts';

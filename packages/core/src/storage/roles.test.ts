@@ -1,7 +1,7 @@
 /** One storage for each role of a server, one after the other over the same directory. */
 import { epochOf, JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import {
   type AppendedTxn,
   copyDisk,

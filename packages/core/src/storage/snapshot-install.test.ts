@@ -1,6 +1,6 @@
 import { makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { CoreOptions } from '../options.ts';
+import type { CoreOptions } from '../base/options.ts';
 import {
   copyDisk,
   Dice,

@@ -13,8 +13,8 @@
  */
 
 import { ZXID_ZERO, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { DirectoryEntry, DiskDone, DiskError, Ports } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { DirectoryEntry, DiskDone, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import type { DurableMark } from './durable-mark.ts';
 import { installingZxid, logFilesOf, snapshotFilesOf, snapshotName, type ZxidFile } from './file-names.ts';

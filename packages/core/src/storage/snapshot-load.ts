@@ -4,7 +4,7 @@
  * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
  */
 import { getInt, getLong, getLongBig } from '@meerkat/protocol';
-import type { Disk, DiskError, DiskFile } from '../ports.ts';
+import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { ADLER_START, adler32 } from './adler32.ts';

@@ -6,7 +6,7 @@
  * none that loads stop the start; they are never taken for an empty directory.
  */
 import { formatZxid, type Zxid } from '@meerkat/protocol';
-import type { DirectoryEntry, Disk, DiskError, Ports } from '../ports.ts';
+import type { DirectoryEntry, Disk, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { compressionOf, isUnfinishedSnapshot, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import { endsLikeSnapshot, isLongEnoughForSnapshot, SEAL_END_BYTES } from './snapshot-format.ts';

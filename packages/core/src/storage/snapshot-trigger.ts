@@ -2,8 +2,8 @@
  * When a snapshot is due (SyncRequestProcessor): after half of `snapCount` txns and a random part of the other half, so
  * that the servers of an ensemble do not all write at the same time; for the bytes of the log likewise.
  */
-import type { CoreOptions } from '../options.ts';
-import type { Random } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { Random } from '../base/ports.ts';
 
 /** Apache raises a smaller `snapCount` to this. */
 const SNAP_COUNT_MIN = 2;

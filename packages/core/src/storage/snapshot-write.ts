@@ -9,7 +9,7 @@
  * after `zxid` are replayed over what the snapshot holds of them, which changes nothing twice.
  */
 import { DIGEST_VERSION, JuteWriter, type Zxid } from '@meerkat/protocol';
-import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import type { DiskError, DiskFile, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ADLER_START, adler32 } from './adler32.ts';

@@ -13,10 +13,10 @@
  * the first goes on as the other's, once the log behind it is replayed (`legacy`).
  */
 import { formatZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, NOTHING_DURABLE, onDisk } from '../durable.ts';
-import type { CoreOptions } from '../options.ts';
-import type { Ports } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, NOTHING_DURABLE, onDisk } from '../base/durable.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
 import { DurableMark } from './durable-mark.ts';

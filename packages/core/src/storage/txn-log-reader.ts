@@ -17,7 +17,7 @@
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
 import { epochOf, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import type { DiskError, DiskFile, Ports } from '../base/ports.ts';
 import type { ZxidFile } from './file-names.ts';
 import { LogEnd, type TornEnd } from './log-end.ts';
 import { describeDamage, describeLost, describeMissing } from './log-fault.ts';

@@ -1,6 +1,6 @@
 import { OpCode, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import type { TraceEvent } from '../ports.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
 import { BATCH_BYTES_MAX, TxnLog, type TxnLogOptions } from './txn-log.ts';
 

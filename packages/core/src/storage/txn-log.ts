@@ -15,9 +15,9 @@
  * 5. `Durable` is minted in `#onBatchSynced` and nowhere else; after a failure never again, whatever succeeds later.
  */
 import { JuteWriter, type Txn, type TxnHeader, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, onDisk } from '../durable.ts';
-import type { DiskError, DiskFile, Ports } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, onDisk } from '../base/durable.ts';
+import type { DiskError, DiskFile, Ports } from '../base/ports.ts';
 import { isNext } from '../zab/recent-log.ts';
 import { logName } from './file-names.ts';
 import { LogFiles } from './log-files.ts';

@@ -7,9 +7,9 @@
  */
 
 import { ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { CoreOptions } from '../options.ts';
-import type { Ports } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { CoreOptions } from '../base/options.ts';
+import type { Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { Purge } from './retention.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';

@@ -1,7 +1,7 @@
 import { type ElectionNotification, ServerState, VOTE_NONE, ZXID_VOTE_NONE, type Zxid } from '@meerkat/protocol';
+import type { Clock } from '../base/ports.ts';
 import type { ElectionEffects, Standing } from '../election/election-host.ts';
 import type { Electorate } from '../election/electorate.ts';
-import type { Clock } from '../ports.ts';
 
 /** What a model keeps of a vote (`Vote`): 4 fields are enough while LOOKING, all 6 are there for the others. */
 interface ApacheVote {

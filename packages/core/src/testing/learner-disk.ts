@@ -1,5 +1,5 @@
 import { epochOf, type Zxid } from '@meerkat/protocol';
-import { onDisk } from '../durable.ts';
+import { onDisk } from '../base/durable.ts';
 import type { History } from '../zab/history.ts';
 import type { Learner } from '../zab/learner.ts';
 

@@ -8,7 +8,7 @@ import type {
   PeerAddress,
   Random,
   StreamEvents,
-} from '../ports.ts';
+} from '../base/ports.ts';
 
 /** A sequence of numbers that looks random and is the same for the same seed (xorshift). */
 export class TestRandom implements Random {

@@ -1,4 +1,4 @@
-import type { Network } from '../ports.ts';
+import type { Network } from '../base/ports.ts';
 
 /** The network of a server of its own, which asks nothing of it. */
 export const NO_NETWORK: Network = {

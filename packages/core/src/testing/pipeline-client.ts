@@ -1,5 +1,5 @@
 import { type ErrorCode, type JuteChunks, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
-import type { Identity } from '../ports.ts';
+import type { Identity } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import type { ResumingClient } from '../session/revalidations.ts';

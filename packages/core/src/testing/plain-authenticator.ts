@@ -1,4 +1,4 @@
-import type { Authenticator, Identity } from '../ports.ts';
+import type { Authenticator, Identity } from '../base/ports.ts';
 
 /** For tests: digest without hashing. `ann:secret` proves `digest` `ann:secret`; `super:super` is the super user. */
 export const PLAIN_AUTHENTICATOR: Authenticator = {

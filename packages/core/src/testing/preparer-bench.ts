@@ -10,8 +10,8 @@ import {
   type WriteRequest,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Identity } from '../ports.ts';
+import { assert } from '../base/assert.ts';
+import type { Identity } from '../base/ports.ts';
 import { PendingTree } from '../request/pending.ts';
 import { Permission } from '../request/permission.ts';
 import { Preparer } from '../request/prepare.ts';

@@ -11,9 +11,9 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import { onDisk } from '../durable.ts';
-import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../options.ts';
-import type { TraceEvent } from '../ports.ts';
+import { onDisk } from '../base/durable.ts';
+import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../base/options.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { LeaderServing, type ServingParts } from '../request/leader-serving.ts';
 import { LearnerServing } from '../request/learner-serving.ts';
 import { Permission } from '../request/permission.ts';

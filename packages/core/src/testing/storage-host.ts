@@ -15,8 +15,13 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../options.ts';
-import type { Clock, Random, TraceEvent } from '../ports.ts';
+import {
+  type CoreOptions,
+  DEFAULT_CORE_OPTIONS,
+  DEFAULT_ENSEMBLE_OPTIONS,
+  type EnsembleOptions,
+} from '../base/options.ts';
+import type { Clock, Random, TraceEvent } from '../base/ports.ts';
 import { ADLER_START, adler32 } from '../storage/adler32.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';

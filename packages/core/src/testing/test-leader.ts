@@ -14,7 +14,7 @@ import {
   type UnknownPacket,
   type Zxid,
 } from '@meerkat/protocol';
-import { onDisk } from '../durable.ts';
+import { onDisk } from '../base/durable.ts';
 import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import type { HistoryEntry } from '../zab/history.ts';

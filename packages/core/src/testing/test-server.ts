@@ -15,9 +15,9 @@ import {
   writeConnectRequest,
   writeRequest,
 } from '@meerkat/protocol';
-import type { CoreOptions } from '../options.ts';
-import { DEFAULT_CORE_OPTIONS } from '../options.ts';
-import type { Authenticator, ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../ports.ts';
+import type { CoreOptions } from '../base/options.ts';
+import { DEFAULT_CORE_OPTIONS } from '../base/options.ts';
+import type { Authenticator, ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../base/ports.ts';
 import { ServerCore } from '../server-core.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import { NO_NETWORK } from './no-network.ts';

@@ -1,5 +1,5 @@
 import { type Acl, OPEN_ACL, READ_ACL } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 
 /** Id of the list that lets everybody do everything; it is in no table and is not counted. */
 export const OPEN_ACL_ID = -1;

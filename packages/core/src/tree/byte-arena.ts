@@ -18,7 +18,7 @@
  *    its slab.
  */
 import { getInt, putInt } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 
 export const PAGE_BYTES = 0x10000;
 const UNIT_SHIFT = 4;

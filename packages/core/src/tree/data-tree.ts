@@ -19,7 +19,7 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import type { AclTable } from './acl-table.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';

@@ -1,5 +1,5 @@
 import { OpCode, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { DataTree, type DataTreeOptions } from './data-tree.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';

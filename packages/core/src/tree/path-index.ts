@@ -11,7 +11,7 @@
  *
  * Only one shard grows at a time, from the hashes it holds: with 17 million paths a shard has 66,000, well under 1 ms.
  */
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 
 /** Where the paths are. */
 export interface PathSource {

@@ -1,6 +1,6 @@
 import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { TraceEvent } from '../ports.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { DataTree, SILENT_EVENTS } from './data-tree.ts';
 import { areReadableStats, formatTrack, parseTrack } from './quota.ts';
 

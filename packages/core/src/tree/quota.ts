@@ -12,7 +12,7 @@
  * Usage is counted when its znode is made. With many znodes that takes several turns: until then it reads as it was made,
  * and the quota refuses nothing.
  */
-import type { Trace } from '../ports.ts';
+import type { Trace } from '../base/ports.ts';
 import { AncestorIndex } from './ancestor-index.ts';
 import type { TreeState } from './tree-state.ts';
 import { UsageCount } from './usage-count.ts';

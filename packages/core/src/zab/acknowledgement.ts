@@ -2,7 +2,7 @@
  * What a learner promises its leader, as packets that can be made from durable values only: promise 1 of `Learner`.
  */
 import { type AckEpochPacket, type AckPacket, PacketType, type Zxid } from '@meerkat/protocol';
-import { type Durable, historyOf } from '../durable.ts';
+import { type Durable, historyOf } from '../base/durable.ts';
 
 declare const acknowledgement: unique symbol;
 export type Acknowledgement = (AckPacket | AckEpochPacket) & { readonly [acknowledgement]: true };

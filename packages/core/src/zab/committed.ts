@@ -8,7 +8,7 @@
  * does, too: memory is never ahead of the own disk (ZOOKEEPER-4882). The reply to a write is made from a `Committed`.
  */
 import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
 import type { QuorumProof } from '../election/electorate.ts';
 import type { QuorumWatermark } from './quorum-watermark.ts';
 

@@ -1,5 +1,5 @@
 import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
 
 /** A txn of the log as bytes: header, record and digest, what PROPOSAL carries. Nobody writes to them. */
 export interface HistoryEntry {

@@ -6,7 +6,7 @@ import type {
   UnknownPacket,
   Zxid,
 } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
 import type { Committed } from './committed.ts';
 
 /** One connection of a learner; a number that is never used again while the leader leads. */

@@ -52,10 +52,10 @@ import {
   ZXID_NONE,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, maxDurable, onDiskOfLearner } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, maxDurable, onDiskOfLearner } from '../base/durable.ts';
+import type { Clock } from '../base/ports.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
-import type { Clock } from '../ports.ts';
 import type { Broadcast } from './broadcast.ts';
 import { CatchUp, type CatchUpStep, describeDeadEnd } from './catch-up.ts';
 import { chooseSuccessor, isCandidate } from './hand-over.ts';

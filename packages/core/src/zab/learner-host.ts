@@ -1,5 +1,5 @@
 import type { AckEpochPacket, AckPacket, LearnerPacket, TxnEntry, UnknownPacket, Zxid } from '@meerkat/protocol';
-import type { Durable } from '../durable.ts';
+import type { Durable } from '../base/durable.ts';
 import type { Acknowledgement } from './acknowledgement.ts';
 import type { Committed } from './committed.ts';
 import type { ZabOptions } from './zab-options.ts';

@@ -1,5 +1,5 @@
 import { Announcement, type LearnerInfoPacket, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { type Durable, NOTHING_DURABLE } from '../durable.ts';
+import { type Durable, NOTHING_DURABLE } from '../base/durable.ts';
 import { HeldCommits } from './held-commits.ts';
 import type { LinkId } from './leader-host.ts';
 

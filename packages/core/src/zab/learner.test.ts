@@ -1,6 +1,6 @@
 import { Announcement, makeZxid, PacketType, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { onDisk } from '../durable.ts';
+import { onDisk } from '../base/durable.ts';
 import {
   commit,
   INIT_LIMIT,

@@ -31,10 +31,10 @@ import {
   type TxnEntry,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, durableWithin, withoutLog } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, durableWithin, withoutLog } from '../base/durable.ts';
+import type { Clock } from '../base/ports.ts';
 import { EPOCHS_FAR } from '../election/believable.ts';
-import type { Clock } from '../ports.ts';
 import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
 import { commitHere } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';

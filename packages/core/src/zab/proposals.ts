@@ -11,8 +11,8 @@
  * 4. Nothing is counted but acknowledgements of this epoch, by voters, of what was proposed.
  */
 import { counterOf, epochOf, makeZxid, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Durable } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import type { Durable } from '../base/durable.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
 import { type Agreed, agreedBy, type Committed, commitHere, commitHistory } from './committed.ts';
 import type { History } from './history.ts';

@@ -9,7 +9,7 @@
  * Acknowledgements are cumulative, so that a voter costs one number however much is outstanding, and an
  * acknowledgement no memory: which sets of voters are quorums is asked once per set and remembered.
  */
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 import type { Electorate } from '../election/electorate.ts';
 
 /** "Nothing yet". Below every zxid and every number of a round. */

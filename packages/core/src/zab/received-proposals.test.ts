@@ -1,6 +1,6 @@
 import { makeZxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { onDisk } from '../durable.ts';
+import { onDisk } from '../base/durable.ts';
 import { ReceivedProposals } from './received-proposals.ts';
 
 const z = (epoch: number, counter: number) => onDisk(makeZxid(epoch, counter));

@@ -13,8 +13,8 @@
  * 3. Memory is needed for what is not committed or not durable, never for the whole history that a learner is sent.
  */
 import { counterOf, epochOf, Fifo, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import { type Durable, durableWithin } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import { type Durable, durableWithin } from '../base/durable.ts';
 import { type Agreed, agreedByLeader } from './committed.ts';
 
 export class ReceivedProposals {

@@ -13,7 +13,7 @@
  * 3. Only what is committed and applied is ever dropped, oldest first.
  */
 import { counterOf, epochOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
+import { assert } from '../base/assert.ts';
 import type { History, HistoryEntry } from './history.ts';
 import { isPlaceholder } from './placeholder.ts';
 

@@ -8,8 +8,8 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../assert.ts';
-import type { Durable } from '../durable.ts';
+import { assert } from '../base/assert.ts';
+import type { Durable } from '../base/durable.ts';
 import type { Broadcast } from './broadcast.ts';
 import { type Committed, commitAlone } from './committed.ts';
 

@@ -13,7 +13,7 @@ import type {
 } from './base/server-view.ts';
 import { viewDatabase } from './database-view.ts';
 import type { ClientConnection } from './links/client-connection.ts';
-import type { Serving } from './serving.ts';
+import type { ServerLife } from './server-life.ts';
 import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 
 export interface CoreViewParts {
@@ -22,9 +22,7 @@ export interface CoreViewParts {
   readonly watches: WatchManager;
   readonly connections: ReadonlySet<ClientConnection>;
   readonly clock: Clock;
-  readonly ensemble: EnsembleView | null;
-  serving(): Serving | null;
-  isServing(): boolean;
+  readonly life: Pick<ServerLife, 'ensemble' | 'serving' | 'isServing'>;
 }
 
 /** The administrator's view of a server: read when asked, never kept. */
@@ -38,7 +36,7 @@ export class CoreView implements ServerView {
   }
 
   get isServing(): boolean {
-    return this.#parts.isServing();
+    return this.#parts.life.isServing;
   }
 
   get serverId(): number {
@@ -46,27 +44,27 @@ export class CoreView implements ServerView {
   }
 
   get lastZxid(): number {
-    return this.#parts.serving()?.database.lastZxid ?? 0;
+    return this.#parts.life.serving?.database.lastZxid ?? 0;
   }
 
   get znodeCount(): number {
-    return this.#parts.serving()?.database.tree.count ?? 0;
+    return this.#parts.life.serving?.database.tree.count ?? 0;
   }
 
   get ephemeralCount(): number {
-    return this.#parts.serving()?.database.tree.ephemeralCount ?? 0;
+    return this.#parts.life.serving?.database.tree.ephemeralCount ?? 0;
   }
 
   get approximateDataSize(): number {
-    return this.#parts.serving()?.database.tree.approximateDataSize ?? 0;
+    return this.#parts.life.serving?.database.tree.approximateDataSize ?? 0;
   }
 
   get outstandingRequests(): number {
-    return this.#parts.serving()?.pipeline.outstandingCount ?? 0;
+    return this.#parts.life.serving?.pipeline.outstandingCount ?? 0;
   }
 
   get sessionCount(): number {
-    return this.#parts.serving()?.sessions.count ?? 0;
+    return this.#parts.life.serving?.sessions.count ?? 0;
   }
 
   get stats(): ServerStats {
@@ -74,7 +72,7 @@ export class CoreView implements ServerView {
   }
 
   get ensemble(): EnsembleView | null {
-    return this.#parts.ensemble;
+    return this.#parts.life.ensemble;
   }
 
   get connectionCount(): number {
@@ -87,18 +85,18 @@ export class CoreView implements ServerView {
 
   sessions(): readonly SessionView[] {
     const { connections } = this.#parts;
-    const living = [...(this.#parts.serving()?.sessions.values() ?? [])].filter((session) => !session.isClosing);
+    const living = [...(this.#parts.life.serving?.sessions.values() ?? [])].filter((session) => !session.isClosing);
     const open = new Map([...connections].filter(({ isOpen }) => isOpen).map((c) => [c.session?.id ?? 0n, c.remote]));
     return living.map(({ id, timeoutMs }) => ({ id, timeoutMs, remote: open.get(id) ?? null }));
   }
 
   sessionIds(): Iterable<bigint> {
-    const sessions = this.#parts.serving()?.sessions.values() ?? [];
+    const sessions = this.#parts.life.serving?.sessions.values() ?? [];
     return BigInt64Array.from(Array.from(sessions, ({ id }) => id)).sort();
   }
 
   timeoutMsOf(sessionId: bigint): number | null {
-    const serving = this.#parts.serving();
+    const serving = this.#parts.life.serving;
     const session = serving?.sessions.get(sessionId);
     if (session?.isClosing) return null;
     // A learner's table has only those of its own clients.
@@ -107,7 +105,7 @@ export class CoreView implements ServerView {
 
   sessionBuckets(): readonly ExpiryBucketView<bigint>[] {
     const offsetMs = this.#wallOffsetMs();
-    return (this.#parts.serving()?.sessions.buckets() ?? []).map(({ expiresAtMs, sessions }) => ({
+    return (this.#parts.life.serving?.sessions.buckets() ?? []).map(({ expiresAtMs, sessions }) => ({
       expiresAtWallMs: expiresAtMs + offsetMs,
       members: sessions.map((session) => session.id),
     }));
@@ -132,11 +130,11 @@ export class CoreView implements ServerView {
   }
 
   sessionsWithEphemerals(): readonly bigint[] {
-    return [...(this.#parts.serving()?.database.tree.sessionsWithEphemerals() ?? [])];
+    return [...(this.#parts.life.serving?.database.tree.sessionsWithEphemerals() ?? [])];
   }
 
   *ephemeralsOf(sessionId: bigint): Iterable<string> {
-    const tree = this.#parts.serving()?.database.tree;
+    const tree = this.#parts.life.serving?.database.tree;
     if (tree === undefined) return;
     // One that goes is passed over, and what comes meanwhile must not make this endless.
     let left = tree.ephemeralCountOf(sessionId);
@@ -147,11 +145,11 @@ export class CoreView implements ServerView {
   }
 
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[] {
-    return this.#parts.serving()?.database.tree.digestHistory() ?? [];
+    return this.#parts.life.serving?.database.tree.digestHistory() ?? [];
   }
 
   database(): DatabaseView | null {
-    const serving = this.#parts.serving();
+    const serving = this.#parts.life.serving;
     return serving === null ? null : viewDatabase(serving.database);
   }
 

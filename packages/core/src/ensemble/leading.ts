@@ -257,7 +257,7 @@ export class Leading implements Role, LeaderEffects {
     const { storage } = this.#host;
     const budget = Math.max(HISTORY_BYTES_FREE, storage.newestSnapshotBytes * this.#ensemble.snapshotSizeFactor);
     if (this.#ensemble.snapshotSizeFactor < 0 || storage.logBytesAfter(from) > budget) {
-      this.#host.defer(() => this.#onHistoryRead(link, []));
+      this.#host.turn.defer(() => this.#onHistoryRead(link, []));
       return;
     }
     storage.readHistory({ after: from, upTo, bytesMax: HISTORY_BATCH_BYTES }, (entries) => {
@@ -301,7 +301,7 @@ export class Leading implements Role, LeaderEffects {
 
   established(epoch: number, history: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: history });
-    const serving = this.#host.makeLeaderServing(this.#database, this.#leader);
+    const serving = this.#host.servings.makeLeaderServing(this.#database, this.#leader);
     this.#serving = serving;
     this.#host.storage.allowSnapshots();
     this.#events.onEstablished(epoch, this.#database.lastZxid);
@@ -310,7 +310,7 @@ export class Leading implements Role, LeaderEffects {
 
   committed(watermark: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
-    this.#serving?.onCommitted(watermark, this.#host.nowMs());
+    this.#serving?.onCommitted(watermark, this.#host.turn.nowMs());
   }
 
   synced(ticket: number): void {
@@ -320,12 +320,12 @@ export class Leading implements Role, LeaderEffects {
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
     // The learner hears of the end of this role, and its client asks again.
     if (this.#serving === null || this.isLeaving) return;
-    const ticket = this.#serving.onForwarded(serverId, request, this.#host.nowMs(), this.#host.wallMs());
+    const ticket = this.#serving.onForwarded(serverId, request, this.#host.turn.nowMs(), this.#host.turn.wallMs());
     if (ticket !== null) this.#leader.sendSync(link, ticket);
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
-    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#host.nowMs()) ?? false;
+    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#host.turn.nowMs()) ?? false;
     const { lastCommitted, lastTxn } = this.#leader;
     // The learner hears first of what is committed, and so knows the session. An observer does not know of what is
     // proposed: it must have heard of all that the session asked for elsewhere, before it takes a txn for the answer to
@@ -344,7 +344,7 @@ export class Leading implements Role, LeaderEffects {
   };
 
   touched(sessions: readonly SessionTimeout[]): void {
-    this.#serving?.touch(sessions, this.#host.nowMs());
+    this.#serving?.touch(sessions, this.#host.turn.nowMs());
   }
 
   stepDown(reason: string): void {

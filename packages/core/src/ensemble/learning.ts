@@ -69,7 +69,7 @@ export class Learning implements Role, LearnerEffects {
     this.#events = events;
     this.#isAnew = isAnew;
     this.#historyEnd = state.history.lastZxid;
-    this.#database = isAnew ? host.makeDatabase() : state.database;
+    this.#database = isAnew ? host.servings.makeDatabase() : state.database;
     const { addressTimeoutMs } = ensemble;
     this.#dial = new LeaderDial(
       host.ports,
@@ -168,7 +168,7 @@ export class Learning implements Role, LearnerEffects {
   /* --------------------------------------------------------------------------------------------------- link ---- */
 
   #onConnected(stream: ByteStream): StreamEvents {
-    const link = new LeaderLink(stream, this.#host, () => this.#host.makeDatabase(), {
+    const link = new LeaderLink(stream, this.#host, () => this.#host.servings.makeDatabase(), {
       onPacket: (packet) => {
         if (!this.#isOver) this.#learner.onPacket(packet);
       },
@@ -223,7 +223,7 @@ export class Learning implements Role, LearnerEffects {
   keepHistory(): void {
     // What is on the disk is of no use: an empty snapshot takes its place, and the leader sends everything.
     if (this.#isAnew) this.#host.storage.installSnapshot(this.#database);
-    else this.#host.defer(() => this.#begin(this.#database, this.#historyEnd));
+    else this.#host.turn.defer(() => this.#begin(this.#database, this.#historyEnd));
   }
 
   truncate(zxid: Zxid): void {
@@ -239,7 +239,7 @@ export class Learning implements Role, LearnerEffects {
   #begin(database: Database, lastZxid: Durable<Zxid>): void {
     if (this.#isOver) return;
     this.#database = database;
-    this.#serving = this.#host.makeLearnerServing(database, {
+    this.#serving = this.#host.servings.makeLearnerServing(database, {
       forward: (packet) => this.send(packet),
       revalidate: (packet) => this.send(packet),
     });
@@ -261,7 +261,7 @@ export class Learning implements Role, LearnerEffects {
 
   committed(watermark: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
-    this.#serving?.onCommitted(watermark, this.#host.nowMs());
+    this.#serving?.onCommitted(watermark, this.#host.turn.nowMs());
   }
 
   serve(epoch: number): void {
@@ -277,7 +277,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   revalidated(sessionId: bigint, isValid: boolean): void {
-    this.#serving?.onRevalidated(sessionId, isValid, this.#host.nowMs());
+    this.#serving?.onRevalidated(sessionId, isValid, this.#host.turn.nowMs());
   }
 
   pinged(zxid: Zxid): void {

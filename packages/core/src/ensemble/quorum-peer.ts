@@ -125,15 +125,15 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#state = state;
     if (isStart) {
       this.#isAwaitingPort = true;
-      this.#lookAtMs = this.#host.nowMs() + PORT_WAIT_MS;
+      this.#lookAtMs = this.#host.turn.nowMs() + PORT_WAIT_MS;
       this.#port.start();
       this.#onPortChanged();
       return;
     }
     const pauseMs = PAUSES_MS[Math.min(this.#failures, PAUSES_MS.length - 1)]!;
-    this.#lookAtMs = this.#host.nowMs() + Math.max(pauseMs, this.#pauseMinMs);
+    this.#lookAtMs = this.#host.turn.nowMs() + Math.max(pauseMs, this.#pauseMinMs);
     this.#pauseMinMs = 0;
-    if (this.#lookAtMs <= this.#host.nowMs()) this.#look();
+    if (this.#lookAtMs <= this.#host.turn.nowMs()) this.#look();
   }
 
   onLogSynced(durable: Durable<Zxid>): void {
@@ -153,7 +153,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   }
 
   onTick(): void {
-    const nowMs = this.#host.nowMs();
+    const nowMs = this.#host.turn.nowMs();
     if (nowMs >= this.#lookAtMs) this.#look();
     if (nowMs >= this.#deafUntilMs) this.#handOverDeaf();
     const preciseMs = this.#host.ports.clock.monotonicMs();
@@ -241,7 +241,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     } else if (!this.#role.isEstablished) {
       this.#role.leave(DEAF);
     } else if (this.#deafUntilMs === NEVER) {
-      this.#deafUntilMs = this.#host.nowMs() + this.#ensemble.syncLimit * this.#host.options.tickTimeMs;
+      this.#deafUntilMs = this.#host.turn.nowMs() + this.#ensemble.syncLimit * this.#host.options.tickTimeMs;
     }
   }
 
@@ -253,7 +253,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#deafUntilMs = NEVER;
     if (!(this.#role instanceof Leading)) return;
     if (this.learners().some(({ isVoter, isSynchronized }) => isVoter && isSynchronized)) this.#role.leave(DEAF);
-    else this.#deafUntilMs = this.#host.nowMs() + this.#host.options.tickTimeMs;
+    else this.#deafUntilMs = this.#host.turn.nowMs() + this.#host.options.tickTimeMs;
   }
 
   sendNotification(to: number, notification: ElectionNotification): void {
@@ -290,7 +290,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
       : new Learning(this.#host, this.#ensemble, this.#members, decision, recovered, isAnew, events);
     this.#role = role;
     // The election's event is still running: the role begins with one of its own.
-    this.#host.defer(() => {
+    this.#host.turn.defer(() => {
       if (this.#role !== role) return;
       role.start();
       if (this.#role !== role) return;
@@ -302,7 +302,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   decisionLost(): void {
     const role = this.#role;
     if (role === null || role.isEstablished) return;
-    this.#host.defer(() => {
+    this.#host.turn.defer(() => {
       if (this.#role === role && !role.isEstablished) role.leave('too few servers stand by the decision any more');
     });
   }
@@ -310,7 +310,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   outranked(serverId: number, historyEpoch: number): void {
     const role = this.#role;
     if (!(role instanceof Leading)) return;
-    this.#host.defer(() => {
+    this.#host.turn.defer(() => {
       if (this.#role === role) role.onOutranked(serverId, historyEpoch);
     });
   }

@@ -2,12 +2,8 @@ import type { Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../base/options.ts';
 import type { Ports } from '../base/ports.ts';
 import type { LinkHost } from '../links/link-host.ts';
-import type { LeaderServing } from '../request/leader-serving.ts';
-import type { LearnerServing, LearnerServingEffects } from '../request/learner-serving.ts';
-import type { Serving } from '../serving.ts';
+import type { Serving, ServingFactory } from '../serving.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { Database } from '../tree/database.ts';
-import type { Broadcast } from '../zab/broadcast.ts';
 
 /** What a role asks of the server around it. */
 export interface RoleHost extends LinkHost {
@@ -15,10 +11,7 @@ export interface RoleHost extends LinkHost {
   readonly options: CoreOptions;
   /** The storage of this incarnation. */
   readonly storage: Storage;
-  wallMs(): number;
-  makeDatabase(): Database;
-  makeLeaderServing(database: Database, broadcast: Broadcast): LeaderServing;
-  makeLearnerServing(database: Database, effects: LearnerServingEffects): LearnerServing;
+  readonly servings: ServingFactory;
   /** Clients are served from now on, until the role ends. */
   beginServing(serving: Serving): void;
 }

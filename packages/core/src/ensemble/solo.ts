@@ -2,28 +2,17 @@ import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Durable } from '../base/durable.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
-import type { Serving } from '../serving.ts';
-import type { Storage } from '../storage/storage.ts';
-import type { Database } from '../tree/database.ts';
-import type { Broadcast } from '../zab/broadcast.ts';
 import { SoloBroadcast } from '../zab/solo.ts';
 import type { Member, RecoveredState } from './member.ts';
-
-/** What a lone server's role asks of the server around it. */
-export interface SoloHost {
-  readonly storage: Storage;
-  nowMs(): number;
-  makeLeaderServing(database: Database, broadcast: Broadcast): LeaderServing;
-  beginServing(serving: Serving): void;
-}
+import type { RoleHost } from './role-host.ts';
 
 /** A server of its own: an ensemble of one, in one role for all its life. */
 export class Solo implements Member {
-  readonly #host: SoloHost;
+  readonly #host: RoleHost;
   #broadcast: SoloBroadcast | null = null;
   #serving: LeaderServing | null = null;
 
-  constructor(host: SoloHost) {
+  constructor(host: RoleHost) {
     this.#host = host;
   }
 
@@ -33,14 +22,14 @@ export class Solo implements Member {
 
   onRecovered({ database }: RecoveredState): void {
     this.#broadcast = new SoloBroadcast(this.#host.storage, database.lastZxid);
-    this.#serving = this.#host.makeLeaderServing(database, this.#broadcast);
+    this.#serving = this.#host.servings.makeLeaderServing(database, this.#broadcast);
     this.#host.storage.allowSnapshots();
     this.#host.beginServing(this.#serving);
   }
 
   onLogSynced(durable: Durable<Zxid>): void {
     assert(this.#broadcast !== null && this.#serving !== null, 'txns are logged after the recovery');
-    this.#serving.onCommitted(this.#broadcast.onLogSynced(durable), this.#host.nowMs());
+    this.#serving.onCommitted(this.#broadcast.onLogSynced(durable), this.#host.turn.nowMs());
     this.#serving.onSynced(this.#broadcast.lastSynced);
   }
 

@@ -2,6 +2,7 @@ import { ErrorCode, OPEN_ACL, OpCode, type Request, type Txn, type Zxid } from '
 import { describe, expect, test, vi } from 'vitest';
 import type { ByteStream } from '../base/ports.ts';
 import { ServerStats } from '../base/server-stats.ts';
+import { Turn } from '../base/turn.ts';
 import { IDENTITIES_MAX } from '../request/identities.ts';
 import { WorkMeter } from '../request/work-meter.ts';
 import { makeSessionPassword } from '../session/password.ts';
@@ -113,6 +114,18 @@ class LearnerServer extends LearnerParty {
     const { options, permission } = makeServingParts(2);
     const { sessions, pipeline, database } = this.serving;
     this.#host = {
+      connections: {
+        turnShare: Number.POSITIVE_INFINITY,
+        onAsked: () => {},
+        onAwaitingServing: () => {},
+        onOutput: (connection) => void this.#withOutput.add(connection),
+        onEvents: (connection) => void this.#withOutput.add(connection),
+        onRead: () => {},
+        onHeldBack: (connection) => void this.#heldBack.add(connection),
+        onShareUsed: () => {},
+        onClosed: () => {},
+      },
+      turn: new Turn({ monotonicMs: () => 0, wallMs: () => 0 }),
       pipeline,
       permission,
       authenticator: PLAIN_AUTHENTICATOR,
@@ -121,25 +134,13 @@ class LearnerServer extends LearnerParty {
       outputPool: new OutputPool(),
       trace: { emit: (event) => void this.trace.push(event) },
       work: new WorkMeter(),
-      turn: 0,
-      turnShare: Number.POSITIVE_INFINITY,
       frameBytesMax: options.frameBytesMax,
       isServing: true,
       mayAwaitServing: () => false,
-      onAsked: () => {},
-      onAwaitingServing: () => {},
       isStopping: false,
       isOverloaded: false,
-      nowMs: () => 0,
-      wallMs: () => 0,
       aclOf: () => OPEN_ACL,
       decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
-      onConnectionOutput: (connection) => void this.#withOutput.add(connection),
-      onConnectionEvents: (connection) => void this.#withOutput.add(connection),
-      onConnectionRead: () => {},
-      onHeldBack: (connection) => void this.#heldBack.add(connection),
-      onShareUsed: () => {},
-      onClosed: () => {},
     };
   }
 

@@ -89,8 +89,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#output = new ConnectionOutput(stream, host.outputPool);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
     this.identities = host.authenticator.initialIdentities(stream.remote);
-    this.openedMs = host.nowMs();
-    this.stats = new ConnectionStats(host.wallMs());
+    this.openedMs = host.turn.nowMs();
+    this.stats = new ConnectionStats(host.turn.wallMs());
   }
 
   get remote(): ByteStream['remote'] {
@@ -131,11 +131,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   awaitTurn(): void {
-    if (this.#share.giveUp()) this.#host.onShareUsed(this);
+    if (this.#share.giveUp()) this.#host.connections.onShareUsed(this);
   }
 
   charge(units: number): void {
-    if (this.#share.add(this.#host.work.charge(units), this.#host)) this.#host.onShareUsed(this);
+    const { work, turn, connections } = this.#host;
+    if (this.#share.add(work.charge(units), turn.number, connections.turnShare)) connections.onShareUsed(this);
   }
 
   get hasTooMuchOutput(): boolean {
@@ -148,7 +149,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.isOpen) return;
     this.#input.append(chunk, this.#frameBytes);
     this.#consume();
-    this.#host.onConnectionRead();
+    this.#host.connections.onRead();
   }
 
   onDrain(): void {
@@ -186,7 +187,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       sessionId: this.session?.id ?? 0n,
       reason: this.#closeReason,
     });
-    this.#host.onClosed(this);
+    this.#host.connections.onClosed(this);
   }
 
   /** Goes on with the bytes that had to wait. */
@@ -242,15 +243,15 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #holdBack(): void {
     this.#isPaused = true;
     this.#stream.pause();
-    this.#host.onHeldBack(this);
+    this.#host.connections.onHeldBack(this);
   }
 
   /** `resumeReading` comes when clients are served, or when that took too long. */
   #awaitServing(): void {
     this.#isPaused = true;
     this.#stream.pause();
-    this.#host.onAsked(this);
-    this.#host.onAwaitingServing(this);
+    this.#host.connections.onAsked(this);
+    this.#host.connections.onAwaitingServing(this);
   }
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {
@@ -272,7 +273,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.#onSasl(xid, reader);
     } else {
       this.stats.onRequest(xid, op);
-      this.#host.pipeline.receive(this, xid, op, reader, this.#host.nowMs(), this.#host.wallMs());
+      this.#host.pipeline.receive(this, xid, op, reader, this.#host.turn.nowMs(), this.#host.turn.wallMs());
     }
   }
 
@@ -291,7 +292,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host.stats.packetsReceived++;
     this.stats.packetsReceived++;
     this.#phase = Phase.telling;
-    this.#host.onAsked(this);
+    this.#host.connections.onAsked(this);
     this.#isPaused = true;
     this.#stream.pause();
     this.#closeReason = `it asked "${word}"`;
@@ -302,7 +303,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   /** Goes on with the answer to a four-letter word, as far as its share of this turn and the room for output go. */
   #tell(text: Iterator<string>): void {
-    this.#waitsSinceMs = this.#host.nowMs();
+    this.#waitsSinceMs = this.#host.turn.nowMs();
     while (!this.isSated) {
       let piece = '';
       let units = 0;
@@ -330,7 +331,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close('its first frame is not a connect request');
       return;
     }
-    this.#host.onAsked(this);
+    this.#host.connections.onAsked(this);
     this.#hasReadOnlyByte = request.hasReadOnlyByte;
     this.stats.lastOperation = 'SESS';
     const decision = this.#host.decideConnect(request);
@@ -343,7 +344,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         return;
       case 'create':
         this.#phase = Phase.awaitingSession;
-        this.#host.pipeline.createSession(this, decision.timeoutMs, this.#host.nowMs(), this.#host.wallMs());
+        this.#host.pipeline.createSession(this, decision.timeoutMs, this.#host.turn.nowMs(), this.#host.turn.wallMs());
         return;
       case 'resume':
         this.#resume(decision.session);
@@ -364,13 +365,13 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       timeoutMs: session.timeoutMs,
       remote: this.remote,
     });
-    this.#host.onHeldBack(this);
+    this.#host.connections.onHeldBack(this);
   }
 
   onSessionResumed(session: Session): void {
     if (this.#phase !== Phase.awaitingSession) return;
     this.#resume(session);
-    this.#host.onHeldBack(this);
+    this.#host.connections.onHeldBack(this);
   }
 
   onSessionRefused(sessionId: bigint, reason: string): void {
@@ -444,12 +445,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       return;
     }
     this.beginReply(xid, 0, ErrorCode.ok).int(-1);
-    this.endReply(this.#host.nowMs());
+    this.endReply(this.#host.turn.nowMs());
   }
 
   #replyAtOnce(xid: number, error: ErrorCode): void {
     this.beginReply(xid, 0, error);
-    this.endReply(this.#host.nowMs());
+    this.endReply(this.#host.turn.nowMs());
   }
 
   /* ------------------------------------------------------------------------------------------- output ---- */
@@ -510,18 +511,18 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #announceOutput(): void {
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
-    this.#host.onConnectionOutput(this);
+    this.#host.connections.onOutput(this);
   }
 
   /** An event is about to be written. It may wait for a turn; a reply that comes behind it takes it along. */
   #announceEvents(): void {
     if (this.#isAnnounced || this.#hasEvents) return;
     this.#hasEvents = true;
-    this.#host.onConnectionEvents(this);
+    this.#host.connections.onEvents(this);
   }
 
   #countReply(receivedMs: number, bytes: number): void {
-    const nowMs = this.#host.nowMs();
+    const nowMs = this.#host.turn.nowMs();
     this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
     this.#countSent(nowMs - receivedMs, bytes);
   }
@@ -562,10 +563,10 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   #leave(): void {
-    if (this.#phase === Phase.opening) this.#host.onAsked(this);
+    if (this.#phase === Phase.opening) this.#host.connections.onAsked(this);
     this.#phase = Phase.closing;
     this.#text = null;
-    this.#waitsSinceMs = this.#host.nowMs();
+    this.#waitsSinceMs = this.#host.turn.nowMs();
     // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
     if (this.session !== null) this.#host.pipeline.detach(this);
   }

@@ -3,13 +3,13 @@ import type { CoreOptions } from '../base/options.ts';
 import type { ByteStream } from '../base/ports.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
 import { ClientConnection } from './client-connection.ts';
-import type { ConnectionHost } from './connection-host.ts';
+import type { ConnectionEvents, ConnectionHost } from './connection-host.ts';
 import { Strangers } from './strangers.ts';
 
 type Limits = Pick<CoreOptions, 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'>;
 
 /** All connections of clients: how many there may be, which of them have output, and which wait to be read again. */
-export class ClientConnections implements Iterable<ClientConnection> {
+export class ClientConnections implements ConnectionEvents<ClientConnection>, Iterable<ClientConnection> {
   readonly #limits: Limits;
   readonly #connections = new Set<ClientConnection>();
   readonly #countOfHost = new Map<string, number>();
@@ -71,7 +71,7 @@ export class ClientConnections implements Iterable<ClientConnection> {
   open(stream: ByteStream, server: ConnectionHost<ClientConnection>): ClientConnection {
     const connection = new ClientConnection(stream, server);
     const { host } = stream.remote;
-    if (this.#connections.size === 0) this.#nextTickMs = server.nowMs() + this.#tickMs;
+    if (this.#connections.size === 0) this.#nextTickMs = server.turn.nowMs() + this.#tickMs;
     this.#connections.add(connection);
     this.#strangers.add(connection, stream.remote);
     this.#countOfHost.set(host, (this.#countOfHost.get(host) ?? 0) + 1);

@@ -2,14 +2,38 @@ import type { Acl, ConnectRequest } from '@meerkat/protocol';
 import type { Authenticator, Trace } from '../base/ports.ts';
 import type { ServerStats } from '../base/server-stats.ts';
 import type { FourLetterWords } from '../base/server-view.ts';
+import type { Turn } from '../base/turn.ts';
 import type { Permission } from '../request/permission.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
 import type { ConnectDecision } from '../session/connect-decision.ts';
 import type { OutputPool } from './output-pool.ts';
 
+/** What a connection tells of itself to the one that keeps all of them (`ClientConnections`). */
+export interface ConnectionEvents<Connection> {
+  /** Units of work that one connection may have of this turn. */
+  readonly turnShare: number;
+  /** The connection has asked for something: it is silent no more, or about to close. */
+  onAsked(connection: Connection): void;
+  /** The connection reads on at `resumeReading`. */
+  onAwaitingServing(connection: Connection): void;
+  /** The connection has output; `flush` is called at the end of the turn, or before. */
+  onOutput(connection: Connection): void;
+  /** The connection has events to send; `flushEvents` is called at the end of this turn or of one of the next. */
+  onEvents(connection: Connection): void;
+  /** A connection has read what came: this is a moment at which output may leave. */
+  onRead(): void;
+  /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
+  onHeldBack(connection: Connection): void;
+  /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
+  onShareUsed(connection: Connection): void;
+  onClosed(connection: Connection): void;
+}
+
 /** What a connection needs of the server around it. */
 export interface ConnectionHost<Connection> {
+  readonly connections: ConnectionEvents<Connection>;
+  readonly turn: Turn;
   readonly pipeline: Pipeline;
   readonly permission: Permission;
   readonly authenticator: Authenticator;
@@ -18,37 +42,15 @@ export interface ConnectionHost<Connection> {
   readonly outputPool: OutputPool;
   readonly trace: Trace;
   readonly work: WorkMeter;
-  /** Number of this turn. */
-  readonly turn: number;
-  /** Units of work that one connection may have of this turn. */
-  readonly turnShare: number;
   readonly frameBytesMax: number;
   /** True while requests are accepted at all. */
   readonly isServing: boolean;
-  /** The connection has asked for something: it is silent no more, or about to close. */
-  onAsked(connection: Connection): void;
   /** True when a client that came then may wait for this server to have a role. */
   mayAwaitServing(openedMs: number): boolean;
-  /** The connection reads on at `resumeReading`. */
-  onAwaitingServing(connection: Connection): void;
   /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
   readonly isStopping: boolean;
   /** True while more is in progress than `globalOutstandingLimit`. */
   readonly isOverloaded: boolean;
-  /** Time of this turn, monotonic milliseconds. */
-  nowMs(): number;
-  wallMs(): number;
   aclOf(aclId: number): readonly Acl[];
   decideConnect(request: ConnectRequest): ConnectDecision;
-  /** The connection has output; `flush` is called at the end of the turn, or before. */
-  onConnectionOutput(connection: Connection): void;
-  /** The connection has events to send; `flushEvents` is called at the end of this turn or of one of the next. */
-  onConnectionEvents(connection: Connection): void;
-  /** A connection has read what came: this is a moment at which output may leave. */
-  onConnectionRead(): void;
-  /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
-  onHeldBack(connection: Connection): void;
-  /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
-  onShareUsed(connection: Connection): void;
-  onClosed(connection: Connection): void;
 }

@@ -16,10 +16,11 @@ import {
   writeLearnerPacket,
 } from '@meerkat/protocol';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import type { Flushable } from '../base/turn.ts';
 import type { Database } from '../tree/database.ts';
 import { ConnectionOutput } from './connection-output.ts';
 import { LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
-import { type Flushable, LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
+import { LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
 import { OutputPool } from './output-pool.ts';
 import { PacketInput } from './packet-input.ts';
 import { SnapReceiver } from './snap-receiver.ts';
@@ -80,13 +81,13 @@ export class LeaderLink implements StreamEvents, Flushable {
     writeLearnerPacket(this.#output.writer(), packet);
     if (!this.#isAwaitingFlush) {
       this.#isAwaitingFlush = true;
-      this.#host.onOutput(this);
+      this.#host.turn.onOutput(this);
     }
     const { queuedBytes } = this.#output;
     if (queuedBytes <= LINK_OUTPUT_BYTES_MAX) return;
     this.#give();
     const reason = `the leader does not take what it is sent: ${queuedBytes} bytes wait for it`;
-    this.#host.defer(() => this.#input.onClosed(reason));
+    this.#host.turn.defer(() => this.#input.onClosed(reason));
   }
 
   flush(): void {
@@ -108,7 +109,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     if (!this.#input.isPaused) return;
     this.#input.resume();
     if (this.#isOpen) this.#stream.resume();
-    if (this.#input.isWaiting) this.#host.defer(() => this.#input.goOn());
+    if (this.#input.isWaiting) this.#host.turn.defer(() => this.#input.goOn());
   }
 
   #onPacket(packet: LeaderPacket): void {

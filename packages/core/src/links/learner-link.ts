@@ -21,10 +21,11 @@ import {
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import type { Flushable } from '../base/turn.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ConnectionOutput } from './connection-output.ts';
-import { type Flushable, LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
+import { LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
 import { OutputPool } from './output-pool.ts';
 import { PacketBacklog } from './packet-backlog.ts';
 import { PacketInput } from './packet-input.ts';
@@ -139,12 +140,12 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#hasSent = true;
     if (!this.#isAwaitingFlush) {
       this.#isAwaitingFlush = true;
-      this.#host.onOutput(this);
+      this.#host.turn.onOutput(this);
     }
     if (this.queuedBytes <= LINK_OUTPUT_BYTES_MAX + this.#host.fieldBytesMax) return;
     const reason = `the learner does not take what it is sent: ${this.queuedBytes} bytes wait for it`;
     this.#give();
-    this.#host.defer(() => this.#input.onClosed(reason));
+    this.#host.turn.defer(() => this.#input.onClosed(reason));
   }
 
   /** Hands the turn's output to the stream, and of what waits as much as it takes at once. */

@@ -8,7 +8,7 @@ const LINES = 200_000;
 function asked(): { server: TestServer; client: TestClient; text: () => string; lines: () => number } {
   const server = new TestServer();
   let lines = 0;
-  vi.spyOn(server.core.fourLetterWords, 'answer').mockImplementation(function* () {
+  vi.spyOn(server.fourLetterWords, 'answer').mockImplementation(function* () {
     for (; lines < LINES; lines++) yield `line ${lines}\n`;
   });
   const client = server.open();

@@ -16,12 +16,13 @@ import { describe, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { anyLeaderPacket, anyLearnerPacket } from '../../../protocol/src/testing/quorum-arbitraries.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import { Turn } from '../base/turn.ts';
 import { MemoryNetwork, type MemoryNetworkOptions, type MemoryStream, TestRandom } from '../testing/memory-network.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';
 import { LeaderLink } from './leader-link.ts';
 import { LearnerLink, LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
-import type { Flushable, LinkHost } from './link-host.ts';
+import type { LinkHost } from './link-host.ts';
 
 const TRACE = { emit() {} };
 const makeDatabase = () => new Database({ extendedTypesEnabled: true, digestEnabled: true }, TRACE);
@@ -30,24 +31,12 @@ const makeDatabase = () => new Database({ extendedTypesEnabled: true, digestEnab
 class TestLinkHost implements LinkHost {
   readonly trace = TRACE;
   readonly fieldBytesMax = 1 << 21;
-  #outputs: Flushable[] = [];
-  #deferred: (() => void)[] = [];
-
-  nowMs(): number {
-    return 0;
-  }
-
-  onOutput(link: Flushable): void {
-    this.#outputs.push(link);
-  }
-
-  defer(action: () => void): void {
-    this.#deferred.push(action);
-  }
+  readonly turn = new Turn({ monotonicMs: () => 0, wallMs: () => 0 });
 
   endTurn(): void {
-    for (let action = this.#deferred.shift(); action !== undefined; action = this.#deferred.shift()) action();
-    for (const link of this.#outputs.splice(0)) link.flush();
+    this.turn.runDeferred();
+    this.turn.flushLinks();
+    this.turn.end();
   }
 }
 

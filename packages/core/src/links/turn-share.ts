@@ -8,14 +8,18 @@ export class TurnShare {
     return this.#isUsed;
   }
 
-  /** @returns true when the share has just been used up */
-  add(units: number, { turn, turnShare }: { readonly turn: number; readonly turnShare: number }): boolean {
+  /**
+   * @param turn number of this turn
+   * @param unitsMax what the connection may have of it
+   * @returns true when the share has just been used up
+   */
+  add(units: number, turn: number, unitsMax: number): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
       this.#units = 0;
     }
     this.#units += units;
-    if (this.#isUsed || this.#units < turnShare) return false;
+    if (this.#isUsed || this.#units < unitsMax) return false;
     this.#isUsed = true;
     return true;
   }

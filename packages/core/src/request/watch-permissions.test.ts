@@ -119,7 +119,7 @@ describe('setWatches on a znode that the client may not read', () => {
 
   test('tells a client that lost the permission while it was away, before it can read anything newer', () => {
     expect(ask(stranger, { op: OpCode.getData, path: '/open', watch: true })).toEqual(['0']);
-    const seen = server.core.pipeline.lastApplied;
+    const seen = server.core.view.lastZxid;
     stranger.drop();
     ask(owner, setAcl('/open', ANNS));
     const back = server.open();

@@ -18,6 +18,7 @@ import {
 import type { CoreOptions } from '../base/options.ts';
 import { DEFAULT_CORE_OPTIONS } from '../base/options.ts';
 import type { Authenticator, ByteStream, Clock, PeerAddress, StreamEvents, TraceEvent } from '../base/ports.ts';
+import type { FourLetterWords } from '../base/server-view.ts';
 import { ServerCore } from '../server-core.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import { NO_NETWORK } from './no-network.ts';
@@ -207,6 +208,11 @@ export class TestServer {
   readonly disk: MemoryDisk;
   readonly trace: TraceEvent[] = [];
   readonly core: ServerCore;
+  readonly fourLetterWords: FourLetterWords = {
+    isWord: (word) => word === 'ruok',
+    hasArgument: () => false,
+    answer: () => 'imok',
+  };
   isServing = false;
   /** While true no effect on the disk completes. */
   isDiskHeld = false;
@@ -242,9 +248,7 @@ export class TestServer {
         preallocateBytes: 64 * 1024,
         ...options,
       },
-      {
-        fourLetterWords: () => ({ isWord: (word) => word === 'ruok', hasArgument: () => false, answer: () => 'imok' }),
-      },
+      { fourLetterWords: () => this.fourLetterWords },
       {
         onServing: () => {
           this.isServing = true;

@@ -1,0 +1,126 @@
+import { type Acl, type ConnectRequest, OPEN_ACL } from '@meerkat/protocol';
+import type { CoreOptions } from './base/options.ts';
+import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './base/ports.ts';
+import type { ServerStats } from './base/server-stats.ts';
+import type { FourLetterWords } from './base/server-view.ts';
+import type { Turn } from './base/turn.ts';
+import type { ClientConnection } from './links/client-connection.ts';
+import type { ClientConnections } from './links/client-connections.ts';
+import type { ConnectionHost } from './links/connection-host.ts';
+import { OutputPool } from './links/output-pool.ts';
+import type { Permission } from './request/permission.ts';
+import type { Pipeline } from './request/pipeline.ts';
+import type { WorkMeter } from './request/work-meter.ts';
+import type { ServerLife } from './server-life.ts';
+import type { Serving } from './serving.ts';
+import type { ConnectDecision } from './session/connect-decision.ts';
+import { decideConnect } from './session/session-door.ts';
+import { OPEN_ACL_ID } from './tree/acl-table.ts';
+
+export interface ClientHostParts {
+  readonly ports: Ports;
+  readonly options: CoreOptions;
+  readonly turn: Turn;
+  readonly life: ServerLife;
+  readonly connections: ClientConnections;
+  readonly permission: Permission;
+  readonly fourLetterWords: FourLetterWords;
+  readonly stats: ServerStats;
+  readonly work: WorkMeter;
+}
+
+/** The server as the connections of its clients see it, and the door that they come in by. */
+export class ClientHost implements ConnectionHost<ClientConnection> {
+  readonly connections: ClientConnections;
+  readonly turn: Turn;
+  readonly permission: Permission;
+  readonly authenticator: Authenticator;
+  readonly fourLetterWords: FourLetterWords;
+  readonly stats: ServerStats;
+  readonly outputPool: OutputPool = new OutputPool();
+  readonly trace: Trace;
+  readonly work: WorkMeter;
+  readonly frameBytesMax: number;
+  readonly #life: ServerLife;
+  readonly #options: CoreOptions;
+
+  constructor({ ports, options, turn, life, connections, permission, fourLetterWords, stats, work }: ClientHostParts) {
+    this.connections = connections;
+    this.turn = turn;
+    this.permission = permission;
+    this.authenticator = ports.authenticator;
+    this.fourLetterWords = fourLetterWords;
+    this.stats = stats;
+    this.trace = ports.trace;
+    this.work = work;
+    this.frameBytesMax = options.frameBytesMax;
+    this.#life = life;
+    this.#options = options;
+  }
+
+  /** A client, or whoever pretends to be one, has connected. */
+  accept(stream: ByteStream): StreamEvents {
+    const { phase } = this.#life;
+    const isEnding = phase === 'stopping' || phase === 'failed';
+    const reason = isEnding ? 'the server is stopping' : this.#refusalOf(stream);
+    if (reason !== null) {
+      this.stats.connectionsRefused++;
+      this.trace.emit({ kind: 'connection-refused', remote: stream.remote, reason });
+      stream.destroy();
+      return REFUSED;
+    }
+    this.trace.emit({ kind: 'connection-opened', remote: stream.remote });
+    return this.connections.open(stream, this);
+  }
+
+  /** @returns why a connection is refused; null when it is welcome, in place of a silent one if need be */
+  #refusalOf({ remote, isCrowding = false }: ByteStream): string | null {
+    const refusal = this.connections.refusalOf(remote.host);
+    if (refusal !== null || !isCrowding || this.connections.shedSilent(CROWDED)) return refusal;
+    return `${CROWDED}, and none of the others is without a session`;
+  }
+
+  get isServing(): boolean {
+    return this.#life.isServing;
+  }
+
+  get isStopping(): boolean {
+    return this.#life.isStopping;
+  }
+
+  get isOverloaded(): boolean {
+    return this.pipeline.outstandingCount > this.#options.globalOutstandingLimit;
+  }
+
+  mayAwaitServing(openedMs: number): boolean {
+    return this.#life.phase === 'waiting' && this.turn.nowMs() < openedMs + this.connections.servingWaitMs;
+  }
+
+  decideConnect(request: ConnectRequest): ConnectDecision {
+    const { pipeline, sessions } = this.#serving;
+    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.turn.nowMs());
+  }
+
+  get pipeline(): Pipeline {
+    return this.#serving.pipeline;
+  }
+
+  aclOf(aclId: number): readonly Acl[] {
+    return aclId === OPEN_ACL_ID ? OPEN_ACL : this.#serving.database.tree.acls.get(aclId);
+  }
+
+  get #serving(): Serving {
+    const { serving } = this.#life;
+    if (serving === null) throw new Error('the server serves nobody at the moment');
+    return serving;
+  }
+}
+
+const CROWDED = 'there are as many connections of clients as the descriptors of this process allow';
+
+/** The events of a stream that was refused go nowhere. */
+const REFUSED: StreamEvents = {
+  onBytes() {},
+  onDrain() {},
+  onClosed() {},
+};

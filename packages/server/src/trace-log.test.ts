@@ -26,7 +26,7 @@ test('a line names peer, session and reason; everyday ends are not shown', () =>
 
 test('what a client sends cannot start a line of its own', () => {
   const { lines, log } = makeLog();
-  log.emit({ kind: 'auth-failed', remote, scheme: 'x\nERROR forged\u001b[31m' });
+  log.emit({ kind: 'auth-failed', remote, scheme: 'x\nERROR forged\u001b[31m', reason: null });
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 failed to authenticate by "x ERROR forged [31m"\n']);
 });
 
@@ -81,7 +81,7 @@ test('the environment chooses form and level, and nonsense counts as not set', (
 
 test('a line is cut at 2000 characters, whoever is quoted in it', () => {
   const { lines, log } = makeLog();
-  log.emit({ kind: 'auth-failed', remote, scheme: 'x'.repeat(1_000_000) });
+  log.emit({ kind: 'auth-failed', remote, scheme: 'x'.repeat(1_000_000), reason: null });
   log.emit({ kind: 'warning', message: `server 3 follows ${'y'.repeat(500_000)}` });
   const beginning = 'client 10.0.0.1:4000 failed to authenticate by "';
   expect(lines).toEqual([

@@ -58,9 +58,12 @@ export class TraceLog implements Trace {
         break;
       }
       case 'auth-failed':
-        this.#logConnection('warn', event.remote, `failed to authenticate by "${event.scheme}"`, {
-          scheme: event.scheme,
-        });
+        this.#logConnection(
+          'warn',
+          event.remote,
+          `failed to authenticate by "${event.scheme}"${event.reason === null ? '' : `: ${event.reason}`}`,
+          { scheme: event.scheme },
+        );
         break;
       case 'session-expired': {
         const session = formatSession(event.sessionId);

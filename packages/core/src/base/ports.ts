@@ -194,12 +194,43 @@ export interface Identity {
   readonly id: string;
 }
 
+/** What a step of a SASL exchange comes to. */
+export type SaslStep =
+  /** The exchange goes on with this token. */
+  | { readonly kind: 'challenge'; readonly token: Uint8Array }
+  /** The peer is known as these. `token` is null when the mechanism has nothing more to say. */
+  | { readonly kind: 'success'; readonly token: Uint8Array | null; readonly identities: readonly Identity[] }
+  /** `reason` is for the log of this server; the peer is not told. */
+  | { readonly kind: 'failure'; readonly reason: string };
+
+/** One SASL exchange with one peer. It shares nothing that changes with any other (ZOOKEEPER-4839). */
+export interface SaslConversation {
+  /** Answers a token of the peer, at once. Not called again after a success or a failure. */
+  step(token: Uint8Array): SaslStep;
+}
+
+/** What a failed SASL exchange means to a connection. */
+export const SaslFailure = {
+  /** AUTHFAILED, and the connection is closed. */
+  closes: 0,
+  /** SASL is required: SESSIONCLOSEDREQUIRESASLAUTH, and the connection is closed. */
+  closesAsRequired: 1,
+  /** The connection continues without a SASL identity (`allowSaslFailedClients`). */
+  isIgnored: 2,
+} as const;
+export type SaslFailure = (typeof SaslFailure)[keyof typeof SaslFailure];
+
 /** The schemes of authentication and of ACL entries (AuthenticationProvider); `world` is not one of them. */
 export interface Authenticator {
   /** What every connection is from the start: its `ip`. */
   initialIdentities(remote: PeerAddress): readonly Identity[];
   /** Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection. */
   authenticate(scheme: string, auth: Uint8Array | null, remote: PeerAddress): readonly Identity[] | null;
+  /** Starts a SASL exchange; null when there is no login to check it with: each token is answered with none. */
+  startSasl(remote: PeerAddress): SaslConversation | null;
+  readonly saslFailure: SaslFailure;
+  /** False while a connection with these identities may do nothing but authenticate (`enforce.auth.enabled`). */
+  isAdmitted(identities: readonly Identity[]): boolean;
   /** True when an ACL entry may name this scheme and id. */
   isValidAclId(scheme: string, id: string): boolean;
   /** True when ids of this scheme may stand in for `auth:` entries (digest, sasl, x509; not ip, not super). */
@@ -253,7 +284,13 @@ export type TraceEvent =
       readonly sessionId: bigint;
       readonly reason: string;
     }
-  | { readonly kind: 'auth-failed'; readonly remote: PeerAddress; readonly scheme: string }
+  /** `reason` is null when the scheme does not tell it. */
+  | {
+      readonly kind: 'auth-failed';
+      readonly remote: PeerAddress;
+      readonly scheme: string;
+      readonly reason: string | null;
+    }
   | { readonly kind: 'recovery-progress'; readonly message: string }
   | {
       readonly kind: 'recovered';

@@ -12,7 +12,14 @@ import {
   readRequest,
   writeConnectResponse,
 } from '@meerkat/protocol';
-import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
+import {
+  type ByteStream,
+  type Identity,
+  type SaslConversation,
+  SaslFailure,
+  type SaslStep,
+  type StreamEvents,
+} from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { makeSessionPassword } from '../session/password.ts';
@@ -60,6 +67,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   costlyWrite: WaitingRequest | null = null;
   longReads = 0;
   identities: readonly Identity[];
+  /** It may do nothing but authenticate. */
+  #isBarred: boolean;
+  /** null until the first token has come, and where there is no SASL. */
+  #sasl: SaslConversation | null = null;
+  #saslPhase: 'new' | 'begun' | 'over' = 'new';
   session: Session | null = null;
   readonly #stream: ByteStream;
   readonly #host: ConnectionHost<ClientConnection>;
@@ -89,6 +101,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#output = new ConnectionOutput(stream, host.outputPool);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
     this.identities = host.authenticator.initialIdentities(stream.remote);
+    this.#isBarred = !host.authenticator.isAdmitted(this.identities);
     this.openedMs = host.turn.nowMs();
     this.stats = new ConnectionStats(host.turn.wallMs());
   }
@@ -271,6 +284,9 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.#onAuth(xid, reader);
     } else if (op === OpCode.sasl) {
       this.#onSasl(xid, reader);
+    } else if (this.#isBarred) {
+      this.#replyAtOnce(xid, ErrorCode.sessionClosedRequireSaslAuth);
+      this.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
     } else {
       this.stats.onRequest(xid, op);
       this.#host.pipeline.receive(this, xid, op, reader, this.#host.turn.nowMs(), this.#host.turn.wallMs());
@@ -424,17 +440,24 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     const { scheme, auth } = request;
     const { authenticator } = this.#host;
     const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote);
-    const identities = added === null ? null : addIdentities(this.identities, added, this.#host.frameBytesMax);
-    if (identities === null) {
+    if (added === null || !this.#addIdentities(added)) {
       this.#host.stats.authFailures++;
-      this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '' });
+      this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '', reason: null });
       this.#replyAtOnce(xid, ErrorCode.authFailed);
       const why = added === null ? 'failed' : `is too much: a connection has ${IDENTITIES_MAX} identities at most`;
       this.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);
       return;
     }
-    this.identities = identities;
     this.#replyAtOnce(xid, ErrorCode.ok);
+  }
+
+  /** @returns false when that is too many or too long */
+  #addIdentities(added: readonly Identity[]): boolean {
+    const identities = addIdentities(this.identities, added, this.#host.frameBytesMax);
+    if (identities === null) return false;
+    this.identities = identities;
+    this.#isBarred = !this.#host.authenticator.isAdmitted(identities);
+    return true;
   }
 
   /** A server without a login configuration answers every token with none, and the client goes on without SASL. */
@@ -444,7 +467,43 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close('its SASL packet holds no token');
       return;
     }
-    this.beginReply(xid, 0, ErrorCode.ok).int(-1);
+    this.charge(SASL_UNITS);
+    if (this.#saslPhase === 'new') this.#sasl = this.#host.authenticator.startSasl(this.remote);
+    const isOver = this.#saslPhase === 'over';
+    this.#saslPhase = 'begun';
+    if (this.#sasl === null) {
+      this.#replyToken(xid, ErrorCode.ok, null);
+      return;
+    }
+    const step = isOver ? SASL_IS_OVER : this.#sasl.step(request.token);
+    if (step.kind !== 'challenge') this.#saslPhase = 'over';
+    if (step.kind === 'failure') {
+      this.#onSaslFailed(xid, step.reason);
+    } else if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
+      this.#onSaslFailed(xid, `a connection has ${IDENTITIES_MAX} identities at most`);
+    } else {
+      this.#replyToken(xid, ErrorCode.ok, step.token);
+    }
+  }
+
+  #onSaslFailed(xid: number, reason: string): void {
+    this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: 'sasl', reason });
+    switch (this.#host.authenticator.saslFailure) {
+      case SaslFailure.isIgnored:
+        this.#replyToken(xid, ErrorCode.ok, null);
+        return;
+      case SaslFailure.closes:
+        this.#replyToken(xid, ErrorCode.authFailed, null);
+        break;
+      case SaslFailure.closesAsRequired:
+        this.#replyToken(xid, ErrorCode.sessionClosedRequireSaslAuth, null);
+        break;
+    }
+    this.closeAfterReplies('authentication by SASL failed');
+  }
+
+  #replyToken(xid: number, error: ErrorCode, token: Uint8Array | null): void {
+    this.beginReply(xid, 0, error).buffer(token);
     this.endReply(this.#host.turn.nowMs());
   }
 
@@ -575,6 +634,9 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 /** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */
 const FRAME_UNITS = 10;
 const BYTES_PER_UNIT_SHIFT = 6;
+/** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
+const SASL_UNITS = 200;
+const SASL_IS_OVER: SaslStep = { kind: 'failure', reason: 'its SASL exchange is over' };
 /** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */
 const EVENT_UNITS = 8;
 /** What a line of the answer to a four-letter word costs, and its text: a unit for 16 characters. */

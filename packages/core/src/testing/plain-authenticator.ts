@@ -1,4 +1,4 @@
-import type { Authenticator, Identity } from '../base/ports.ts';
+import { type Authenticator, type Identity, SaslFailure } from '../base/ports.ts';
 
 /** For tests: digest without hashing. `ann:secret` proves `digest` `ann:secret`; `super:super` is the super user. */
 export const PLAIN_AUTHENTICATOR: Authenticator = {
@@ -8,6 +8,9 @@ export const PLAIN_AUTHENTICATOR: Authenticator = {
     const id = new TextDecoder().decode(auth);
     return id === 'super:super' ? [{ scheme: 'super', id: '' }] : [{ scheme, id }];
   },
+  startSasl: () => null,
+  saslFailure: SaslFailure.closes,
+  isAdmitted: () => true,
   isValidAclId: (scheme, id) => scheme === 'ip' || (scheme === 'digest' && id.split(':').length === 2),
   isAuthenticatedScheme: (scheme) => scheme === 'digest',
   isExact: (scheme) => scheme === 'digest',

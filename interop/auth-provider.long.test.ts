@@ -20,17 +20,20 @@ describeWith(['apache'], 'a class of authProvider that is not known', () => {
   });
 
   test('stops ours where ACLs of the directory name a scheme that nobody has', async () => {
-    await using server = await ServerProcess.start('apache', { saslUsers: { bob: 'builder' } });
+    await using apache = await ServerProcess.start('apache', { saslUsers: { bob: 'builder' } });
     {
-      await using client = await connect(`127.0.0.1:${server.port}`);
+      await using client = await connect(`127.0.0.1:${apache.port}`);
       await client.create('/badge', '', { acl: [acl.sasl('bob')] });
     }
-    await server.restart('meerkat');
-    await server.stop();
-    server.reconfigure(UNKNOWN);
-    await expect(server.restart('meerkat')).rejects.toThrow(
+    await apache.stop();
+    const { directory } = apache;
+    {
+      await using ours = await ServerProcess.start('meerkat', { directory });
+      await ours.stop();
+    }
+    await expect(ServerProcess.start('meerkat', { directory, config: UNKNOWN })).rejects.toThrow(
       /ACLs of this directory name the scheme "sasl", and authProvider names com\.example\.Badge/,
     );
-    await server.restart('apache');
+    await apache.restart();
   });
 });

@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly logs?: boolean;
   /** Open files and sockets that the system allows the process. */
   readonly descriptorsMax?: number;
-  /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). Apache's server only. */
+  /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). */
   readonly saslUsers?: Readonly<Record<string, string>>;
 }
 
@@ -46,6 +46,7 @@ const LOG_JAR = '/usr/share/java/slf4j-simple.jar';
 /** The servers that a test runs against. */
 export const SERVER_KINDS: readonly ServerKind[] = ['apache', 'meerkat'];
 
+const SASL_PROVIDER = 'org.apache.zookeeper.server.auth.SASLAuthenticationProvider';
 const CONTAINER_CHECK_MS = 86_400_000;
 const START_TRIES = 5;
 const PROBE_MS = 500;
@@ -211,8 +212,9 @@ export class ServerProcess {
 
   #spawn(onFault: (fault: string) => void): void {
     const configPath = join(this.directory, 'zoo.cfg');
-    writeFileSync(configPath, this.#configText());
-    const [command, args] = commandLine(this.#kind, configPath, this.#writeSaslUsers(), this.#options.logs === true);
+    const jaasPath = this.#writeSaslUsers();
+    writeFileSync(configPath, this.#configText(jaasPath));
+    const [command, args] = commandLine(this.#kind, configPath, jaasPath, this.#options.logs === true);
     // Apache's server looks for this one among the properties of Java alone when it reads the list.
     const hasAddresses = this.#kind === 'apache' && this.#options.config?.['multiAddress.enabled'] === true;
     const properties = hasAddresses ? ['-Dzookeeper.multiAddress.enabled=true'] : [];
@@ -234,8 +236,14 @@ export class ServerProcess {
     });
   }
 
-  #configText(): string {
+  #configText(jaasPath: string | null): string {
+    // Apache's server takes these from its command line alone.
+    const sasl =
+      jaasPath === null || this.#kind === 'apache'
+        ? {}
+        : { 'java.security.auth.login.config': jaasPath, 'authProvider.sasl': SASL_PROVIDER };
     const config = {
+      ...sasl,
       dataDir: this.dataDirectory,
       clientPort: this.#port,
       clientPortAddress: '127.0.0.1',
@@ -311,10 +319,7 @@ export function commandLine(
   const sasl =
     jaasPath === null
       ? []
-      : [
-          `-Djava.security.auth.login.config=${jaasPath}`,
-          '-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
-        ];
+      : [`-Djava.security.auth.login.config=${jaasPath}`, `-Dzookeeper.authProvider.sasl=${SASL_PROVIDER}`];
   const java = [
     // Short runs: the first compiler only, and a small heap so that several servers fit on a small machine.
     ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m'],

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Authenticator, Identity, PeerAddress } from '@meerkat/core';
+import { type Authenticator, type Identity, type PeerAddress, SaslFailure } from '@meerkat/core';
+import { ExitCode, ServerError } from '../exit-codes.ts';
+import { parsePrincipal } from '../sasl/principal.ts';
+import { DEFAULT_SASL_OPTIONS, makeSaslStarter, type SaslOptions } from '../sasl/sasl-login.ts';
 import { formatIp, IpNetwork, parseIp } from './ip-address.ts';
 
 /** What configuration says about the schemes of authentication. */
@@ -12,6 +15,9 @@ export interface AuthOptions {
   readonly superDigest: string | null;
   /** Classes of `authProvider.*` that are not known here: their schemes are not offered. */
   readonly unknownProviders: readonly string[];
+  readonly sasl: SaslOptions;
+  /** A connection must have an identity of one of these schemes to do anything (`enforce.auth.schemes`); none: anybody may. */
+  readonly enforcedSchemes: readonly string[];
 }
 
 export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
@@ -19,6 +25,8 @@ export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
   digestAlgorithm: 'sha1',
   superDigest: null,
   unknownProviders: [],
+  sasl: DEFAULT_SASL_OPTIONS,
+  enforcedSchemes: [],
 };
 
 /** Those that need no provider, or one that is always here. */
@@ -30,7 +38,7 @@ const SCHEMES_WITHOUT_PROVIDER: ReadonlySet<string> = new Set(['', 'world', 'dig
  * `world` is none: it has no credentials, and the core knows it. `super` is none either: it is granted by `digest` and
  * cannot be named in an ACL.
  */
-interface Scheme {
+export interface Scheme {
   readonly isAuthenticated: boolean;
   /** True when `matches` is equality. */
   readonly isExact: boolean;
@@ -40,31 +48,77 @@ interface Scheme {
   userName(id: string): string;
 }
 
-/** The schemes `ip` and, unless it is switched off, `digest`. */
+/**
+ * The schemes `ip`, unless it is switched off `digest`, and those of the configuration.
+ *
+ * @throws ServerError when a scheme that connections must have does not exist
+ */
 export function makeAuthenticator(options: AuthOptions): Authenticator {
   const schemes = new Map<string, Scheme>([['ip', IP_SCHEME]]);
   if (options.digestEnabled) schemes.set('digest', makeDigestScheme(options));
+  if (options.sasl.isScheme) schemes.set('sasl', makeSaslScheme(options.sasl));
+  const { enforcedSchemes } = options;
+  checkEnforced(enforcedSchemes, schemes);
   return {
+    startSasl: makeSaslStarter(options.sasl),
+    saslFailure: saslFailureOf(options),
+    isAdmitted: (identities) =>
+      enforcedSchemes.length === 0 || identities.some(({ scheme }) => enforcedSchemes.includes(scheme)),
     initialIdentities: (remote) => [{ scheme: 'ip', id: formatIp(remote.ip) }],
     authenticate: (scheme, auth, remote) => schemes.get(scheme)?.authenticate(auth, remote) ?? null,
     isValidAclId: (scheme, id) => schemes.get(scheme)?.isValidAclId(id) ?? false,
     isAuthenticatedScheme: (scheme) => schemes.get(scheme)?.isAuthenticated ?? false,
     isExact: (scheme) => schemes.get(scheme)?.isExact ?? false,
-    refusalOf: (used) => describeMissing(options.unknownProviders, used),
+    refusalOf: (used) => describeMissing(options.unknownProviders, used, schemes),
     matches: (scheme, identityId, aclId) => schemes.get(scheme)?.matches(identityId, aclId) ?? false,
     userName: (identity) => schemes.get(identity.scheme)?.userName(identity.id) ?? '',
   };
 }
 
 /** A provider that is not known here may be the one that ACLs rely on. Which scheme it has, only the class itself says. */
-function describeMissing(unknown: readonly string[], used: ReadonlySet<string>): string | null {
-  const missing = [...used].filter((scheme) => !SCHEMES_WITHOUT_PROVIDER.has(scheme));
+function describeMissing(
+  unknown: readonly string[],
+  used: ReadonlySet<string>,
+  provided: ReadonlyMap<string, Scheme>,
+): string | null {
+  const missing = [...used].filter((scheme) => !SCHEMES_WITHOUT_PROVIDER.has(scheme) && !provided.has(scheme));
   if (unknown.length === 0 || missing.length === 0) return null;
   const schemes = missing.map((scheme) => JSON.stringify(scheme)).join(', ');
   return (
     `ACLs of this directory name the scheme ${schemes}, and authProvider names ${unknown.join(', ')}, which this server does not have: ` +
     'nobody would get what these ACLs grant. Change them under the program that has the provider, or take the authProvider line out of the configuration to start without it'
   );
+}
+
+function checkEnforced(enforced: readonly string[], schemes: ReadonlyMap<string, Scheme>): void {
+  const missing = enforced.filter((scheme) => !schemes.has(scheme));
+  if (missing.length === 0) return;
+  throw new ServerError(
+    ExitCode.invocation,
+    `clients must authenticate by ${missing.join(', ')} (enforce.auth.schemes, sessionRequireClientSASLAuth), and there is no such scheme: ` +
+      `the schemes are ${[...schemes.keys()].join(', ')}; sasl needs authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider`,
+  );
+}
+
+/** That SASL is required wins over `allowSaslFailedClients`. */
+function saslFailureOf({ enforcedSchemes, sasl }: AuthOptions): SaslFailure {
+  if (enforcedSchemes.includes('sasl')) return SaslFailure.closesAsRequired;
+  return sasl.allowsFailedClients ? SaslFailure.isIgnored : SaslFailure.closes;
+}
+
+/**
+ * `sasl` in ACLs (SASLAuthenticationProvider). Its identities come from SASL exchanges and never from auth packets. The user
+ * `super` is meant by every entry.
+ */
+function makeSaslScheme({ anyUserAclId }: SaslOptions): Scheme {
+  return {
+    isAuthenticated: true,
+    isExact: false,
+    authenticate: () => null,
+    isValidAclId: (id) => parsePrincipal(id) !== null,
+    matches: (identityId, aclId) => identityId === 'super' || identityId === aclId || aclId === anyUserAclId,
+    userName: (id) => id,
+  };
 }
 
 /** The id of a digest identity: `user:base64(hash("user:password"))`, the user being what stands before the first ":". */

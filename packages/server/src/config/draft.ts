@@ -2,6 +2,7 @@ import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type 
 import type { ServerRole } from '@meerkat/protocol';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from './options.ts';
+import { makeSaslDraft, type SaslDraft } from './sasl-draft.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -9,7 +10,8 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 export interface Draft {
   readonly core: Mutable<Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'>>;
   readonly server: Mutable<Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory' | 'clientPort' | 'auth'>>;
-  readonly auth: Mutable<AuthOptions>;
+  readonly auth: Mutable<Omit<AuthOptions, 'sasl'>>;
+  readonly sasl: SaslDraft;
   dataDirectory: string | null;
   dataLogDirectory: string | null;
   clientPort: number | null;
@@ -33,10 +35,12 @@ export interface Draft {
 export function makeDraft(): Draft {
   const { initLimit: _init, syncLimit: _sync, ...ensemble } = DEFAULT_ENSEMBLE_OPTIONS;
   const { clientPort: _port, auth: _auth, ...server } = DEFAULT_SERVER_OPTIONS;
+  const { sasl: _sasl, ...authOptions } = DEFAULT_AUTH_OPTIONS;
   return {
     core: { ...DEFAULT_CORE_OPTIONS },
     server: { ...server },
-    auth: { ...DEFAULT_AUTH_OPTIONS },
+    auth: authOptions,
+    sasl: makeSaslDraft(),
     dataDirectory: null,
     dataLogDirectory: null,
     clientPort: null,

@@ -1,10 +1,11 @@
 import { ENSEMBLE_KEYS } from './ensemble-keys.ts';
 import type { Key } from './key.ts';
 import { OTHER_KEYS } from './other-keys.ts';
+import { SASL_KEYS } from './sasl-keys.ts';
 import { SUPPORTED_KEYS } from './supported-keys.ts';
 
 /** Every key that we know. */
-export const KEYS: readonly Key[] = [...SUPPORTED_KEYS, ...ENSEMBLE_KEYS, ...OTHER_KEYS];
+export const KEYS: readonly Key[] = [...SUPPORTED_KEYS, ...SASL_KEYS, ...ENSEMBLE_KEYS, ...OTHER_KEYS];
 
 /** The key of that name, with or without ZooKeeper's prefix for system properties; null when nobody knows it. */
 export function findKey(name: string): Key | null {

@@ -133,10 +133,14 @@ export const OWN_PROVIDERS: readonly string[] = ['DigestAuthenticationProvider',
   (name) => APACHE_PROVIDERS + name,
 );
 
+/** The class whose scheme `sasl` is there when it is named. */
+export const SASL_PROVIDER: string = `${APACHE_PROVIDERS}SASLAuthenticationProvider`;
+const KNOWN_PROVIDERS: readonly string[] = [...OWN_PROVIDERS, SASL_PROVIDER];
+
 export const authProvider: Kind<string> = {
   expected:
     "the name of a class, but for those of Apache's own that this version does not support: without them the server would be less safe than this file says",
-  parse: (value) => (value.startsWith(APACHE_PROVIDERS) && !OWN_PROVIDERS.includes(value) ? null : value),
+  parse: (value) => (value.startsWith(APACHE_PROVIDERS) && !KNOWN_PROVIDERS.includes(value) ? null : value),
 };
 
 export const anything: Kind<string> = text('a text', () => true);

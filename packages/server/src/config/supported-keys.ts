@@ -239,6 +239,10 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'Further schemes of authentication; digest and ip are always there. A class that is not known is ignored, unless ACLs of the directory need it',
     (draft, value) => {
       if (kinds.OWN_PROVIDERS.includes(value)) return;
+      if (value === kinds.SASL_PROVIDER) {
+        draft.sasl.isScheme = true;
+        return;
+      }
       draft.auth.unknownProviders = [...draft.auth.unknownProviders, value];
       draft.notes.push(`names the class ${value}, which this server does not have: it is ignored`);
     },

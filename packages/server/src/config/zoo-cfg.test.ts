@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
 import { KEYS } from './keys.ts';
 import { parseProperties } from './properties.ts';
 import { formatReference } from './reference.ts';
@@ -155,6 +156,7 @@ describe('zoo.cfg', () => {
       tcpKeepAlive: true,
       quorumListensOnAllIps: false,
       auth: {
+        ...DEFAULT_AUTH_OPTIONS,
         digestEnabled: true,
         digestAlgorithm: 'sha256',
         superDigest: 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
@@ -225,14 +227,8 @@ describe('zoo.cfg', () => {
     'zookeeper.ssl.quorum.trustStore.location=/k.jks',
     'sslQuorum=true',
     'client.portUnification=true',
-    'authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
-    'enforce.auth.enabled=true',
-    'enforce.auth.schemes=sasl',
-    'sessionRequireClientSASLAuth=true',
     'quorum.auth.enableSasl=true',
     'X509AuthenticationProvider.superUser=CN=root',
-    'superUser=root',
-    'superUser.2=root',
   ])('a key about security that is not supported stops the start: %s', (line) => {
     const [fault, ...others] = faultsOf(REQUIRED + line);
     expect(others).toEqual([]);

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { HostPort } from '@meerkat/protocol';
 import { type Draft, makeDraft } from './draft.ts';
-import { type EnsembleSource, type Membered, readEnsemble } from './ensemble.ts';
+import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts';
 import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
 import { type Property, parseProperties } from './properties.ts';
+import { readSasl } from './sasl.ts';
 
 /** One thing in a configuration that stops the start. */
 export interface ConfigurationFault {
@@ -115,7 +116,14 @@ class ZooCfgReader {
     const dataDirectory = this.#requireValue(draft.dataDirectory, 'dataDir', 'dataDir=/path/to/data');
     const absoluteDataDirectory = resolve(this.#source.workingDirectory, dataDirectory ?? '');
     const dataLogDirectory = resolve(this.#source.workingDirectory, draft.dataLogDirectory ?? absoluteDataDirectory);
-    const membered = this.#readEnsemble(absoluteDataDirectory, dataLogDirectory);
+    const source = this.#sourceFor(absoluteDataDirectory, dataLogDirectory);
+    const findings: Findings = {
+      fault: (place, found, expected) => this.#faults.push({ ...place, found, expected }),
+      warn: ({ file, line, key }, what) =>
+        this.#warnings.push(`${file}${line === null ? '' : `, line ${line}`}: ${key ?? ''} ${what}`),
+    };
+    const membered = readEnsemble(source, findings);
+    const sasl = readSasl(source, findings);
     if (membered !== null && membered.client !== null) this.#takeClient(membered.client);
     const clientPort = this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
     const tickTimeMs = draft.core.tickTimeMs;
@@ -143,7 +151,7 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
-        auth: draft.auth,
+        auth: { ...draft.auth, ...sasl },
         dataDirectory: absoluteDataDirectory,
         dataLogDirectory,
         clientPort: clientPort ?? 0,
@@ -151,10 +159,10 @@ class ZooCfgReader {
     };
   }
 
-  /** What the list of members says about this server; null when there is no list, or it cannot be used. */
-  #readEnsemble(dataDirectory: string, dataLogDirectory: string): Membered | null {
+  /** For what several keys and other files decide together. */
+  #sourceFor(dataDirectory: string, dataLogDirectory: string): EnsembleSource {
     const { file, workingDirectory, readFile = (path) => readFileSync(path, 'utf8') } = this.#source;
-    const source: EnsembleSource = {
+    return {
       file,
       lines: this.#lines,
       draft: this.#draft,
@@ -163,11 +171,6 @@ class ZooCfgReader {
       resolvePath: (path) => resolve(workingDirectory, path),
       readFile,
     };
-    return readEnsemble(source, {
-      fault: (place, found, expected) => this.#faults.push({ ...place, found, expected }),
-      warn: ({ file: where, line, key }, what) =>
-        this.#warnings.push(`${where}${line === null ? '' : `, line ${line}`}: ${key ?? ''} ${what}`),
-    });
   }
 
   /** The list may say where clients connect, in place of `clientPort` and `clientPortAddress` or as they do. */
@@ -209,8 +212,12 @@ function isHarmless(key: Key, value: string): boolean {
   return key.harmless.some((harmless) => harmless.toLowerCase() === value.toLowerCase());
 }
 
+/** Keys whose values nobody must read in a log. */
+const SECRET_KEY = /password$|superDigest$/i;
+
 function formatFault({ file, line, key, found, expected }: ConfigurationFault): string {
   const place = line === null ? file : `${file}, line ${line}`;
+  if (SECRET_KEY.test(key ?? '')) return `${place}: ${key}: found a value that is not shown, expected ${expected}`;
   const shown = found.length > 200 ? `${found.slice(0, 200)}…` : found;
   return `${place}${key === null ? '' : `: ${key}`}: found ${JSON.stringify(shown)}, expected ${expected}`;
 }

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, type ReadConfiguration, readZooCfg } from './zoo-cfg.ts';
+
+const DIGEST = 'org.apache.zookeeper.server.auth.DigestLoginModule';
+const FILES: Readonly<Record<string, string>> = {
+  '/etc/jaas.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2"; }; Other { ${DIGEST} required user_ann="x"; };`,
+  '/etc/broken.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2" };`,
+  '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
+  '/etc/users': 'bob:secret1\nsuper:secret2\n',
+  '/etc/krb5.conf': '[libdefaults]\n  default_realm = EXAMPLE.COM\n',
+};
+
+function read(lines: string): ReadConfiguration {
+  return readZooCfg({
+    text: `dataDir=/data\nclientPort=2181\n${lines}`,
+    file: 'zoo.cfg',
+    workingDirectory: '/etc',
+    readFile: (path) => {
+      const text = FILES[path];
+      if (text === undefined) throw Object.assign(new Error('missing'), { code: 'ENOENT' });
+      return text;
+    },
+  });
+}
+
+function saslOf(lines: string): ReadConfiguration['server']['auth']['sasl'] {
+  return read(lines).server.auth.sasl;
+}
+
+function faultsOf(lines: string): string {
+  try {
+    read(lines);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message;
+    throw error;
+  }
+  return '';
+}
+
+const JAAS = 'java.security.auth.login.config=jaas.conf';
+
+describe('the login of SASL', () => {
+  test('is the section Server of the JAAS file, or another one', () => {
+    const { login } = saslOf(JAAS);
+    expect(login?.users.of('bob')).toBe('secret1');
+    expect(login?.users.of('ann')).toBeNull();
+    expect(saslOf('java.security.auth.login.config=file:///etc/jaas.conf').login?.users.of('bob')).toBe('secret1');
+    expect(saslOf(`${JAAS}\nzookeeper.sasl.serverconfig=Other`).login?.users.of('ann')).toBe('x');
+  });
+
+  test('may be a plain file', () => {
+    expect(saslOf('sasl.usersFile=users').login?.users.of('super')).toBe('secret2');
+  });
+
+  test('has another password for super where a key says so', () => {
+    const lines = `${JAAS}\nSASLAuthenticationProvider.superPassword=secret3`;
+    expect(saslOf(lines).login?.users.of('super')).toBe('secret3');
+    // As with Apache, who is not in the file is nobody.
+    expect(saslOf(`${lines}\nsasl.serverconfig=Other`).login?.users.of('super')).toBeNull();
+  });
+
+  test('is none when nothing is said', () => {
+    expect(saslOf('').login).toBeNull();
+  });
+
+  test.each([
+    [
+      'java.security.auth.login.config=nowhere.conf',
+      /line 3: java.security.auth.login.config: found "\/etc\/nowhere.conf: ENOENT"/,
+    ],
+    ['java.security.auth.login.config=broken.conf', /^\/etc\/broken.conf, line 1: found "}", expected an option/],
+    [
+      'java.security.auth.login.config=unknown.conf',
+      /^\/etc\/unknown.conf, line 1: found "com.example.Login", expected org.apache/,
+    ],
+    [
+      `${JAAS}\nsasl.serverconfig=Nobody`,
+      /^\/etc\/jaas.conf: found "the sections Server, Other", expected a section named Nobody/,
+    ],
+    [`${JAAS}\nsasl.usersFile=users`, /line 4: sasl.usersFile: found "users", expected this, or/],
+    ['sasl.usersFile=jaas.conf', /^\/etc\/jaas.conf, line 1: found "a line without name/],
+    ['sasl.frobnicate=1', /less safe/],
+    ['kerberos.canonicalizeHostNames=true', /less safe/],
+    ['security.auth_to_local=RULE', /expected rules that begin with DEFAULT/],
+  ])('%j stops the start, and no password is shown', (lines, message) => {
+    expect(faultsOf(lines)).toMatch(message);
+    expect(faultsOf(lines)).not.toMatch(/secret/);
+  });
+});
+
+describe('keys with secrets', () => {
+  test('do not show their values when these are wrong', () => {
+    const message = faultsOf('DigestAuthenticationProvider.superDigest=secret');
+    expect(message).toContain('superDigest: found a value that is not shown, expected user:hash');
+  });
+});
+
+describe('what clients must do', () => {
+  const enforced = (lines: string): readonly string[] => read(lines).server.auth.enforcedSchemes;
+
+  test('is nothing, one of several schemes, or SASL', () => {
+    expect(enforced('')).toEqual([]);
+    expect(enforced('enforce.auth.schemes=sasl')).toEqual([]);
+    expect(enforced('enforce.auth.enabled=true\nenforce.auth.schemes=sasl, x509')).toEqual(['sasl', 'x509']);
+    const both = `${JAAS}\nsessionRequireClientSASLAuth=true\nenforce.auth.enabled=true\nenforce.auth.schemes=x509`;
+    expect(enforced(both)).toEqual(['sasl']);
+  });
+
+  test('must be possible', () => {
+    expect(faultsOf('enforce.auth.enabled=true')).toMatch(/a line such as enforce.auth.schemes=sasl/);
+    expect(faultsOf('sessionRequireClientSASLAuth=true')).toMatch(/a login to check clients with/);
+  });
+});
+
+test('ids, super users and the mapping of names are those of the keys', () => {
+  const sasl = saslOf(`superUser=bob\nsuperUser.2=ann\nletAnySaslUserDoX=X\nallowSaslFailedClients=true
+authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
+java.security.krb5.conf=krb5.conf\nkerberos.removeHostFromPrincipal=true\nkerberos.removeRealmFromPrincipal=true`);
+  expect(sasl).toMatchObject({
+    isScheme: true,
+    superUsers: ['bob', 'ann'],
+    anyUserAclId: 'X',
+    allowsFailedClients: true,
+    mapping: { defaultRealm: 'EXAMPLE.COM', removesHost: true, removesRealm: true },
+  });
+});

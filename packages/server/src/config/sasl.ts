@@ -1,0 +1,162 @@
+/** What the keys about SASL come to: the login is read from its file. */
+import { homedir } from 'node:os';
+import type { AuthOptions } from '../auth/authenticator.ts';
+import { type JaasEntry, parseJaas } from '../sasl/jaas.ts';
+import { Passwords } from '../sasl/passwords.ts';
+import type { SaslLogin } from '../sasl/sasl-login.ts';
+import { parseUsersFile } from '../sasl/users-file.ts';
+import type { EnsembleSource, Findings, Place } from './ensemble.ts';
+
+/** The part of the configuration that depends on several of these keys, or on other files. */
+export function readSasl(source: EnsembleSource, findings: Findings): Pick<AuthOptions, 'sasl' | 'enforcedSchemes'> {
+  return new SaslReader(source, findings).read();
+}
+
+class SaslReader {
+  readonly #source: EnsembleSource;
+  readonly #findings: Findings;
+
+  constructor(source: EnsembleSource, findings: Findings) {
+    this.#source = source;
+    this.#findings = findings;
+  }
+
+  read(): Pick<AuthOptions, 'sasl' | 'enforcedSchemes'> {
+    const draft = this.#source.draft.sasl;
+    const { isScheme, allowsFailedClients, anyUserAclId, superUsers, rules, removesHost, removesRealm } = draft;
+    const login = this.#readLogin();
+    if (login === null && draft.requiresSasl) {
+      const expected = 'a login to check clients with: java.security.auth.login.config or sasl.usersFile';
+      this.#findings.fault(this.#placeOf('sessionRequireClientSASLAuth'), 'true', expected);
+    }
+    const mapping = { rules, removesHost, removesRealm, defaultRealm: this.#readDefaultRealm() };
+    return {
+      sasl: { login, isScheme, mapping, superUsers, allowsFailedClients, anyUserAclId },
+      enforcedSchemes: this.#readEnforcedSchemes(),
+    };
+  }
+
+  /** As Apache's server does, SASL alone where the older key asks for it. */
+  #readEnforcedSchemes(): readonly string[] {
+    const { requiresSasl, isEnforced, enforcedSchemes } = this.#source.draft.sasl;
+    if (requiresSasl) return ['sasl'];
+    if (isEnforced && enforcedSchemes.length === 0) {
+      this.#findings.fault(this.#placeOf('enforce.auth.enabled'), 'true', 'a line such as enforce.auth.schemes=sasl');
+    }
+    return isEnforced ? enforcedSchemes : [];
+  }
+
+  #readLogin(): SaslLogin | null {
+    const { loginFile, usersFile, superPassword } = this.#source.draft.sasl;
+    if (loginFile !== null && usersFile !== null) {
+      const expected = 'this, or java.security.auth.login.config, not both';
+      this.#findings.fault(this.#placeOf('sasl.usersFile'), usersFile, expected);
+      return null;
+    }
+    const users = usersFile === null ? this.#readJaasUsers(loginFile) : this.#readUsers(usersFile);
+    if (users === null) return null;
+    return { mechanism: 'DIGEST-MD5', users: superPassword === null ? users : users.with('super', superPassword) };
+  }
+
+  #readUsers(written: string): Passwords | null {
+    const file = this.#source.resolvePath(written);
+    const text = this.#readText(file, this.#placeOf('sasl.usersFile'));
+    if (text === null) return null;
+    const parsed = parseUsersFile(text);
+    if ('users' in parsed) return new Passwords(parsed.users);
+    this.#findings.fault(
+      { file, line: parsed.fault.line, key: null },
+      parsed.fault.found,
+      'name:password, each name once',
+    );
+    return null;
+  }
+
+  #readJaasUsers(written: string | null): Passwords | null {
+    if (written === null) return null;
+    const { loginSection } = this.#source.draft.sasl;
+    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, this.#placeOf(LOGIN_KEY));
+    if (entries === null) return null;
+    const users = new Map<string, string>();
+    for (const { options } of entries) {
+      for (const [key, value] of options)
+        if (key.startsWith(USER_PREFIX)) users.set(key.slice(USER_PREFIX.length), value);
+    }
+    return new Passwords(users);
+  }
+
+  #readDefaultRealm(): string {
+    const { krb5File } = this.#source.draft.sasl;
+    if (krb5File === null) return '';
+    const text = this.#readText(this.#source.resolvePath(krb5File), this.#placeOf('java.security.krb5.conf'));
+    return /^\s*default_realm\s*=\s*(\S+)/m.exec(text ?? '')?.[1] ?? '';
+  }
+
+  #readText(path: string, place: Place): string | null {
+    return readText(this.#source, this.#findings, path, place);
+  }
+
+  #placeOf(key: string): Place {
+    return placeOf(this.#source, key);
+  }
+}
+
+const LOGIN_KEY = 'java.security.auth.login.config';
+const USER_PREFIX = 'user_';
+const KERBEROS_MODULE = /\bKrb5LoginModule$/;
+const DIGEST_MODULE = /\bDigestLoginModule$/;
+
+/** The entries of one section of a JAAS file; null after a fault has been told. */
+export function readJaasSection(
+  source: EnsembleSource,
+  findings: Findings,
+  written: string,
+  section: string,
+  place: Place,
+): readonly JaasEntry[] | null {
+  // Java takes a URL, too.
+  const file = source.resolvePath(written.replace(/^file:(?:\/\/)?/, ''));
+  const text = readText(source, findings, file, place);
+  if (text === null) return null;
+  const parsed = parseJaas(text, JAVA_PROPERTIES);
+  if ('fault' in parsed) {
+    findings.fault({ file, line: parsed.fault.line, key: null }, parsed.fault.found, parsed.fault.expected);
+    return null;
+  }
+  const { sections } = parsed;
+  const entries = sections.get(section) ?? sections.get('other');
+  if (entries === undefined) {
+    const found = sections.size === 0 ? 'no section' : `the sections ${[...sections.keys()].join(', ')}`;
+    findings.fault({ file, line: null, key: null }, found, `a section named ${section}`);
+    return null;
+  }
+  for (const { module, line } of entries) {
+    if (DIGEST_MODULE.test(module)) continue;
+    const expected = KERBEROS_MODULE.test(module)
+      ? 'DigestLoginModule: Kerberos is not supported by this version'
+      : 'org.apache.zookeeper.server.auth.DigestLoginModule';
+    findings.fault({ file, line, key: null }, module, expected);
+    return null;
+  }
+  return entries;
+}
+
+function readText(source: EnsembleSource, findings: Findings, path: string, place: Place): string | null {
+  try {
+    return source.readFile(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    findings.fault(place, `${path}: ${code ?? message}`, 'a file that this process can read');
+    return null;
+  }
+}
+
+function placeOf({ file, lines }: EnsembleSource, key: string): Place {
+  return { file, line: lines.get(key)?.line ?? null, key };
+}
+
+/** Of Java's system properties, those that a login file may want. */
+const JAVA_PROPERTIES: ReadonlyMap<string, string> = new Map([
+  ['user.home', homedir()],
+  ['user.dir', process.cwd()],
+]);

@@ -1,0 +1,60 @@
+import type { Identity, PeerAddress, SaslConversation } from '@meerkat/core';
+import { DigestMd5Server } from './digest-md5-server.ts';
+import type { Passwords } from './passwords.ts';
+import { DEFAULT_PRINCIPAL_MAPPING, mapPrincipal, type PrincipalMapping } from './principal.ts';
+
+/** With what SASL exchanges are checked. */
+export interface SaslLogin {
+  readonly mechanism: 'DIGEST-MD5';
+  readonly users: Passwords;
+}
+
+/** What configuration says about SASL of clients. */
+export interface SaslOptions {
+  /** null: no login is configured, and clients go on without SASL. */
+  readonly login: SaslLogin | null;
+  /** The scheme `sasl` exists for ACLs and enforcement (`authProvider.N=…SASLAuthenticationProvider`). */
+  readonly isScheme: boolean;
+  /** From the authenticated name to the id. */
+  readonly mapping: PrincipalMapping;
+  /** Ids that are the super user's (`superUser`, `superUser.*`). */
+  readonly superUsers: readonly string[];
+  /** A failed exchange leaves the connection as it was (`allowSaslFailedClients`). */
+  readonly allowsFailedClients: boolean;
+  /** The id that stands for any SASL user in an ACL (`letAnySaslUserDoX`); null: none does. */
+  readonly anyUserAclId: string | null;
+}
+
+export const DEFAULT_SASL_OPTIONS: SaslOptions = {
+  login: null,
+  isScheme: false,
+  mapping: DEFAULT_PRINCIPAL_MAPPING,
+  superUsers: [],
+  allowsFailedClients: false,
+  anyUserAclId: null,
+};
+
+/** What `Authenticator.startSasl` does. */
+export function makeSaslStarter(options: SaslOptions): (remote: PeerAddress) => SaslConversation | null {
+  const { login } = options;
+  if (login === null) return () => null;
+  const digest = {
+    service: 'zookeeper',
+    serverName: 'zk-sasl-md5',
+    users: login.users,
+    authorize: (name: string) => authorize(name, options),
+  };
+  return () => new DigestMd5Server(digest);
+}
+
+/**
+ * As whom a client is known that has proved a name.
+ *
+ * Apache's server takes the id that the client asks for where no rule maps its name; here that is a failure.
+ */
+export function authorize(name: string, { mapping, superUsers }: SaslOptions): readonly Identity[] | string {
+  const id = mapPrincipal(name, mapping);
+  if (id === null) return `no rule of security.auth_to_local maps ${JSON.stringify(name)} to a name`;
+  const identity = { scheme: 'sasl', id };
+  return superUsers.includes(id) ? [identity, { scheme: 'super', id: '' }] : [identity];
+}

@@ -22,7 +22,7 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   });
   addHelpCommand(program);
   let isPipeClosed = false;
-  // Help may be read by a pager that is left. The host of a command listens as well, and knows what it means there.
+  // Help may be read by a pager that is left. Whoever runs a command listens as well, and knows what it means for it.
   const onOutputError = ({ code }: NodeJS.ErrnoException): void => {
     if (code === 'EPIPE') isPipeClosed = true;
   };
@@ -37,13 +37,13 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   }
   if (serverExitCode !== null) return serverExitCode;
   if (!ENDED_EARLY.includes(host.exitCode)) await flushBoth(io);
-  // The error of the last write is reported in a later turn.
+  // The error of the last write is told in a later turn.
   await new Promise((resolve) => setImmediate(resolve));
   for (const stream of [io.stdout, io.stderr]) stream.off('error', onOutputError);
   return isPipeClosed && host.exitCode === CommandExit.ok ? CommandExit.pipeClosed : host.exitCode;
 }
 
-/** A slow reader is not waited for then. */
+/** Nobody waits for a slow reader then. */
 const ENDED_EARLY: readonly number[] = [CommandExit.interrupted, CommandExit.terminated, CommandExit.pipeClosed];
 
 /** The process ends behind this, and takes with it what a pipe has not taken. */

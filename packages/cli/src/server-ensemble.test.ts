@@ -125,7 +125,7 @@ describe('a server of an ensemble that is wrongly configured', () => {
     );
   });
 
-  test('learns of lists that differ, once', async () => {
+  test('hears of lists that differ, once', async () => {
     const [a = '', b = '', c = ''] = await freeAddresses(3);
     const one = start({ name: '1', myid: '1', list: { 1: a, 2: b, 3: c } });
     const two = start({ name: '2', myid: '2', list: { 1: a, 2: b, 3: c, 4: 'nowhere.invalid:2888:3888:observer' } });

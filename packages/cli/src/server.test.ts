@@ -73,7 +73,7 @@ function runAs(user: number, ...args: readonly string[]): Run {
   return follow(spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: PIPES, uid: user, gid: user }));
 }
 
-/** Only root may change the user, who must be able to read the sources. */
+/** Root alone may become somebody else, who must be able to read the sources. */
 function canRunAsNobody(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   return spawnSync(process.execPath, [MEERKAT, '--version'], { uid: NOBODY, gid: NOBODY }).status === 0;
@@ -372,7 +372,7 @@ describe('meerkat server', () => {
 });
 
 describe('meerkat', () => {
-  test('helps with examples, and reports its version', async () => {
+  test('helps with examples, and tells its version', async () => {
     const help = run('server', '--help');
     expect(await help.exit).toBe(0);
     expect(help.output).toContain('meerkat server conf/zoo.cfg');

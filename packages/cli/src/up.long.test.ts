@@ -137,7 +137,7 @@ describe('meerkat up', () => {
     expect(existsSync(join(directory, 'meerkat-data/up/1/data/version-2'))).toBe(true);
   });
 
-  test('a leader that is cut off serves no client until the cut is healed; the data are there at the next start', async () => {
+  test('a leader that is cut off serves nobody until the cut is healed; the data are there at the next start', async () => {
     const port = await freePort();
     const up = run('up', '--port', port, '--dir', 'data', '--tick-time', '50');
     await serving(up);
@@ -159,14 +159,14 @@ describe('meerkat up', () => {
     const up = run('up', '1', '--port', await freePort(), '--set', 'extendedTypesEnabled=true');
     const client = await connect(await serving(up));
     await client.create('/expires', '', { ttlMs: 60_000 });
-    await type(up, 'pause 1', /server 1 is paused: "resume 1" lets it continue/);
+    await type(up, 'pause 1', /server 1 is paused: "resume 1" lets it go on/);
     const written = client.create('/a');
     await type(up, 'status', /^server 1 {2}127\.0\.0\.1:\d+ {2}paused/m);
-    await type(up, 'resume 1', /server 1 continues/);
+    await type(up, 'resume 1', /server 1 goes on/);
     await written;
   });
 
-  test('a server that dies by itself is reported with the place of its log', async () => {
+  test('a server that dies by itself is told of with the place of its log', async () => {
     const up = run('up', '3', '--port', await freePort());
     await serving(up);
     process.kill(serverProcesses()[0] ?? 0, 'SIGKILL');

@@ -48,7 +48,7 @@ test('a listener stays until each of its registrations is disposed of, each at m
   expect(listeners.size).toBe(0);
 });
 
-test('a listener gets nothing that was reported before it was added or after it was removed', async () => {
+test('a listener hears nothing that was told before it came or is heard after it went', async () => {
   const heard: string[] = [];
   const listeners = new Listeners<string>();
   const going = listeners.add((value) => heard.push(`going ${value}`));
@@ -63,7 +63,7 @@ test('a listener gets nothing that was reported before it was added or after it 
   expect(heard).toEqual(['coming second']);
 });
 
-test('a listener that throws causes an uncaught exception of its own and does not affect other listeners', async () => {
+test('a listener that throws is an uncaught exception of its own and disturbs nobody', async () => {
   const uncaught = catchUncaught();
   const heard: string[] = [];
   const listeners = new Listeners<string>();
@@ -86,7 +86,7 @@ afterEach(() => {
   for (const restore of restores.splice(0)) restore();
 });
 
-/** Takes the uncaught exceptions of this process in place of its usual handlers, until the test ends. */
+/** Takes the uncaught exceptions of this process instead of whoever takes them otherwise, until the test ends. */
 function catchUncaught(): unknown[] {
   const caught: unknown[] = [];
   const others = process.listeners('uncaughtException');

@@ -29,11 +29,11 @@ export interface ObserveOptions {
  *
  * 1. A loop gets the value as it is now, then each change. One that is slower than the changes gets the newest value and
  *    never the ones between: nothing piles up.
- * 2. The same value does not come twice in a row, whatever connections and sessions did meanwhile. Writing a znode again
+ * 2. The same value does not come twice in a row, whatever connections and sessions did meanwhile. Writing a znode anew
  *    is a change also when the bytes are the same.
  * 3. Data that the codec refuses is told (`error`) and ends nothing: the next value may be good again.
  * 4. Without a connection the value is the last one known; after the next connection it is brought up to date.
- * 5. Leaving a loop ends the observation. To continue, use `changed()` instead.
+ * 5. Leaving a loop ends the observation. Whoever wants to go on asks for `changed()` instead.
  * 6. The loop ends when the client is closed. It throws when the znode may not be read, and when the client ends because
  *    its credentials are refused.
  *
@@ -48,7 +48,7 @@ export interface ObserveOptions {
 export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposable {
   /** As it was asked for. */
   readonly path: string;
-  /** The first value. Rejects when the observation ends before; the rejection may stay unhandled. */
+  /** The first value. Rejects when the observation ends before; nobody has to catch that. */
   readonly ready: Promise<Observed<T>>;
   readonly #ports: WatchPorts;
   readonly #codec: Codec<T>;
@@ -107,7 +107,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   }
 
   /**
-   * The next value after this moment. Rejects when the observation ends before; the rejection may stay unhandled.
+   * The next value after this moment. Rejects when the observation ends before; nobody has to catch that.
    *
    * @example
    * while (observation.current?.data !== 'ready') await observation.changed();
@@ -232,7 +232,7 @@ function isGoodEnd(error: Error): boolean {
   return error instanceof AbortedError || error instanceof ClosedError || error instanceof NoWatcherError;
 }
 
-/** Nothing has been written since. A znode that was deleted and created again has another mzxid, too. */
+/** Nothing has been written since. A znode that was deleted and created anew has another mzxid, too. */
 function isSame(observed: Observed<unknown> | null, znode: Znode<unknown> | null): boolean {
   if (observed === null) return false;
   return observed.stat?.mzxid === znode?.stat.mzxid;

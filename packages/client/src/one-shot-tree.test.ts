@@ -38,7 +38,7 @@ test('the first one asks again when the one before was given up before there was
 });
 
 describe('a plain watch', () => {
-  test('reports what a persistent one reports, with zxids where the Stat has them', async () => {
+  test('tells what a persistent one tells, with zxids where the Stat has them', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     const events = collect(client.watch('/a'));
@@ -68,7 +68,7 @@ describe('a plain watch', () => {
     ]);
   });
 
-  test('a znode that is deleted and created again between two looks is reported as both', async () => {
+  test('a znode that is deleted and created anew between two looks is told as both', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -80,14 +80,14 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['deleted /a', 'created /a']);
   });
 
-  test('what happens while the connection is away is reported after it, and then a gap', async () => {
+  test('what happens while the connection is away is told after it, and then a gap', async () => {
     await using world = await makeWorld();
     const { old, writer, client } = world;
     await writer.create('/a');
     const events = collect(client.watch('/a'));
     await events.stream.ready;
 
-    // The client cannot come back before the change is made: no server answers it.
+    // The client cannot come back before the change is made: nobody answers it.
     old.isOpen = false;
     old.cut();
     await writer.set('/a', 'changed meanwhile');
@@ -96,7 +96,7 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['changed /a', 'gap reconnected']);
   });
 
-  test('a new session is reported as a gap, and what happened is reported too', async () => {
+  test('a new session is told as a gap, and what happened is told too', async () => {
     await using world = await makeWorld();
     const { server, old, writer, client } = world;
     await writer.create('/a');
@@ -256,7 +256,7 @@ function describeEvent(event: WatchStreamEvent): string {
   return event.type === 'gap' ? `gap ${event.reason}` : `${event.type} ${event.path}`;
 }
 
-/** The tree as a listener knows it: it reads what it is notified of. */
+/** What somebody who only listens knows of the tree: he reads what he is told of. */
 class Picture {
   readonly stream: WatchStream;
   readonly #client: Client;

@@ -21,7 +21,7 @@ test.each([
   ['closed', ClosedError],
   ['auth-failed', AuthFailedError],
   ['removed', NoWatcherError],
-] as const)('a watch that ends (%s) rejects, and the rejection may stay unhandled', async (reason, type) => {
+] as const)('a watch that ends (%s) rejects, and nobody has to catch it', async (reason, type) => {
   const about = { operation: 'get', path: '/config' };
   const watched = new OneShotWatch((path) => path, about);
   const forgotten = new OneShotWatch((path) => path, about);
@@ -33,7 +33,7 @@ test.each([
   await expect(watched.changed).rejects.toMatchObject(about);
 });
 
-test('a read with a watch reports the next change, also after a reconnect and on a new session', async () => {
+test('a read with a watch tells the next change, also after a reconnect and on a new session', async () => {
   await using server = await TestServer.start();
   await using writer = await connect(server.connectString);
   await using client = await connect(server.connectString);
@@ -64,7 +64,7 @@ test('a watch whose client is closed rejects', async () => {
   await expect(changed).rejects.toBeInstanceOf(ClosedError);
 });
 
-test('a watch that is taken off reports nothing, and leaves those of others on the same path', async () => {
+test('a watch that is taken off tells nothing, and leaves those of others on the same path', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
   await client.create('/a');
@@ -109,7 +109,7 @@ class RefusingSync implements Transport {
   }
 
   probe(): Promise<string> {
-    return Promise.reject(new Error('no server is asked'));
+    return Promise.reject(new Error('nobody is asked'));
   }
 
   connect(_target: unknown, events: TransportEvents): TransportStream {

@@ -1,4 +1,5 @@
 export { type AuthOptions, DEFAULT_AUTH_OPTIONS, makeAuthenticator } from './auth/authenticator.ts';
+export type { X509Options } from './auth/x509.ts';
 export { type Configuration, DEFAULT_SERVER_OPTIONS, makeConfiguration, type ServerOptions } from './config/options.ts';
 export {
   ConfigurationError,
@@ -13,4 +14,19 @@ export { runServer } from './main.ts';
 export { type CutHost, CuttableNetwork } from './node/cuttable-network.ts';
 export type { HostedDisk } from './node/hosted-disk.ts';
 export { type RunningServer, type StartOptions, startServer } from './server.ts';
+export {
+  CertificateAuthority,
+  type CertificateOptions,
+  type IssuedCertificate,
+  type KeyType,
+} from './tls/certificate-authority.ts';
+export {
+  type ClientAuth,
+  DEFAULT_QUORUM_TLS_OPTIONS,
+  DEFAULT_TLS_OPTIONS,
+  NO_STORE,
+  type StoreLocation,
+  type TlsOptions,
+  TlsProtocol,
+} from './tls/options.ts';
 export { FULL_VERSION, MEERKAT_VERSION, ZOOKEEPER_VERSION } from './version.ts';

@@ -42,7 +42,11 @@ export class Metrics implements Trace {
     diff_count: 0,
     snap_count: 0,
     proposal_count: 0,
+    unsuccessful_handshake: 0,
+    tls_handshake_exceeded: 0,
   };
+  /** TLS handshakes that failed because of the client's certificate. */
+  certificateFailures = 0;
   readonly summaries: Record<SummaryName, Summary> = {
     fsynctime: new Summary(),
     sync_processor_batch_size: new Summary(),
@@ -76,6 +80,11 @@ export class Metrics implements Trace {
 
   onBytesReceived(bytes: number): void {
     this.counters.bytes_received_count += bytes;
+  }
+
+  onHandshakeFailed(isAuthentication: boolean): void {
+    this.counters.unsuccessful_handshake++;
+    if (isAuthentication) this.certificateFailures++;
   }
 
   emit(event: TraceEvent): void {
@@ -143,6 +152,7 @@ export class Metrics implements Trace {
     for (const name of Object.keys(this.counters) as CounterName[]) this.counters[name] = 0;
     for (const summary of Object.values(this.summaries)) summary.reset();
     this.quotaExceeded.clear();
+    this.certificateFailures = 0;
   }
 }
 
@@ -155,7 +165,9 @@ type CounterName =
   | 'looking_count'
   | 'diff_count'
   | 'snap_count'
-  | 'proposal_count';
+  | 'proposal_count'
+  | 'unsuccessful_handshake'
+  | 'tls_handshake_exceeded';
 type SummaryName =
   | 'fsynctime'
   | 'sync_processor_batch_size'

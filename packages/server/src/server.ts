@@ -21,17 +21,24 @@ import { Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
 import { HeldError } from './node/hold.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
-import { type Listener, listen } from './node/network.ts';
+import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
 import { SessionEnds } from './session-ends.ts';
+import { Credentials } from './tls/credentials.ts';
+import type { TlsOptions } from './tls/options.ts';
+import { StoreError } from './tls/stores.ts';
+import type { TlsSettings } from './tls/tls-settings.ts';
 import { TraceLog } from './trace-log.ts';
 
 /** A server that serves clients or, as a member of an ensemble, does so whenever it has a leader. */
 export interface RunningServer {
+  /** Where clients connect; of a server that has a port for TLS alone, that one. */
   readonly address: { readonly host: string; readonly port: number };
+  /** Where clients connect with TLS (`secureClientPort`); null without such a port. */
+  readonly secureAddress: { readonly host: string; readonly port: number } | null;
   readonly view: ServerView;
   /** Resolves once clients are served for the first time; rejects when the server ends before that. */
   readonly serving: Promise<void>;
@@ -111,7 +118,12 @@ class Server implements RunningServer {
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
   readonly #quorumWait: QuorumWait;
+  /** Where clients connect; what its configuration has no port for is null. */
   #listener: Listener | null = null;
+  #secureListener: Listener | null = null;
+  /** Null where no port for clients speaks TLS. */
+  #clientCredentials: Credentials | null = null;
+  readonly #clientTlsEvents: TlsListenOptions['events'];
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
   /** Resolves once nothing takes place any more, after the end. */
@@ -134,6 +146,16 @@ class Server implements RunningServer {
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
     const traceLog = new TraceLog(logger, NODE_CLOCK);
+    this.#clientTlsEvents = {
+      onHandshakeFailed: (remote, reason, isAuthentication) => {
+        this.#metrics.onHandshakeFailed(isAuthentication);
+        traceLog.emit({ kind: 'connection-refused', remote, reason });
+      },
+      onHandshakesExceeded: (remote, reason) => {
+        this.#metrics.counters.tls_handshake_exceeded++;
+        traceLog.emit({ kind: 'connection-refused', remote, reason });
+      },
+    };
     this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
       traceLog.emit({ kind: 'warning', message }),
     );
@@ -170,7 +192,12 @@ class Server implements RunningServer {
     const fourLetterWords = makeFourLetterWords({
       configuration,
       metrics: this.#metrics,
-      clientPort: () => this.address.port,
+      clientPort: () => (configuration.server.clientPort === null ? -1 : this.address.port),
+      secureClientPort: () => this.secureAddress?.port ?? -1,
+      tls: () => ({
+        handshakes: this.#listeners.reduce((sum, listener) => sum + listener.handshakeCount, 0),
+        clientCertificateDays: this.#clientCredentials?.daysLeft ?? null,
+      }),
     });
     this.#core = new ServerCore(
       ports,
@@ -186,7 +213,19 @@ class Server implements RunningServer {
 
   get address(): { readonly host: string; readonly port: number } {
     const { clientHost, clientPort } = this.#configuration.server;
-    return { host: this.#listener?.host ?? clientHost ?? '::', port: this.#listener?.port ?? clientPort };
+    if (clientPort === null && this.secureAddress !== null) return this.secureAddress;
+    return { host: this.#listener?.host ?? clientHost ?? '::', port: this.#listener?.port ?? clientPort ?? 0 };
+  }
+
+  get secureAddress(): { readonly host: string; readonly port: number } | null {
+    const { secureClientHost, secureClientPort } = this.#configuration.server;
+    if (secureClientPort === null) return null;
+    const { host, port } = this.#secureListener ?? { host: secureClientHost ?? '::', port: secureClientPort };
+    return { host, port };
+  }
+
+  get #listeners(): readonly Listener[] {
+    return [this.#listener, this.#secureListener].filter((listener) => listener !== null);
   }
 
   get view(): ServerView {
@@ -195,7 +234,14 @@ class Server implements RunningServer {
 
   async start(signal: AbortSignal | undefined): Promise<void> {
     this.#checkDirectories();
-    await this.#listen();
+    try {
+      await this.#openCredentials();
+      await this.#listen();
+    } catch (error) {
+      this.#clientCredentials?.stop();
+      for (const listener of this.#listeners) listener.close();
+      throw error;
+    }
     this.#turn.start(this.#core, this.#disk);
     this.#core.start();
     const onAbort = (): void => {
@@ -219,11 +265,11 @@ class Server implements RunningServer {
       this.resume();
       this.#state = 'stopping';
       this.#quorumWait.stop();
-      this.#listener?.close();
+      for (const listener of this.#listeners) listener.close();
       this.#turn.run(() => this.#core.stop());
     }
     await this.#stopped.promise;
-    if (this.#state !== 'ended') await this.#listener?.drain(DRAIN_MS);
+    if (this.#state !== 'ended') await Promise.all(this.#listeners.map((listener) => listener.drain(DRAIN_MS)));
     this.#end();
     this.#served.reject(new ServerError(ExitCode.ok, 'the server was stopped'));
     await this.#atRest;
@@ -237,14 +283,14 @@ class Server implements RunningServer {
 
   pause(): void {
     this.#turn.freeze();
-    this.#listener?.freeze();
+    for (const listener of this.#listeners) listener.freeze();
     this.#peerNetwork.freeze();
   }
 
   resume(): void {
     if (!this.#turn.isFrozen) return;
     this.#turn.thaw();
-    this.#listener?.thaw();
+    for (const listener of this.#listeners) listener.thaw();
     this.#peerNetwork.thaw();
   }
 
@@ -269,25 +315,61 @@ class Server implements RunningServer {
     }
   }
 
-  async #listen(): Promise<void> {
-    const { clientHost, clientPort, listenBacklog, tcpKeepAlive } = this.#configuration.server;
-    const options = {
-      host: clientHost,
-      port: clientPort,
-      backlog: listenBacklog,
-      keepAlive: tcpKeepAlive,
-      traffic: this.#metrics,
-      share: this.#descriptors.shareOfClients(),
-    };
+  async #openCredentials(): Promise<void> {
+    const { secureClientPort, clientPortUnification, tls } = this.#configuration.server;
+    if (secureClientPort === null && !clientPortUnification) return;
+    this.#clientCredentials = await this.#readCredentials(tls, (settings) => {
+      for (const listener of this.#listeners) listener.renew(settings);
+    });
+  }
+
+  async #readCredentials(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
     try {
-      this.#listener = await listen(
-        options,
+      return await Credentials.open(options, {
+        onRenewed,
+        onNotice: (message) => this.#logger.log('info', message),
+        onWarning: (message) => this.#logger.log('warn', message),
+      });
+    } catch (error) {
+      if (error instanceof StoreError) throw new ServerError(ExitCode.invocation, error.message, error);
+      throw error;
+    }
+  }
+
+  async #listen(): Promise<void> {
+    const { server, core } = this.#configuration;
+    const share = this.#descriptors.shareOfClients();
+    const settings = this.#clientCredentials?.settings ?? null;
+    const perHostMax = core.connectionsPerHostMax;
+    const tls = (isUnified: boolean): { readonly tls?: TlsListenOptions } =>
+      settings === null ? {} : { tls: { settings, isUnified, perHostMax, events: this.#clientTlsEvents } };
+    const { clientPort, clientHost, secureClientPort, secureClientHost } = server;
+    if (clientPort !== null) {
+      const hasTls = server.clientPortUnification ? tls(true) : {};
+      this.#listener = await this.#listenAt('clientPort', clientHost, clientPort, { share, ...hasTls });
+    }
+    if (secureClientPort !== null) {
+      const where = [secureClientHost, secureClientPort] as const;
+      this.#secureListener = await this.#listenAt('secureClientPort', ...where, { share, ...tls(false) });
+    }
+  }
+
+  async #listenAt(
+    key: string,
+    host: string | null,
+    port: number,
+    options: Pick<ListenOptions, 'share' | 'tls'>,
+  ): Promise<Listener> {
+    const { listenBacklog: backlog, tcpKeepAlive: keepAlive } = this.#configuration.server;
+    try {
+      return await listen(
+        { ...options, host, port, backlog, keepAlive, traffic: this.#metrics },
         this.#turn,
         (stream) => this.#core.onStreamOpened(stream),
         (message) => this.#logger.log('warn', message),
       );
     } catch (error) {
-      throw new ServerError(ExitCode.unexpected, describeListenError(error, clientHost, clientPort), error);
+      throw new ServerError(ExitCode.unexpected, describeListenError(error, key, host, port), error);
     }
   }
 
@@ -312,9 +394,12 @@ class Server implements RunningServer {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#quorumWait.stop();
+    this.#clientCredentials?.stop();
     this.#turn.stop();
-    this.#listener?.close();
-    this.#listener?.destroyAll();
+    for (const listener of this.#listeners) {
+      listener.close();
+      listener.destroyAll();
+    }
     this.#peerNetwork.destroyAll();
     this.#atRest = this.#disk.abandon();
   }
@@ -334,18 +419,18 @@ function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
   return 2 * (self?.addresses.length ?? 0);
 }
 
-function describeListenError(error: unknown, host: string | null, port: number): string {
+function describeListenError(error: unknown, key: string, host: string | null, port: number): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const place = `${host === null ? 'port' : `${host.includes(':') ? `[${host}]` : host}:`}${host === null ? ' ' : ''}${port}`;
   switch (code) {
     case 'EADDRINUSE':
-      return `cannot listen on ${place}: it is in use; stop the program that listens there, or set another clientPort`;
+      return `cannot listen on ${place}: it is in use; stop the program that listens there, or set another ${key}`;
     case 'EACCES':
-      return `cannot listen on ${place}: permission denied; ports below 1024 are for root, set another clientPort`;
+      return `cannot listen on ${place}: permission denied; ports below 1024 are for root, set another ${key}`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `cannot listen on ${place}: ${host} is no address of this machine; correct clientPortAddress`;
+      return `cannot listen on ${place}: ${host} is no address of this machine; correct ${key}Address`;
     default:
       return `cannot listen on ${place}: ${message}`;
   }

@@ -6,7 +6,7 @@ export function describeWho({ scheme, id: anyId }: Acl): string {
   const id = anyId ?? '';
   switch (scheme) {
     case 'world':
-      return 'anyone';
+      return 'everybody';
     case 'digest':
       return `user ${id.split(':')[0]} (password)`;
     case 'sasl':
@@ -41,11 +41,11 @@ export function describePerms(perms: number): string {
 /** What an ACL allows to a connection, as far as a client can tell. */
 export interface Access {
   readonly perms: number;
-  /** Some of it only if the password of a user is right: the service lists the names of users, and accepts any password. */
+  /** Some of it only if the password of a user is right: the service tells the names of users, and takes any password. */
   readonly dependsOnPassword: boolean;
 }
 
-/** @param identities what `whoAmI` reports */
+/** @param identities what `whoAmI` tells */
 export function accessOf(acl: readonly Acl[], identities: readonly ClientInfo[]): Access {
   // The administrator; an authentication provider does not know the scheme, so that some servers send no user.
   if (identities.some(({ scheme }) => scheme === 'super')) return { perms: Perm.all, dependsOnPassword: false };

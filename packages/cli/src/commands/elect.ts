@@ -23,7 +23,7 @@ const AGAIN_MS = 1000;
 export const elect: DefineCommand = (command, host) => {
   command
     .description(
-      'Stand for election, run a command as the leader, and exit with its exit code. It gets SIGTERM, and then ' +
+      'Stand for election, run a command as the leader, and exit with its exit code. It is told by SIGTERM, and then ' +
         'killed, when leadership is no longer certain (exit code 27). MEERKAT_ELECTION_PATH, _TOKEN, _ZNODE and _SESSION ' +
         'are in its environment.',
     )
@@ -87,7 +87,7 @@ function exitCodeOf({ exitCode, lossReason }: HeldEnd): number {
   );
 }
 
-/** Waits until we lead, and says who does meanwhile. */
+/** Waits until we lead, and tells who does meanwhile. */
 async function campaign(
   context: Context,
   election: Election,
@@ -103,7 +103,7 @@ async function campaign(
     if (!isZooKeeperError(error) || error.code !== 'TIMEOUT') throw error;
     throw new CommandFailure(
       CommandExit.timedOut,
-      `${election.path}: another candidate led for all of --acquire-timeout; the command was not run`,
+      `${election.path}: somebody else led for all of --acquire-timeout; the command was not run`,
     );
   }
 }
@@ -125,15 +125,15 @@ class Observing implements Disposable {
 async function tellLeaders(context: Context, election: Election, client: Client, signal: AbortSignal): Promise<void> {
   try {
     for await (const leader of election.observe({ signal })) {
-      // Our own leadership is reported by campaign().
+      // Of our own leadership campaign() tells.
       if (leader === null || leader.sessionId === client.session?.id) continue;
       context.note(`${nameOfLeader(leader)} leads ${election.path} since ${leader.since.toISOString()}; waiting`);
     }
   } catch {
-    // What is wrong with the path is reported by campaign().
+    // What is wrong with the path, campaign() tells.
   }
 }
 
 function nameOfLeader({ id }: Candidate): string {
-  return id === '' ? 'a leader without a name' : id;
+  return id === '' ? 'somebody without a name' : id;
 }

@@ -121,7 +121,7 @@ async function setLimits(context: Context, client: Client, path: string, options
   return CommandExit.ok;
 }
 
-/** What lies below two quotas counts to the inner one alone: that is surprising, and zkCli refuses it as well. */
+/** What lies below two quotas counts to the inner one alone: nobody expects that, and zkCli refuses it as well. */
 async function refuseNesting({ call }: Context, client: Client, path: string): Promise<void> {
   const outer = await findQuota(client, path, call);
   if (outer !== null && outer.path !== path && outer.path !== '/') throw nested(path, outer.path, 'above');
@@ -150,7 +150,7 @@ async function removeLimits(
   const path = thePath(context, [...values, ...rest], 'remove');
   const chosen = Object.keys(options).map((option) => LIMIT_OF[option as keyof QuotaOptions]);
   if ((await readQuota(client, path, call)) === null) {
-    throw new CommandFailure(CommandExit.no, `${path} has no quota of its own ("quota show" says which it counts to)`);
+    throw new CommandFailure(CommandExit.no, `${path} has no quota of its own ("quota show" tells which it counts to)`);
   }
   const changed = await changeQuota(
     client,

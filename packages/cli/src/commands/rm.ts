@@ -41,7 +41,7 @@ export const rm: DefineCommand = (command, host) => {
       'after',
       examples([
         ['meerkat rm /app/old', 'a znode without children'],
-        ['meerkat rm /app/config --if-version 3', 'unless it was changed since'],
+        ['meerkat rm /app/config --if-version 3', 'unless somebody has changed it since'],
         ['meerkat rm -r /app', 'a znode with everything below it'],
         ["meerkat rm -rn '/jobs/done-*'", 'what the next one would delete'],
         ["meerkat rm -r '/jobs/done-*'", 'all that match'],
@@ -181,7 +181,7 @@ async function checkVersion({ call }: Context, client: Client, path: string, ver
   if (stat.version !== version) throw new BadVersionError({ operation: 'delete', path });
 }
 
-/** @returns the question; null when there is nothing there, which the deletion reports */
+/** @returns the question; null when there is nothing there, which the deletion tells */
 async function describe(context: Context, client: Client, paths: readonly string[]): Promise<string | null> {
   const belows: (number | null)[] = [];
   for await (const below of pipelined(paths, (path) => countBelow(context, client, path))) belows.push(below);

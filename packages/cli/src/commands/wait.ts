@@ -12,7 +12,7 @@ interface Options extends ConditionWords {
   readonly for?: string;
 }
 
-/** A longer wait is reported with its reason. Milliseconds. */
+/** Whoever waits longer is told what for. Milliseconds. */
 const QUIET_MS = 500;
 
 /** `wait`: until a znode is as it should be. */
@@ -20,7 +20,7 @@ export const wait: DefineCommand = (command, host) => {
   command
     .description(
       'Wait until a znode is as it should be, and tell how it is then. Several conditions have to hold at the same time. ' +
-        'Continues through lost connections.',
+        'Goes on through lost connections.',
     )
     .argument('<path>', 'the znode')
     .option('--exists', 'it is there (what is waited for when nothing is asked)')
@@ -36,7 +36,7 @@ export const wait: DefineCommand = (command, host) => {
     .addHelpText(
       'after',
       examples([
-        ['meerkat wait /app/ready', 'until it exists'],
+        ['meerkat wait /app/ready', 'until somebody creates it'],
         ['meerkat wait /locks/deploy --gone --for 5m', 'at most five minutes'],
         ["meerkat wait /workers --children '>=3'", 'until three are there'],
         ['meerkat wait /app/state --value done', 'until it says exactly "done"'],

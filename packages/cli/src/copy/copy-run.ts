@@ -37,7 +37,7 @@ export interface CopyJob {
 
 /** How often a pass is begun again that others or a lost connection have upset. */
 const PASSES_MAX = 5;
-/** How long writes in flight may take when others have failed, or Ctrl-C was pressed. Milliseconds. */
+/** How long writes in flight may take when others have failed, or somebody has pressed Ctrl-C. Milliseconds. */
 const SETTLE_MS = 3000;
 /** What is to be written is kept in memory up to this; beyond it is read again. Bytes. */
 const AGREED_BYTES_MAX = 64 * 1024 * 1024;
@@ -46,7 +46,7 @@ const STEP_BYTES = 500;
 /** Paths that a message names. */
 const NAMED_MAX = 5;
 
-/** Copies a tree, and says how it went. @returns the exit code */
+/** Copies a tree, and tells how it went. @returns the exit code */
 export async function runCopy(context: Context, job: CopyJob): Promise<CommandExit> {
   const run = new CopyRun(context, job);
   if (job.isDryRun) return run.rehearse();
@@ -77,7 +77,7 @@ class CopyRun {
     this.#job = job;
   }
 
-  /** Says what would be done. */
+  /** Tells what would be done. */
   async rehearse(): Promise<CommandExit> {
     const { report } = this.#context;
     const { source, target } = this.#job;
@@ -127,7 +127,7 @@ class CopyRun {
     return await confirm(this.#context, `${harm.join(' and ')} znodes of ${this.#job.target.shown}?`);
   }
 
-  /** Writes, and starts over where it has to: what is there already is passed by. */
+  /** Writes, and begins anew where it has to: what is there already is passed by. */
   async carryOut(): Promise<void> {
     const { call, signal } = this.#context;
     const { client } = this.#job.target;
@@ -169,7 +169,7 @@ class CopyRun {
       await report.one(COPY_COLUMNS, result);
     }
     if (isVerified !== false) return CommandExit.ok;
-    const message = `${target.shown} is not the same as ${source}: ${open}; either may have been changed meanwhile: "meerkat diff" shows how, and the same command again copies what is missing`;
+    const message = `${target.shown} is not the same as ${source}: ${open}; somebody may have changed either of them meanwhile: "meerkat diff" shows how, and the same command again copies what is missing`;
     throw new CommandFailure(CommandExit.unverified, message);
   }
 
@@ -270,12 +270,12 @@ class CopyRun {
     if (this.#writes === 0) return;
     const { verb } = this.#job;
     this.#context.note(
-      `${verb}: ${count(this.#writes)} znodes are written, the last one is ${this.#lastWritten}; the same command again continues from there`,
+      `${verb}: ${count(this.#writes)} znodes are written, the last one is ${this.#lastWritten}; the same command again goes on from there`,
     );
   }
 }
 
-/** Others have changed the target while it was written, or the connection broke: looking again says what is left to do. */
+/** Others have changed the target while it was written, or the connection broke: looking again tells what is left to do. */
 function isUpset(error: unknown): boolean {
   return isZooKeeperError(error) && UPSETS.has(error.code);
 }

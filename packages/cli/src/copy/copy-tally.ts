@@ -62,7 +62,7 @@ export interface CopyResult {
   readonly target: string;
   readonly counts: Readonly<Counts>;
   readonly isDryRun: boolean;
-  /** null: not counted. */
+  /** null: nobody has looked. */
   readonly isVerified: boolean | null;
 }
 

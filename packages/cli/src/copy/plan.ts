@@ -32,7 +32,7 @@ export type Step =
   /** An ephemeral znode of the target makes room for one that stays. */
   | { readonly action: 'replace'; readonly path: string; readonly entry: TreeEntry }
   | { readonly action: 'delete'; readonly path: string }
-  /** The target has another one, and the policy protects it. */
+  /** The target has another one, and the policy lets nobody touch it. */
   | { readonly action: 'conflict'; readonly path: string; readonly what: readonly Difference[] }
   | { readonly action: 'leave'; readonly path: string; readonly reason: LeaveReason };
 
@@ -50,7 +50,7 @@ export type LeaveReason =
   | 'in-use';
 
 /**
- * Compares source and target, and reports step by step what is to be done: parents before their children, deletions the
+ * Compares source and target, and tells step by step what is to be done: parents before their children, deletions the
  * other way round. When there is nothing but `leave`, the target is a copy: planning again is also how one verifies.
  */
 export async function* plan(source: TreeEntries, target: TreeEntries, policy: Policy): AsyncGenerator<Step, void> {

@@ -19,7 +19,7 @@ import { absolutePath, isBelow, PASSAGE_PERMS, type TreeEntry } from './tree-ent
 /** What a step of a plan does to the target. */
 export type WriteStep = Extract<Step, { action: 'create' | 'change' | 'finish' | 'replace' | 'delete' }>;
 
-/** Far below what servers take in one request (jute.maxbuffer, 1 MiB by default). Bytes. */
+/** Far below what servers take in one request (jute.maxbuffer, 1 MiB unless somebody changed it). Bytes. */
 const BATCH_BYTES_MAX = 256 * 1024;
 const BATCH_OPERATIONS_MAX = 250;
 /** Requests in flight at once. */
@@ -35,7 +35,7 @@ interface Leaving {
   readonly completes: Operation['completes'];
 }
 
-/** Learns of steps that have happened, in their order. @param path the last one's, absolute */
+/** Hears of steps that have happened, in their order. @param path the last one's, absolute */
 export type OnWritten = (path: string, actions: readonly WriteStep['action'][]) => void;
 
 type Write = (transaction: ReturnType<Client['transaction']>) => unknown;
@@ -54,22 +54,22 @@ interface Operation {
  * Carries out the steps of a plan: in transactions of some hundred operations, several in flight. The service keeps the
  * order of a session's requests, so that a parent is there before its children are looked at.
  *
- * A parent in which not every client may create gets its ACL when everything below it is there. Until then its entries
+ * A parent in which not everybody may create gets its ACL when everything below it is there. Until then its entries
  * are joined by one that lets this session create children and set the ACL.
  */
 export class TreeWriter {
   readonly #client: Client;
   readonly #root: string;
-  /** Without the signal: what has been sent is waited for, so that the result is known. */
+  /** Without the signal: what has been sent is waited for, so that everybody knows how far it came. */
   readonly #call: CallOptions;
-  /** Rejects at Ctrl-C. */
+  /** Rejects when somebody has had enough. */
   readonly #aborted: Promise<never>;
   readonly #onDone: OnWritten;
   readonly #batch: Operation[] = [];
   #batchBytes = 0;
   readonly #inFlight: Set<Promise<void>> = new Set();
   #failure: { readonly error: unknown } | null = null;
-  /** Waits for the next step, which says whether something comes below it. */
+  /** Waits for the next step, which tells whether something comes below it. */
   #held: CreatingStep | null = null;
   /** ACLs to be set on the way out, each of a znode below the one before. */
   readonly #leaving: Leaving[] = [];
@@ -88,7 +88,7 @@ export class TreeWriter {
     await this.#release(step.path);
     await this.#leave(step.path);
     if (step.action === 'create' || step.action === 'replace') {
-      // Most ACLs are open.
+      // Most ACLs let everybody in.
       if (isOpenToChildren(aclOf(step.entry))) await this.#create(step, aclOf(step.entry));
       else this.#held = step;
     } else if (step.action === 'delete') {
@@ -198,14 +198,14 @@ function rejectWhenAborted(signal: AbortSignal | undefined): Promise<never> {
     if (signal?.aborted === true) abort();
     else signal?.addEventListener('abort', abort, { once: true });
   });
-  // There may be no waiter.
+  // Nobody may be waiting.
   aborted.catch(() => {});
   return aborted;
 }
 
 type Sent = Pick<Operation, 'path' | 'completes' | 'bytes'>;
 
-/** An empty list cannot be sent; on a server that has one it allows everything. */
+/** No list at all cannot be sent, and everybody passes one on a server that has it. */
 function aclOf({ acl }: TreeEntry): readonly Acl[] {
   return acl === null || acl.length === 0 ? OPEN : acl;
 }
@@ -267,7 +267,7 @@ function deletion(path: string, completes: Operation['completes']): Operation {
   };
 }
 
-/** The transaction is an implementation detail of the copy: what refused it is what counts. */
+/** Nobody who copies a tree has asked for a transaction: what refused it is what counts. */
 function explain(error: unknown, [first]: readonly Sent[]): unknown {
   const refused = error instanceof TransactionError ? error.cause : error;
   if (refused instanceof InvalidAclError) {

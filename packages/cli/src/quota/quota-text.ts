@@ -6,7 +6,7 @@
  * The lone "=" makes servers that know no hard limits leave the rest alone.
  */
 export interface QuotaLimits {
-  /** Znodes, the one with the quota included; null: no limit. Soft limits are reported in the log of the server. */
+  /** Znodes, the one with the quota included; null: no limit. Soft limits are told in the log of the server. */
   readonly countSoft: number | null;
   /** What goes beyond is refused, by servers with enforceQuota=true. Stands in for the soft one. */
   readonly countHard: number | null;
@@ -25,7 +25,7 @@ export const NO_LIMITS: QuotaLimits = { countSoft: null, countHard: null, bytesS
 /** What a new znode of usage holds until the server has counted, which it does at once. */
 export const NO_USAGE = 'count=0,bytes=0';
 
-/** Any client may have written it: whatever is no number counts as no limit, as in the servers. */
+/** Anybody may have written it: whatever is no number counts as no limit, as in the servers. */
 export function parseLimits(text: string): QuotaLimits {
   const values = parseTrack(text);
   const limit = (key: string): number | null => {

@@ -6,14 +6,14 @@ import type { Io } from './io.ts';
 /**
  * What a command works with: in a process of its own or as a line of the shell.
  *
- * Sessions are opened when one is first needed, and closed by the host after the command.
+ * Sessions are opened by whoever needs one first and closed behind the command, by whoever runs it.
  */
 export interface Context {
   readonly io: Io;
   readonly report: Report;
   /** Ctrl-C, SIGTERM, or the reader of the output has gone: stop where you are. Every request takes it. */
   readonly signal: AbortSignal;
-  /** True for a line of the shell: watches may stay behind, and the session continues. */
+  /** True for a line of the shell: watches may stay behind, and the session goes on. */
   readonly isShell: boolean;
   /** Milliseconds that one request may take; undefined: for ever. */
   readonly timeoutMs: number | undefined;
@@ -27,7 +27,7 @@ export interface Context {
   resolve(path: string): string;
   /** A note for the person, on standard error; nothing with --quiet. */
   note(text: string): void;
-  /** In the shell: prints the event when it comes. Elsewhere the command has ended by then. */
+  /** In the shell: tells of the event when it comes. Elsewhere there is nobody left to be told. */
   leaveWatch(changed: Promise<WatchEvent>): void;
   /** Begins a progress line. */
   progress(): Progress;

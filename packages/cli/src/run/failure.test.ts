@@ -5,7 +5,7 @@ import { CommandExit, EXIT_OF_ERROR } from './exit-code.ts';
 import { explainFailure } from './failure.ts';
 
 describe('a failure', () => {
-  test('of the service is reported in words of this command line, with an exit code of its own', () => {
+  test('of the service is told in words of this command line, with an exit code of its own', () => {
     const failure = explainFailure(new NoNodeError({ operation: 'children', path: '/x' }));
     expect(failure).toMatchObject({ exitCode: CommandExit.noNode, code: 'NONODE', path: '/x' });
     expect(failure.message).toMatch(/^cannot list \/x: there is no such znode/);
@@ -19,7 +19,7 @@ describe('a failure', () => {
     expect(failure.message).toMatch(/^operation 2 of the transaction: cannot set \/b: .*; nothing was done$/);
   });
 
-  test('of unknown outcome has a code that says so', () => {
+  test('after which nobody knows what happened has a code that says so', () => {
     const failure = explainFailure(new ConnectionLossError({ operation: 'set', path: '/x' }));
     expect(failure.exitCode).toBe(CommandExit.outcomeUnknown);
   });
@@ -38,13 +38,13 @@ describe('a failure', () => {
     });
   });
 
-  test('that is unexpected is a mistake of this program and says where', () => {
+  test('that nobody expected is a mistake of this program and says where', () => {
     const failure = explainFailure(new TypeError('x is not a function'));
     expect(failure).toMatchObject({ exitCode: CommandExit.bug, code: 'BUG' });
     expect(failure.message).toContain('failure.test.ts');
   });
 
-  test('that wraps an error of the service reports its code and path', () => {
+  test('that wraps an error of the service tells its code and path', () => {
     const cause = new NodeExistsError({ operation: 'create', path: '/x' });
     const failure = new InvocationFailure('cannot', cause);
     expect(explainFailure(failure)).toMatchObject({ code: 'NODEEXISTS', path: '/x' });

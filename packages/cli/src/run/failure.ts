@@ -2,7 +2,7 @@ import { ConnectError, isZooKeeperError, TransactionError, type ZooKeeperError }
 import { CommandFailure } from './command-failure.ts';
 import { CommandExit, EXIT_OF_ERROR } from './exit-code.ts';
 
-/** What a command that failed reports, for people and for scripts. */
+/** What a command that failed tells, for people and for scripts. */
 export interface Failure {
   readonly exitCode: CommandExit;
   /** ZooKeeper's name of the error, or one of this program's: INVOCATION, FAILED, BUG. */
@@ -80,7 +80,7 @@ const MEANINGS: Readonly<Partial<Record<string, string>>> = {
   NONODE: 'there is no such znode; a create needs its parent, which --parents makes',
   NODEEXISTS: 'the znode exists already; "set" changes it',
   NOTEMPTY: 'the znode has children; -r deletes them too',
-  BADVERSION: 'the znode has another version: it was changed; look at it again ("stat")',
+  BADVERSION: 'the znode has another version: somebody has changed it; look at it again ("stat") and decide anew',
   INVALIDACL: 'the ACL is empty or names a scheme or id that the server does not take; "auth" needs --auth',
   NOCHILDRENFOREPHEMERALS: 'its parent is ephemeral, and such znodes have no children',
   AUTHFAILED:

@@ -13,7 +13,7 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 export const PROCESS_IO: Io = process;
 
 /**
- * Writes, and waits while the reader is slower. A stream that is closed takes everything and says nothing.
+ * Writes, and waits while whoever reads is slower. A stream that is closed takes everything and says nothing.
  *
  * @param signal aborted: waits no longer; what was written leaves if the reader takes it in time
  */
@@ -34,7 +34,7 @@ export function writeAll(
   });
 }
 
-/** Everything that was written has left: a pipe may hold some of it back until its reader continues. */
+/** Everything that was written has left: a pipe may hold some of it back until its reader goes on. */
 export async function flush(stream: Writable): Promise<void> {
   if (isClosed(stream) || stream.writableLength === 0) return;
   await new Promise((resolve) => stream.write('', resolve));

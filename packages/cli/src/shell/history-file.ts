@@ -4,14 +4,14 @@ import { dirname, join } from 'node:path';
 import type { Io } from '../run/io.ts';
 import { makeDirectory } from '../run/make-directory.ts';
 
-/** Commands that are kept. Past twice as many lines the file is written again. */
+/** Commands that are kept. Past twice as many lines the file is written anew. */
 const KEPT_MAX = 2000;
 
 /**
  * The commands of earlier shells, oldest first, a line each; a command of several lines is written as a JSON string. Shells
  * that run at the same time append to it side by side.
  *
- * It is a convenience: a file that cannot be read or written is left alone, without a message.
+ * It is a convenience: a file that cannot be read or written is left alone, and nobody is bothered.
  */
 export class HistoryFile {
   readonly path: string;

@@ -62,7 +62,7 @@ export class LineHost implements ShellCommandHost {
 /** Which line it is. */
 export interface LinePlace {
   readonly command: string;
-  /** Of messages on standard error: where the line is, unless it was typed. */
+  /** Of messages on standard error: where the line is, unless somebody has typed it. */
   readonly prefix: string;
 }
 
@@ -71,7 +71,7 @@ function mergedWords(shell: CommonWords, line: CommonWords): CommonWords {
   return { ...shell, ...line, color: shell.color !== false && line.color !== false };
 }
 
-/** Advice for a command line; here other commands do it. */
+/** What to do is told to somebody at a command line; here it is done by other commands. */
 function inShellWords(message: string): string {
   return message
     .replace('--auth gives credentials', '"addauth" gives credentials')

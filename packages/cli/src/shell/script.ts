@@ -5,7 +5,7 @@ import type { Io } from '../run/io.ts';
 import type { Shell } from './shell.ts';
 import { type CommandLine, type Missing, scan } from './words.ts';
 
-/** How lines of a script are run. */
+/** How lines that nobody types are run. */
 export interface ScriptOptions {
   /** Stop at the first line that fails. */
   readonly exitOnError: boolean;
@@ -55,7 +55,7 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
   return run.run(commands, placeOf);
 }
 
-/** Up to where whole lines have come, and no command that continues in the next one. */
+/** Up to where whole lines have come, and no command that goes on in the next one. */
 function completeEnd(text: string): number {
   const end = text.lastIndexOf('\n') + 1;
   if (end === 0) return 0;

@@ -29,7 +29,7 @@ export class WatchList {
 
   /** A watch that tells one change. */
   leave(changed: Promise<WatchEvent>): void {
-    // It rejects when the watch is removed or the session closed, which is reported there.
+    // It rejects when the watch is removed or the session closed: whoever did that has been told.
     changed.then((event) => this.#print(event)).catch(() => {});
   }
 
@@ -66,7 +66,7 @@ export class WatchList {
         }
       }
     } catch {
-      // The credentials were refused, which ends the session and is reported with it.
+      // The credentials were refused, which ends the session and is told with it.
     } finally {
       this.#lasting = this.#lasting.filter((other) => other !== watch);
     }

@@ -11,8 +11,8 @@ import { type Visited, type WalkOptions, walkTree } from './tree-walk.ts';
 const REFUSED_NAMED_MAX = 3;
 
 /**
- * A walk through trees for a command that reads them: it shows progress, reports what is missing or may not be read and
- * continues behind it, and says how far it came when it is interrupted.
+ * A walk through trees for somebody who reads them: it shows its progress, tells what is missing or may not be read and
+ * goes on behind it, and says how far it came when it is interrupted.
  */
 export class Survey {
   readonly #context: Context;
@@ -64,7 +64,7 @@ export class Survey {
     for (const error of missing) await this.#fail(error);
   }
 
-  /** Says what could not be read. @returns how to end, unless the command has something else to say */
+  /** Tells what could not be read. @returns how to end, unless the command has something else to say */
   async end(): Promise<CommandExit> {
     if (this.#refused.length > 0) {
       const named = this.#refused.slice(0, REFUSED_NAMED_MAX).join(', ');
@@ -83,7 +83,7 @@ export class Survey {
   }
 }
 
-/** By the user, not by the end of the reader of the output. */
+/** By a person, not by the end of whoever reads the output. */
 function isInterrupted({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof Error && reason.message === 'interrupted';
 }

@@ -17,9 +17,9 @@ export interface WalkOptions extends CallOptions {
   readonly withData?: boolean;
   /** Goes no deeper than this. Default: to the leaves. */
   readonly depthMax?: number;
-  /** Continues behind a znode that may not be read; called when its turn comes. Default: the walk throws the NoAuthError. */
+  /** Goes on behind a znode that may not be read; called when its turn comes. Default: the walk throws the NoAuthError. */
   readonly onRefused?: (path: string, depth: number) => void;
-  /** Continues behind a root that is not there. Default: the walk throws the NoNodeError. */
+  /** Goes on behind a root that is not there. Default: the walk throws the NoNodeError. */
   readonly onMissing?: (error: NoNodeError) => void;
   /** Visits at most so many children of each, the first ones. Default: all. */
   readonly childrenMax?: number;
@@ -84,7 +84,7 @@ interface Pending {
 
 type Visit = Visited | 'missing' | 'refused';
 
-/** An abandoned promise of a visit, after the walk was left, must not end the process. */
+/** The promise of a visit that nobody waits for any more, because the walk was left, must not end the process. */
 function begin(client: Client, { path, depth }: Pending, options: WalkOptions): Promise<Visit> {
   const visit = visitOne(client, path, depth, options);
   visit.catch(() => {});

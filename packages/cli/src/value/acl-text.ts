@@ -34,7 +34,7 @@ export function formatEntry({ scheme, id, perms }: Acl): string {
   return `${scheme}:${id}:${formatPerms(perms)}`;
 }
 
-/** The entries of a text, not looked at yet. Names of certificates have commas of their own: an entry of x509 continues to its permissions. */
+/** The entries of a text, not looked at yet. Names of certificates have commas of their own: an entry of x509 goes on to its permissions. */
 export function splitEntries(text: string): readonly string[] {
   const entries: string[] = [];
   let open: string | null = null;
@@ -61,7 +61,7 @@ export function parseAclEntry(entry: string): Acl {
       if (id !== 'anyone') throw bad(entry, 'the scheme world has no other id than "anyone"');
       break;
     case 'digest':
-      // The service takes any text, which then opens to no client.
+      // The service takes any text, which then opens to nobody.
       if (!HASHED_USER.test(id)) {
         throw bad(
           `digest:${id.split(':')[0]}:…`,

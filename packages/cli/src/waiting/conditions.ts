@@ -7,11 +7,11 @@ import { textOf } from '../value/value-kind.ts';
 export interface ZnodeState {
   /** null: it is not there. */
   readonly stat: Stat | null;
-  /** null: it is not there, or was not asked for. */
+  /** null: it is not there, or nobody asked. */
   readonly data: Uint8Array | null;
 }
 
-/** What is waited for. */
+/** What somebody waits for. */
 export interface Condition {
   /** As it was typed: `--children >=3`. */
   readonly shown: string;

@@ -28,7 +28,7 @@ function plant(service: FakeService) {
 }
 
 describe('a recursive delete', () => {
-  test('deletes children before their parents and says how many', async () => {
+  test('deletes children before their parents and tells how many', async () => {
     const { service, remove } = setUp();
     plant(service);
     service.put('/b');
@@ -66,7 +66,7 @@ describe('a recursive delete', () => {
     expect(service.paths).toEqual([]);
   });
 
-  test('gives up when another client keeps creating children', async () => {
+  test('gives up when somebody creates children all the time', async () => {
     const { service, remove } = setUp();
     service.put('/a');
     let count = 0;

@@ -19,7 +19,7 @@ describe('ensurePath', () => {
     expect(service.paths).toHaveLength(3);
   });
 
-  test('creates the znodes of the chroot too', async () => {
+  test('makes the znodes of the chroot too', async () => {
     const service = new FakeService('/apps/shop');
     await ensurePath(service, surroundings, '/');
     expect(service.paths).toEqual(['/apps', '/apps/shop']);
@@ -38,7 +38,7 @@ describe('ensurePath', () => {
     ]);
   });
 
-  test('accepts what another client creates at the same time', async () => {
+  test('is content with what somebody else makes at the same time', async () => {
     const service = new FakeService();
     service.meanwhile = ({ op }) => {
       if (op === OpCode.create2) for (const path of ['/a', '/a/b']) if (!service.znodes.has(path)) service.put(path);
@@ -47,7 +47,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/a', '/a/b', '/a/b/c']);
   });
 
-  test('creates a parent again that disappears in between', async () => {
+  test('makes a parent again that disappears in between', async () => {
     const service = new FakeService();
     service.put('/a');
     let isGone = false;
@@ -82,7 +82,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/secret', '/secret/a']);
   });
 
-  test('says which znode it may not make', async () => {
+  test('tells which znode it may not make', async () => {
     const service = new FakeService();
     const request = service.request.bind(service);
     service.request = async (made, options, about) => {

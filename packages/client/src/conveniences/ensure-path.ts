@@ -14,7 +14,7 @@ import { ATTEMPTS_MAX, isLoss } from './losses.ts';
  */
 
 export interface EnsurePathOptions extends CallOptions {
-  /** Of the znodes that are created. Default: all permissions for anyone. */
+  /** Of the znodes that are made. Default: everybody everything. */
   readonly acl?: readonly Acl[] | undefined;
   /** 'container': the service deletes them some time after their last child. Default 'persistent'. */
   readonly mode?: 'persistent' | 'container' | undefined;
@@ -95,7 +95,7 @@ async function ensureAbsolute(
     );
     const failure = results.find((result) => isFailure(result));
     if (failure === undefined) return;
-    // Creating what may have been created is harmless here, and a parent that has gone again is recreated.
+    // Creating what may have been created is harmless here, and a parent that has gone again is made again.
     const { reason } = failure as PromiseRejectedResult;
     if (attempt >= ATTEMPTS_MAX || !(isLoss(reason) || reason instanceof NoNodeError)) throw reason;
   }
@@ -116,7 +116,7 @@ async function findMissing(
         return true;
       } catch (error) {
         if (error instanceof NoNodeError) return false;
-        // Who may not read a znode is notified only when there is one.
+        // Who may not read a znode is told so only when there is one.
         if (error instanceof NoAuthError) return true;
         throw error;
       }

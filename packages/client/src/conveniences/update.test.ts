@@ -44,7 +44,7 @@ describe('an update', () => {
     expect(result!.stat.version).toBe(1);
   });
 
-  test('starts over when another client was faster, and loses no change', async () => {
+  test('begins again when somebody else was faster, and loses nobody’s change', async () => {
     const { service, surroundings, others, run } = setUp();
     others.push((count) => {
       if (count > 0 && count <= 4) service.put('/n', `${Number(service.text('/n')) + 10}`);
@@ -81,7 +81,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('6');
   });
 
-  test('counts no change twice, nor another client’s as its own: the outcome is unknown', async () => {
+  test('does not count twice, nor somebody else’s for its own: it says that the outcome is unknown', async () => {
     const ours = setUp(['reply-lost']);
     await expect(ours.run(addOne)).rejects.toMatchObject({ code: 'CONNECTIONLOSS', outcome: 'unknown' });
     expect(ours.service.text('/n')).toBe('6');
@@ -93,7 +93,7 @@ describe('an update', () => {
     expect(theirs.service.text('/n')).toBe('6');
   });
 
-  test('continues when what is there now cannot be its own', async () => {
+  test('goes on when what is there now cannot be its own', async () => {
     const { service, others, run, writes } = setUp(['not-applied']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', '100')));
@@ -101,7 +101,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('101');
   });
 
-  test('does not know its outcome when the znode was deleted and created again', async () => {
+  test('does not know its outcome when the znode was deleted and created anew', async () => {
     const { service, others, run, writes } = setUp(['reply-lost']);
     const once = makeOnce();
     others.push((count) => {
@@ -121,7 +121,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('on');
   });
 
-  test('that is harmless to repeat continues when later changes hide its outcome', async () => {
+  test('that is harmless to repeat goes on when later changes hide its outcome', async () => {
     const { service, others, run, writes } = setUp(['reply-lost']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', 'off')));
@@ -156,7 +156,7 @@ describe('an update of a missing znode', () => {
     expect(service.paths).toEqual(['/n']);
   });
 
-  test('sees what another client has created in between', async () => {
+  test('sees what somebody else has created in between', async () => {
     const { service, others, run } = setUp();
     others.push((count) => count === 1 && service.put('/m', '7'));
     await run(addOne, { create: true }, '/m');

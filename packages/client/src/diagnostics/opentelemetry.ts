@@ -2,7 +2,7 @@ import { requestChannel } from './channels.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /*
- * Spans of requests, made from what the diagnostics channel reports: one CLIENT span for each request, from the call to
+ * Spans of requests, made from what the diagnostics channel tells: one CLIENT span for each request, from the call to
  * the reply, a child of the span that is active at the call. Names of attributes are those of OpenTelemetry's semantic
  * conventions for databases, where they have one.
  */
@@ -77,7 +77,7 @@ export async function instrumentIfRegistered(): Promise<void> {
 let stop: (() => void) | null = null;
 let isAutomatic = false;
 
-/** Where every copy of the API, version 1, keeps what was registered: without a tracer provider there are no spans. */
+/** Where every copy of the API, version 1, keeps what was registered: without a tracer provider nobody sees spans. */
 function isSdkRegistered(): boolean {
   const registered: unknown = Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1'));
   return typeof registered === 'object' && registered !== null && 'trace' in registered;

@@ -9,7 +9,7 @@ import { isTraced, traceRequest } from './trace-request.ts';
 const ABOUT = { operation: 'get', path: '/a' };
 
 describe('traceRequest', () => {
-  test('without subscribers nothing is created for a trace', () => {
+  test('nobody listens at first, so that nothing is made for a trace', () => {
     expect(isTraced()).toBe(false);
     listen();
     expect(isTraced()).toBe(true);
@@ -31,7 +31,7 @@ describe('traceRequest', () => {
     expect(traces[0]).toEqual({ operation: 'get', path: '/a', server, zxid: 9n, result: 'data' });
   });
 
-  test('a request that fails is reported with its error, and rejects with it', async () => {
+  test('a request that fails is told with its error, and rejects with it', async () => {
     const { told, traces } = listen();
     const error = new NoNodeError(ABOUT);
 
@@ -56,7 +56,7 @@ describe('traceRequest', () => {
 });
 
 describe('a client', () => {
-  test('reports each request, also linearizable ones, with the server and the zxid', async () => {
+  test('tells each request, also linearizable ones, with the server and the zxid', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const { told, traces } = listen();
@@ -76,7 +76,7 @@ describe('a client', () => {
     expect(ends[0]).toMatchObject({ result: { stat: { czxid: ends[0]?.zxid } } });
   });
 
-  test('reports its changes of state', async () => {
+  test('tells its changes of state', async () => {
     await using server = await TestServer.start();
     const states: string[] = [];
     const onState = (message: unknown): void => void states.push((message as { state: string }).state);
@@ -102,7 +102,7 @@ interface Heard {
   readonly traces: RequestTrace[];
 }
 
-/** Subscribes by the name of the channel alone. */
+/** Subscribes as anybody can who knows the name of the channel alone. */
 function listen(): Heard {
   const heard: Heard = { told: [], traces: [] };
   const note = (name: string) => (message: object) => {

@@ -33,7 +33,7 @@ export function formatServer({ host, port, address }: Target): string {
 export type AttemptFailure =
   /** The name could not be looked up. */
   | 'dns'
-  /** Nothing listens at the address. */
+  /** Nobody listens at the address. */
   | 'refused'
   /** No route, network down, reset while dialling and the like. */
   | 'unreachable'
@@ -59,7 +59,7 @@ export interface FailedAttempt {
   readonly detail: string;
 }
 
-/** The client's half of a SASL exchange; made for each connection. */
+/** The client's half of a SASL exchange; made anew for each connection. */
 export interface SaslExchange {
   /** The first token; empty for mechanisms in which the server begins. */
   start(): Uint8Array;

@@ -61,7 +61,7 @@ export const readZnode: ReplyReader = (reader): Znode => {
   return { data: data ?? EMPTY_BYTES, stat: new Stat(reader) };
 };
 
-/** No data reads as null, which is not the same as empty in ZooKeeper. */
+/** No data reads as null, which ZooKeeper tells from empty. */
 export const readNullableZnode: ReplyReader = (reader): Znode<Uint8Array | null> => {
   const data = copyData(reader.buffer());
   return { data, stat: new Stat(reader) };
@@ -170,7 +170,7 @@ export function replyReaderOf(request: Request): ReplyReader {
   }
 }
 
-/** True when doing it twice does what doing it once does, and no client can tell the difference. */
+/** True when doing it twice does what doing it once does, and nobody can tell the difference. */
 export function isRepeatable(request: Request): boolean {
   switch (request.op) {
     case OpCode.exists:

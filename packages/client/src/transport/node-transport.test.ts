@@ -48,7 +48,7 @@ describe('a stream over a socket', () => {
     expect(stream.writeBytes(new Uint8Array(64 * 1024 * 1024))).toBe(false);
   });
 
-  test('reports a clean end although unread bytes are queued', async () => {
+  test('tells an orderly end although bytes are queued that nobody reads', async () => {
     const target = await listen((socket) => {
       socket.pause();
       socket.write('bye', () => socket.end());
@@ -61,7 +61,7 @@ describe('a stream over a socket', () => {
     expect(stream.heard).toBe('bye');
   });
 
-  test('reports a reset', async () => {
+  test('tells a reset', async () => {
     const target = await listen((socket) => void socket.once('data', () => socket.resetAndDestroy()));
     const stream = new Stream(makeNodeTransport(), target);
     await stream.opened;
@@ -71,7 +71,7 @@ describe('a stream over a socket', () => {
     expect(stream.write('into the void')).toBe(true);
   });
 
-  test('reports that nothing listens', async () => {
+  test('tells that nobody listens', async () => {
     const stream = new Stream(makeNodeTransport(), await deadTarget());
 
     const [failure, detail] = await stream.closed;
@@ -80,7 +80,7 @@ describe('a stream over a socket', () => {
     expect(stream.events).toEqual(['closed']);
   });
 
-  test('reports nothing once it is destroyed, be it open or not', async () => {
+  test('tells nothing once it is destroyed, be it open or not', async () => {
     const [arrived, arrive] = promise();
     const target = await listen((socket) => {
       socket.write('too late');
@@ -93,7 +93,7 @@ describe('a stream over a socket', () => {
     open.destroy();
 
     await arrived;
-    // A connection that comes later has gone through everything that could still have been reported of the earlier ones.
+    // A connection that comes later has gone through everything that could still have been told of the earlier ones.
     const later = new Stream(makeNodeTransport(), target);
     await vi.waitFor(() => expect(later.heard).toBe('too late'));
     expect(refused.events).toEqual([]);
@@ -174,7 +174,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(stream.heard === text).toBe(true);
   });
 
-  test('reports the end of the server', async () => {
+  test('tells the end of the server', async () => {
     const target = await listenTls(forLoopback, (socket) => void socket.once('data', () => socket.end('bye')));
     const stream = new Stream(makeNodeTransport({ tls: { ca } }), target);
     await stream.opened;
@@ -196,7 +196,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await Promise.all([right.opened, named.opened]);
   });
 
-  test('refuses a server without a trusted certificate', async () => {
+  test('refuses a server that nobody vouches for', async () => {
     const stream = new Stream(makeNodeTransport({ tls: {} }), await listenTls(forLoopback, () => {}));
     const [failure, detail] = await stream.closed;
     expect(failure).toBe('tls');
@@ -215,12 +215,12 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(failure).toBe('refused');
   });
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('says that the server wants a certificate (%s)', async (version) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('tells that the server wants a certificate (%s)', async (version) => {
     const options: TlsServerOptions = { ca, requestCert: true, rejectUnauthorized: true, maxVersion: version };
     const target = await listenTls(forLoopback, (socket) => void socket.write('welcome'), options);
 
-    const anonymous = new Stream(makeNodeTransport({ tls: { ca } }), target);
-    const [failure, detail] = await anonymous.closed;
+    const nobody = new Stream(makeNodeTransport({ tls: { ca } }), target);
+    const [failure, detail] = await nobody.closed;
     expect(failure).toBe('tls');
     expect(detail).toMatch(/^(SSL routines: .*alert|the server closed|Client network socket)/);
 
@@ -236,7 +236,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(detail).toContain('it may have refused the certificate of this client');
   });
 
-  test('asks for its options again at each connection', async () => {
+  test('asks for its options anew at each connection', async () => {
     const target = await listenTls(forLoopback, () => {});
     const trusted = [undefined, ca];
     const transport = makeNodeTransport({ tls: () => ({ ca: trusted.shift() }) });
@@ -245,7 +245,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await new Stream(transport, target).opened;
   });
 
-  test('reports options that cannot be had or used, in an event of its own', async () => {
+  test('tells options that cannot be had or used, in an event of its own', async () => {
     const target = await listenTls(forLoopback, () => {});
     const missing = new Stream(
       makeNodeTransport({
@@ -339,7 +339,7 @@ async function targetOf(server: Server): Promise<Target> {
   return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, address: '127.0.0.1' };
 }
 
-/** An address where something listened a moment ago. */
+/** An address where somebody listened a moment ago. */
 async function deadTarget(): Promise<Target> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

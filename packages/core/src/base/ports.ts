@@ -39,6 +39,14 @@ export interface PeerAddress {
   readonly port: number;
 }
 
+/** Who a certificate says that its owner is. */
+export interface PeerCertificate {
+  /** The distinguished name as RFC 2253 writes it, the last part first: `CN=ann,O=Example`. */
+  readonly subject: string;
+  /** The other names, each behind its kind: `DNS:a.example`, `URI:…`, `email:…`, `IP:…`. */
+  readonly alternativeNames: readonly string[];
+}
+
 /** A stream of bytes to one peer: first in, first out, until it breaks. */
 export interface ByteStream {
   readonly remote: PeerAddress;
@@ -47,6 +55,8 @@ export interface ByteStream {
    * no use is to be closed in its place, or this one.
    */
   readonly isCrowding?: boolean;
+  /** What the peer has shown when it connected, checked by the host; null or left out: nothing. */
+  readonly certificate?: PeerCertificate | null;
   /** Bytes given to `write` that the peer's kernel has not accepted yet. */
   readonly queuedBytes: number;
   /**
@@ -222,10 +232,15 @@ export type SaslFailure = (typeof SaslFailure)[keyof typeof SaslFailure];
 
 /** The schemes of authentication and of ACL entries (AuthenticationProvider); `world` is not one of them. */
 export interface Authenticator {
-  /** What every connection is from the start: its `ip`. */
-  initialIdentities(remote: PeerAddress): readonly Identity[];
+  /** What every connection is from the start: its `ip`, and what its certificate says. */
+  initialIdentities(remote: PeerAddress, certificate: PeerCertificate | null): readonly Identity[];
   /** Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection. */
-  authenticate(scheme: string, auth: Uint8Array | null, remote: PeerAddress): readonly Identity[] | null;
+  authenticate(
+    scheme: string,
+    auth: Uint8Array | null,
+    remote: PeerAddress,
+    certificate: PeerCertificate | null,
+  ): readonly Identity[] | null;
   /** Starts a SASL exchange; null when there is no login to check it with: each token is answered with none. */
   startSasl(remote: PeerAddress): SaslConversation | null;
   readonly saslFailure: SaslFailure;

@@ -100,7 +100,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host = host;
     this.#output = new ConnectionOutput(stream, host.outputPool);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
-    this.identities = host.authenticator.initialIdentities(stream.remote);
+    this.identities = host.authenticator.initialIdentities(stream.remote, stream.certificate ?? null);
     this.#isBarred = !host.authenticator.isAdmitted(this.identities);
     this.openedMs = host.turn.nowMs();
     this.stats = new ConnectionStats(host.turn.wallMs());
@@ -439,7 +439,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     }
     const { scheme, auth } = request;
     const { authenticator } = this.#host;
-    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote);
+    const certificate = this.#stream.certificate ?? null;
+    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote, certificate);
     if (added === null || !this.#addIdentities(added)) {
       this.#host.stats.authFailures++;
       this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '', reason: null });

@@ -58,7 +58,7 @@ export async function openStation(
       world.network.freezeHost(host);
     },
     resume() {
-      world.tell(host, 'continues');
+      world.tell(host, 'goes on');
       isPaused = false;
       const due = waiting;
       waiting = [];

@@ -75,13 +75,13 @@ function idOf(values: ReadonlyMap<string, string>): string {
 }
 
 test.each(seeds(3))(
-  'no reader sees half of a published set, seed %i',
+  'nobody reads half of a published set, seed %i',
   async (seed) => {
     await runFleet(seed, async (fleet) => {
       const { world } = fleet;
       const judge = new Judge();
       const flags = (client: Client): PublishedSet<string> =>
-        new PublishedSet(client, '/flags', { codec: text, keep: 1 + (seed % 3), transactionZnodesMax: 8 });
+        new PublishedSet(client, '/flags', text, { keep: 1 + (seed % 3), transactionZnodesMax: 8 });
       await untilWhole(fleet);
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
       const clients = await fleet.connectAll(3, { sessionTimeoutMs });

@@ -99,8 +99,10 @@ function words(serverView: ServerView, allowed: readonly string[] = ['*']): Word
     server: { fourLetterWordsAllowed: allowed },
   });
   const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
-  return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 39567 })(serverView));
+  return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 39567, ...NO_TLS })(serverView));
 }
+
+const NO_TLS = { secureClientPort: () => -1, tls: () => ({ handshakes: 0, clientCertificateDays: null }) };
 
 function inOnePiece(made: FourLetterWords): Words {
   return {
@@ -322,7 +324,7 @@ version=0`,
       proposalSizes: isLeader ? sizes : null,
     };
     const serverView = view({ serverId, lastZxid: 0x100000002, znodeCount: 6, ensemble, ...more });
-    return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 38731 })(serverView));
+    return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 38731, ...NO_TLS })(serverView));
   }
 
   test.each(['leader', 'observer'] as const)('srvr of the %s', (mode) => {

@@ -5,14 +5,16 @@ import type { Metrics } from '../metrics.ts';
 import { FULL_VERSION } from '../version.ts';
 import { listEnvironment } from './environment.ts';
 import { formatDate, formatDouble, formatHex, formatRemote } from './java-text.ts';
-import { formatMonitor } from './mntr.ts';
+import { formatMonitor, type TlsFigures } from './mntr.ts';
 import { formatEnsembleConfiguration, modeOf } from './roles.ts';
 
 export interface FourLetterWordsParts {
   readonly configuration: Configuration;
   readonly metrics: Metrics;
-  /** The port that clients connect to. */
+  /** The port that clients connect to, and the one for those that speak TLS; −1 = none. */
   clientPort(): number;
+  secureClientPort(): number;
+  tls(): TlsFigures;
 }
 
 /**
@@ -135,7 +137,7 @@ class Words implements FourLetterWords {
       case 'dump':
         return this.#formatDump();
       case 'mntr':
-        return formatMonitor(view, this.#parts.metrics);
+        return formatMonitor(view, this.#parts.metrics, this.#parts.tls());
       case 'wchs': {
         const { connections, paths, watches } = view.watches.summary();
         return `${connections} connections watching ${paths} paths\nTotal watches:${watches}\n`;
@@ -184,7 +186,7 @@ ${proposals}`;
         ? ''
         : formatEnsembleConfiguration(ensemble, core.serverId, core.ensemble);
     return `clientPort=${this.#parts.clientPort()}
-secureClientPort=-1
+secureClientPort=${this.#parts.secureClientPort()}
 dataDir=${core.snapshotDirectory}
 dataDirSize=${measureDirectory(core.snapshotDirectory)}
 dataLogDir=${core.logDirectory}

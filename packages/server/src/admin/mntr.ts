@@ -5,13 +5,21 @@ import { FULL_VERSION } from '../version.ts';
 import { formatDouble } from './java-text.ts';
 import { countLearners, countVoters, modeOf, peerStateOf } from './roles.ts';
 
+/** What `mntr` tells about TLS. */
+export interface TlsFigures {
+  /** Connections of clients whose handshake is not done. */
+  readonly handshakes: number;
+  /** Days until a certificate that clients are shown expires; null without TLS. */
+  readonly clientCertificateDays: number | null;
+}
+
 /**
  * `mntr`: every metric of ZooKeeper that has a true value here, under its name.
  *
  * What is left out measures parts that this server does not have: thread pools and their queues, response caches,
- * the dead-watcher cleaner, TLS. The page docs/four-letter-words.md lists them.
+ * the dead-watcher cleaner. The page docs/four-letter-words.md lists them.
  */
-export function formatMonitor(view: ServerView, metrics: Metrics): string {
+export function formatMonitor(view: ServerView, metrics: Metrics, tls: TlsFigures): string {
   const lines: string[] = [];
   const put = (key: string, value: number | string): void => {
     lines.push(`zk_${key}\t${value}`);
@@ -23,7 +31,7 @@ export function formatMonitor(view: ServerView, metrics: Metrics): string {
     if (view.ensemble.role === 'observing') put('observer_master_id', view.ensemble.leader ?? -1);
     for (const [key, value] of quorumGauges(view.ensemble, metrics)) put(key, value);
   }
-  for (const [key, value] of gauges(view, metrics)) put(key, value);
+  for (const [key, value] of gauges(view, metrics, tls)) put(key, value);
   put('connection_rejected', view.stats.connectionsRefused);
   put('unrecoverable_error_count', 0);
   for (const [name, value] of Object.entries(metrics.counters)) put(name, value);
@@ -38,7 +46,7 @@ export function formatMonitor(view: ServerView, metrics: Metrics): string {
   return `${lines.join('\n')}\n`;
 }
 
-function* gauges(view: ServerView, metrics: Metrics): Generator<readonly [string, number | string]> {
+function* gauges(view: ServerView, metrics: Metrics, tls: TlsFigures): Generator<readonly [string, number | string]> {
   const { stats } = view;
   yield ['avg_latency', formatDouble(stats.latencyAverage)];
   yield ['max_latency', Math.trunc(stats.latencyMax)];
@@ -61,10 +69,12 @@ function* gauges(view: ServerView, metrics: Metrics): Generator<readonly [string
   yield ['last_client_response_size', stats.responseBytesLast];
   yield ['max_client_response_size', stats.responseBytesMax];
   yield ['min_client_response_size', stats.responseBytesMin];
-  yield ['auth_failed_count', stats.authFailures];
-  // Nothing is dropped by throttling and nothing speaks TLS, so these are true as they stand.
+  yield ['auth_failed_count', stats.authFailures + metrics.certificateFailures];
+  // Nothing is dropped by throttling.
   yield ['connection_drop_probability', '0.0'];
-  yield ['outstanding_tls_handshake', 0];
+  yield ['outstanding_tls_handshake', tls.handshakes];
+  if (tls.clientCertificateDays !== null) yield ['ssl_certificate_days_left', tls.clientCertificateDays];
+  // Apache counts connections to a port that does not ask for certificates here, which is not done.
   yield ['non_mtls_remote_conn_count', 0];
   yield ['non_mtls_local_conn_count', 0];
 }

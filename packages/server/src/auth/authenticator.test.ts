@@ -27,7 +27,7 @@ describe('digest', () => {
   const authenticator = makeAuthenticator(DEFAULT_AUTH_OPTIONS);
 
   test('an offer becomes user:base64(sha1(user:password))', () => {
-    expect(authenticator.authenticate('digest', bytes('super:test'), remote)).toEqual([
+    expect(authenticator.authenticate('digest', bytes('super:test'), remote, null)).toEqual([
       { scheme: 'digest', id: SUPER },
     ]);
   });
@@ -35,24 +35,24 @@ describe('digest', () => {
   test('a password may contain colons, and an offer without one is accepted as ZooKeeper does', () => {
     // printf 'ann:a:b' | openssl sha1 -binary | base64
     expect(makeDigestId('ann:a:b', 'sha1')).toBe('ann:EYXFEV9aApPD3KKCbSfRkMYZNy4=');
-    expect(authenticator.authenticate('digest', bytes('ann'), remote)?.[0]?.id).toMatch(/^ann:.{28}$/);
+    expect(authenticator.authenticate('digest', bytes('ann'), remote, null)?.[0]?.id).toMatch(/^ann:.{28}$/);
   });
 
   test('an empty offer is one, no offer is refused', () => {
-    expect(authenticator.authenticate('digest', bytes(''), remote)).toEqual([
+    expect(authenticator.authenticate('digest', bytes(''), remote, null)).toEqual([
       { scheme: 'digest', id: ':2jmj7l5rSw0yVb/vlWAYkK/YBwk=' },
     ]);
-    expect(authenticator.authenticate('digest', null, remote)).toBeNull();
-    expect(authenticator.authenticate('ip', null, remote)).toEqual([{ scheme: 'ip', id: '10.1.2.3' }]);
+    expect(authenticator.authenticate('digest', null, remote, null)).toBeNull();
+    expect(authenticator.authenticate('ip', null, remote, null)).toEqual([{ scheme: 'ip', id: '10.1.2.3' }]);
   });
 
   test('the super digest grants super besides the digest identity', () => {
     const withSuper = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, superDigest: SUPER });
-    expect(withSuper.authenticate('digest', bytes('super:test'), remote)).toEqual([
+    expect(withSuper.authenticate('digest', bytes('super:test'), remote, null)).toEqual([
       { scheme: 'super', id: '' },
       { scheme: 'digest', id: SUPER },
     ]);
-    expect(withSuper.authenticate('digest', bytes('super:wrong'), remote)).toHaveLength(1);
+    expect(withSuper.authenticate('digest', bytes('super:wrong'), remote, null)).toHaveLength(1);
   });
 
   test('an ACL id has two parts between colons, counted as Java counts them', () => {
@@ -69,7 +69,7 @@ describe('digest', () => {
 
   test('switched off, the scheme does not exist and nobody becomes super', () => {
     const off = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, digestEnabled: false, superDigest: SUPER });
-    expect(off.authenticate('digest', bytes('super:test'), remote)).toBeNull();
+    expect(off.authenticate('digest', bytes('super:test'), remote, null)).toBeNull();
     expect(off.isValidAclId('digest', SUPER)).toBe(false);
   });
 
@@ -83,9 +83,9 @@ describe('ip', () => {
   const authenticator = makeAuthenticator(DEFAULT_AUTH_OPTIONS);
 
   test('every connection is its address from the start, in the text that Java prints', () => {
-    expect(authenticator.initialIdentities(remote)).toEqual([{ scheme: 'ip', id: '10.1.2.3' }]);
+    expect(authenticator.initialIdentities(remote, null)).toEqual([{ scheme: 'ip', id: '10.1.2.3' }]);
     const v6 = { ip: parseIp('::1')!, host: '::1', port: 1 };
-    expect(authenticator.initialIdentities(v6)).toEqual([{ scheme: 'ip', id: '0:0:0:0:0:0:0:1' }]);
+    expect(authenticator.initialIdentities(v6, null)).toEqual([{ scheme: 'ip', id: '0:0:0:0:0:0:0:1' }]);
   });
 
   test('networks of both families match by their first bits, never across families', () => {
@@ -152,7 +152,7 @@ describe('ip', () => {
   test('ip is no authentication, and unknown schemes are refused', () => {
     expect(authenticator.isAuthenticatedScheme('ip')).toBe(false);
     expect(authenticator.isAuthenticatedScheme('super')).toBe(false);
-    expect(authenticator.authenticate('sasl', bytes(''), remote)).toBeNull();
+    expect(authenticator.authenticate('sasl', bytes(''), remote, null)).toBeNull();
     expect(authenticator.isValidAclId('world', 'anyone')).toBe(false);
     expect(authenticator.userName({ scheme: 'ip', id: '1.2.3.4' })).toBe('1.2.3.4');
     expect(authenticator.userName({ scheme: 'super', id: '' })).toBe('');

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type Authenticator, type Identity, type PeerAddress, SaslFailure } from '@meerkat/core';
+import { type Authenticator, type Identity, type PeerAddress, type PeerCertificate, SaslFailure } from '@meerkat/core';
 import { ExitCode, ServerError } from '../exit-codes.ts';
 import { parsePrincipal } from '../sasl/principal.ts';
 import { DEFAULT_SASL_OPTIONS, makeSaslStarter, type SaslOptions } from '../sasl/sasl-login.ts';
 import { formatIp, IpNetwork, parseIp } from './ip-address.ts';
+import { identitiesOfCertificate, isAlternativeName, isDistinguishedName, type X509Options } from './x509.ts';
 
 /** What configuration says about the schemes of authentication. */
-export interface AuthOptions {
+export interface AuthOptions extends X509Options {
   /** False: the scheme `digest` does not exist (`DigestAuthenticationProvider.enabled`). */
   readonly digestEnabled: boolean;
   /** OpenSSL's name of the hash: `sha1`, `sha256` (`DigestAuthenticationProvider.digestAlg`). */
@@ -24,6 +25,9 @@ export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
   digestEnabled: true,
   digestAlgorithm: 'sha1',
   superDigest: null,
+  x509Enabled: false,
+  x509SuperUser: null,
+  x509AlternativeNames: false,
   unknownProviders: [],
   sasl: DEFAULT_SASL_OPTIONS,
   enforcedSchemes: [],
@@ -42,14 +46,19 @@ export interface Scheme {
   readonly isAuthenticated: boolean;
   /** True when `matches` is equality. */
   readonly isExact: boolean;
-  authenticate(auth: Uint8Array | null, remote: PeerAddress): readonly Identity[] | null;
+  authenticate(
+    auth: Uint8Array | null,
+    remote: PeerAddress,
+    certificate: PeerCertificate | null,
+  ): readonly Identity[] | null;
   isValidAclId(id: string): boolean;
   matches(identityId: string, aclId: string): boolean;
   userName(id: string): string;
 }
 
 /**
- * The schemes `ip`, unless it is switched off `digest`, and those of the configuration.
+ * The schemes `ip`, unless it is switched off `digest`, `x509` where clients can show certificates, and those of the
+ * configuration.
  *
  * @throws ServerError when a scheme that connections must have does not exist
  */
@@ -57,6 +66,7 @@ export function makeAuthenticator(options: AuthOptions): Authenticator {
   const schemes = new Map<string, Scheme>([['ip', IP_SCHEME]]);
   if (options.digestEnabled) schemes.set('digest', makeDigestScheme(options));
   if (options.sasl.isScheme) schemes.set('sasl', makeSaslScheme(options.sasl));
+  if (options.x509Enabled) schemes.set('x509', makeX509Scheme(options));
   const { enforcedSchemes } = options;
   checkEnforced(enforcedSchemes, schemes);
   return {
@@ -64,8 +74,14 @@ export function makeAuthenticator(options: AuthOptions): Authenticator {
     saslFailure: saslFailureOf(options),
     isAdmitted: (identities) =>
       enforcedSchemes.length === 0 || identities.some(({ scheme }) => enforcedSchemes.includes(scheme)),
-    initialIdentities: (remote) => [{ scheme: 'ip', id: formatIp(remote.ip) }],
-    authenticate: (scheme, auth, remote) => schemes.get(scheme)?.authenticate(auth, remote) ?? null,
+    initialIdentities(remote, certificate) {
+      const ip = { scheme: 'ip', id: formatIp(remote.ip) };
+      return certificate === null || !options.x509Enabled
+        ? [ip]
+        : [ip, ...identitiesOfCertificate(certificate, options)];
+    },
+    authenticate: (scheme, auth, remote, certificate) =>
+      schemes.get(scheme)?.authenticate(auth, remote, certificate) ?? null,
     isValidAclId: (scheme, id) => schemes.get(scheme)?.isValidAclId(id) ?? false,
     isAuthenticatedScheme: (scheme) => schemes.get(scheme)?.isAuthenticated ?? false,
     isExact: (scheme) => schemes.get(scheme)?.isExact ?? false,
@@ -146,6 +162,22 @@ function makeDigestScheme(options: AuthOptions): Scheme {
     isValidAclId: (id) => javaSplit(id, ':').length === 2,
     matches: (identityId, aclId) => identityId === aclId,
     userName: (id) => javaSplit(id, ':')[0] ?? '',
+  };
+}
+
+/**
+ * `x509` (X509AuthenticationProvider). The certificate has been checked when the client connected, so that an auth packet
+ * adds nothing.
+ */
+function makeX509Scheme(options: AuthOptions): Scheme {
+  return {
+    isAuthenticated: true,
+    isExact: true,
+    authenticate: (_auth, _remote, certificate) =>
+      certificate === null ? null : identitiesOfCertificate(certificate, options),
+    isValidAclId: (id) => isDistinguishedName(id) || (options.x509AlternativeNames && isAlternativeName(id)),
+    matches: (identityId, aclId) => identityId === aclId,
+    userName: (id) => id,
   };
 }
 

@@ -1,20 +1,51 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '@meerkat/core';
 import type { ServerRole } from '@meerkat/protocol';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import {
+  DEFAULT_QUORUM_TLS_OPTIONS,
+  DEFAULT_TLS_OPTIONS,
+  type StoreLocation,
+  type TlsOptions,
+  type TlsProtocol,
+} from '../tls/options.ts';
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from './options.ts';
 import { makeSaslDraft, type SaslDraft } from './sasl-draft.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** Those that `zoo-cfg.ts` puts together. */
+type ServerKeysElsewhere =
+  | 'dataDirectory'
+  | 'dataLogDirectory'
+  | 'clientPort'
+  | 'secureClientPort'
+  | 'auth'
+  | 'tls'
+  | 'quorumTls';
+
+/** What the keys of one kind of port say about TLS. */
+export interface TlsDraft extends Mutable<Omit<TlsOptions, 'keyStore' | 'trustStore' | 'protocols'>> {
+  readonly keyStore: Mutable<StoreLocation>;
+  readonly trustStore: Mutable<StoreLocation>;
+  /** `ssl.protocol`, which counts unless versions are listed. */
+  protocol: TlsProtocol | null;
+  enabledProtocols: readonly TlsProtocol[] | null;
+  /** Whether certificates that are revoked have to be refused. */
+  wantsCrl: boolean;
+}
+
 /** A configuration while its file is being read: what the keys write into. Null = not said yet. */
 export interface Draft {
   readonly core: Mutable<Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'>>;
-  readonly server: Mutable<Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory' | 'clientPort' | 'auth'>>;
+  readonly server: Mutable<Omit<ServerOptions, ServerKeysElsewhere>>;
+  readonly tls: TlsDraft;
+  readonly quorumTls: TlsDraft;
   readonly auth: Mutable<Omit<AuthOptions, 'sasl'>>;
   readonly sasl: SaslDraft;
   dataDirectory: string | null;
   dataLogDirectory: string | null;
   clientPort: number | null;
+  secureClientPort: number | null;
   /** Milliseconds; null = a multiple of the tick. */
   sessionTimeoutMinMs: number | null;
   sessionTimeoutMaxMs: number | null;
@@ -34,16 +65,26 @@ export interface Draft {
 
 export function makeDraft(): Draft {
   const { initLimit: _init, syncLimit: _sync, ...ensemble } = DEFAULT_ENSEMBLE_OPTIONS;
-  const { clientPort: _port, auth: _auth, ...server } = DEFAULT_SERVER_OPTIONS;
+  const {
+    clientPort: _port,
+    secureClientPort: _securePort,
+    auth: _auth,
+    tls: _tls,
+    quorumTls: _quorumTls,
+    ...server
+  } = DEFAULT_SERVER_OPTIONS;
   const { sasl: _sasl, ...authOptions } = DEFAULT_AUTH_OPTIONS;
   return {
     core: { ...DEFAULT_CORE_OPTIONS },
     server: { ...server },
     auth: authOptions,
     sasl: makeSaslDraft(),
+    tls: makeTlsDraft(DEFAULT_TLS_OPTIONS),
+    quorumTls: makeTlsDraft(DEFAULT_QUORUM_TLS_OPTIONS),
     dataDirectory: null,
     dataLogDirectory: null,
     clientPort: null,
+    secureClientPort: null,
     sessionTimeoutMinMs: null,
     sessionTimeoutMaxMs: null,
     ensemble: { ...ensemble },
@@ -55,5 +96,16 @@ export function makeDraft(): Draft {
     peerType: null,
     dynamicConfigFile: null,
     notes: [],
+  };
+}
+
+function makeTlsDraft({ protocols: _protocols, keyStore, trustStore, ...options }: TlsOptions): TlsDraft {
+  return {
+    ...options,
+    keyStore: { ...keyStore },
+    trustStore: { ...trustStore },
+    protocol: null,
+    enabledProtocols: null,
+    wantsCrl: false,
   };
 }

@@ -57,6 +57,15 @@ describe('a server of an ensemble', () => {
     expect([server.quorumListensOnAllIps, core.ensemble?.listensOnAllIps]).toEqual([true, true]);
   });
 
+  test('takes clients with TLS where its own line says so', () => {
+    const members = 'server.1=a:1:2;2181;10.0.0.1:2281\nserver.2=b:1:2;2181\nserver.3=c:1:2;2181\n';
+    expect(faultsOf(BASE + members, { '/data/myid': '2' })).toEqual([]);
+    const stores = 'ssl.keyStore.location=k.pem\nssl.trustStore.location=t.pem\n';
+    const { server } = read(BASE + stores + members, { '/data/myid': '1' });
+    expect(server).toMatchObject({ clientPort: 2181, secureClientPort: 2281, secureClientHost: '10.0.0.1' });
+    expect(faultsOf(BASE + members, { '/data/myid': '1' }).join()).toContain('ssl.keyStore.location');
+  });
+
   test('has several addresses where that is allowed', () => {
     const several = `${BASE}${THREE}server.4=d:2888:3888|e:2889:3889\nserver.5=f:2888:3888\nmultiAddress.enabled=true\n`;
     const { core, warnings } = read(several);
@@ -211,12 +220,6 @@ describe('what contradicts itself is explained', () => {
     expect(faultsOf(`${BASE}${THREE}reconfigEnabled=true`)).toEqual([
       'zoo.cfg, line 8: reconfigEnabled: found "true", expected false, at all servers of the ensemble: this version cannot change its members while it runs',
     ]);
-  });
-
-  test('TLS for clients, which its own line asks for; what other servers do is their business', () => {
-    const members = 'server.1=a:1:2;2181;2281\nserver.2=b:1:2;2181\nserver.3=c:1:2;2181\n';
-    expect(faultsOf(BASE + members, { '/data/myid': '2' })).toEqual([]);
-    expect(faultsOf(BASE + members, { '/data/myid': '1' }).join()).toContain('TLS for clients is not supported');
   });
 });
 

@@ -50,6 +50,8 @@ export interface Membered {
   readonly ensemble: { readonly serverId: number; readonly options: EnsembleOptions } | null;
   /** Where the list says that clients connect to this server; null when it says nothing. */
   readonly client: HostPort | null;
+  /** The same of clients that speak TLS. */
+  readonly secureClient: HostPort | null;
 }
 
 /** Reads the members. Null when no member is listed, or after a fault has been told. */
@@ -94,8 +96,7 @@ class EnsembleReader {
     const voters = members.filter(({ role }) => role === 'participant').length;
     const [only] = members;
     if (members.length === 1 && voters === 1 && only !== undefined && this.#source.draft.standaloneEnabled) {
-      this.#refuseTls(only, lines);
-      return this.#hasFault ? null : { ensemble: null, client: only.client };
+      return this.#hasFault ? null : { ensemble: null, client: only.client, secureClient: only.secureClient };
     }
     const { standaloneEnabled, multiAddressEnabled } = this.#source.draft;
     const rules = { isStandaloneEnabled: standaloneEnabled, isMultiAddressEnabled: multiAddressEnabled };
@@ -109,15 +110,13 @@ class EnsembleReader {
     const self = this.#findSelf(members, lines);
     const limits = this.#readLimits();
     this.#refuseReconfig();
-    if (self !== null) {
-      this.#refuseTls(self, lines);
-      this.#comparePeerType(self);
-    }
+    if (self !== null) this.#comparePeerType(self);
     if (self === null || limits === null || this.#hasFault) return null;
     const { ensemble, reachabilityCheckEnabled } = this.#source.draft;
     const addressTimeoutMs = reachabilityCheckEnabled ? ensemble.addressTimeoutMs : ensemble.electionConnectTimeoutMs;
     const options = { ...ensemble, ...limits, addressTimeoutMs, membership };
-    return { ensemble: { serverId: self.serverId, options }, client: self.client };
+    const { client, secureClient } = self;
+    return { ensemble: { serverId: self.serverId, options }, client, secureClient };
   }
 
   /* ------------------------------------------------------------------------------------- the list of members ---- */
@@ -328,14 +327,6 @@ class EnsembleReader {
     if (value === undefined || value.toLowerCase() === 'false') return;
     const expected = 'false, at all servers of the ensemble: this version cannot change its members while it runs';
     this.#findings.fault(this.#placeOfKey('reconfigEnabled'), value, expected);
-  }
-
-  #refuseTls({ serverId, secureClient }: Member, lines: readonly MemberLine[]): void {
-    if (secureClient === null) return;
-    const line = lines.find(({ key }) => isKeyOfServer(key, serverId)) ?? lines[0]!;
-    const expected =
-      'no second ";": TLS for clients is not supported by this version, and without it the server would be less safe than this file says';
-    this.#findings.fault(placeOf(line), line.value, expected);
   }
 
   #placeOfKey(key: string): Place {

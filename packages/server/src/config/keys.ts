@@ -3,9 +3,10 @@ import type { Key } from './key.ts';
 import { OTHER_KEYS } from './other-keys.ts';
 import { SASL_KEYS } from './sasl-keys.ts';
 import { SUPPORTED_KEYS } from './supported-keys.ts';
+import { TLS_KEYS } from './tls-keys.ts';
 
 /** Every key that we know. */
-export const KEYS: readonly Key[] = [...SUPPORTED_KEYS, ...SASL_KEYS, ...ENSEMBLE_KEYS, ...OTHER_KEYS];
+export const KEYS: readonly Key[] = [...SUPPORTED_KEYS, ...SASL_KEYS, ...TLS_KEYS, ...ENSEMBLE_KEYS, ...OTHER_KEYS];
 
 /** The key of that name, with or without ZooKeeper's prefix for system properties; null when nobody knows it. */
 export function findKey(name: string): Key | null {

@@ -128,10 +128,13 @@ export const hash: Kind<string> = {
 };
 
 const APACHE_PROVIDERS = 'org.apache.zookeeper.server.auth.';
-/** Those whose schemes are always there. */
-export const OWN_PROVIDERS: readonly string[] = ['DigestAuthenticationProvider', 'IPAuthenticationProvider'].map(
-  (name) => APACHE_PROVIDERS + name,
-);
+export const X509_PROVIDER: string = `${APACHE_PROVIDERS}X509AuthenticationProvider`;
+/** Those whose schemes are always there, or made of certificates. */
+export const OWN_PROVIDERS: readonly string[] = [
+  'DigestAuthenticationProvider',
+  'IPAuthenticationProvider',
+  'X509AuthenticationProvider',
+].map((name) => APACHE_PROVIDERS + name);
 
 /** The class whose scheme `sasl` is there when it is named. */
 export const SASL_PROVIDER: string = `${APACHE_PROVIDERS}SASLAuthenticationProvider`;

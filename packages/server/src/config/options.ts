@@ -1,5 +1,6 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
 
 /** Everything that configuration decides outside the core. */
 export interface ServerOptions {
@@ -8,10 +9,23 @@ export interface ServerOptions {
   readonly dataLogDirectory: string;
   /** False: a missing data directory stops the start (`datadir.autocreate`). */
   readonly createsDirectories: boolean;
-  /** 0 = any free port. */
-  readonly clientPort: number;
+  /** 0 = any free port; null = none, and then there is a secure one. */
+  readonly clientPort: number | null;
   /** The name or address to listen on; null = every address of the machine. */
   readonly clientHost: string | null;
+  /** For clients that speak TLS; 0 = any free port, null = none. */
+  readonly secureClientPort: number | null;
+  readonly secureClientHost: string | null;
+  /** Clients may speak TLS on `clientPort` too. */
+  readonly clientPortUnification: boolean;
+  /** For clients. */
+  readonly tls: TlsOptions;
+  /** Other servers are connected to with TLS. */
+  readonly sslQuorum: boolean;
+  /** Other servers may connect with TLS or without; otherwise as this one connects to them. */
+  readonly quorumPortUnification: boolean;
+  /** Between servers. */
+  readonly quorumTls: TlsOptions;
   /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
   readonly listenBacklog: number;
   readonly tcpKeepAlive: boolean;
@@ -28,6 +42,13 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   createsDirectories: true,
   clientPort: 2181,
   clientHost: null,
+  secureClientPort: null,
+  secureClientHost: null,
+  clientPortUnification: false,
+  tls: DEFAULT_TLS_OPTIONS,
+  sslQuorum: false,
+  quorumPortUnification: false,
+  quorumTls: DEFAULT_QUORUM_TLS_OPTIONS,
   listenBacklog: -1,
   tcpKeepAlive: false,
   quorumListensOnAllIps: false,

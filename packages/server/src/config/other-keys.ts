@@ -8,7 +8,6 @@ const positive = kinds.integer({ min: 1 });
 export const OTHER_KEYS: readonly Key[] = [
   // ---- what has nothing to decide here
   accepted('serverCnxnFactory', kinds.anything, '', "Apache's choice of a network layer; there is one here"),
-  accepted('fips-mode', kinds.boolean, 'true', 'Concerns TLS and SASL'),
   accepted('flushDelay', nonNegative, '0', 'All writes of a turn are synced together anyway'),
   accepted('maxWriteQueuePollTime', nonNegative, '0', 'All writes of a turn are synced together anyway'),
   accepted('maxBatchSize', nonNegative, '1000', 'All writes of a turn are synced together anyway'),
@@ -65,15 +64,8 @@ export const OTHER_KEYS: readonly Key[] = [
   later('connection_throttle_*', ['0'], 'Throttling of new connections'),
   later('IPAuthenticationProvider.usexforwardedfor', ['false'], 'Addresses behind an HTTP proxy'),
   // ---- security
-  security('secureClientPort', [], 'TLS for clients'),
-  security('secureClientPortAddress', [], 'TLS for clients'),
-  security('ssl.*', [], 'TLS'),
-  security('sslQuorum', ['false'], 'TLS between servers'),
-  security('sslQuorumReloadCertFiles', ['false'], 'TLS between servers'),
-  security('portUnification', ['false'], 'TLS between servers'),
-  security('client.portUnification', ['false'], 'TLS and plain text on one port'),
-  security('client.certReload', ['false'], 'TLS for clients'),
-  security('X509AuthenticationProvider.*', [], 'Authentication by certificate'),
+  security('ssl.*', [], 'A key about TLS that is not known'),
+  security('X509AuthenticationProvider.*', [], 'A key about certificates that is not known'),
   security('quorum.auth.*', ['false'], 'Authentication between servers'),
   security('ensembleAuthName', [], 'Check of the name of the ensemble'),
   security('kinit', [], 'Kerberos'),

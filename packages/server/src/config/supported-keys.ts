@@ -238,6 +238,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     '',
     'Further schemes of authentication; digest and ip are always there. A class that is not known is ignored, unless ACLs of the directory need it',
     (draft, value) => {
+      if (value === kinds.X509_PROVIDER) draft.auth.x509Enabled = true;
       if (kinds.OWN_PROVIDERS.includes(value)) return;
       if (value === kinds.SASL_PROVIDER) {
         draft.sasl.isScheme = true;

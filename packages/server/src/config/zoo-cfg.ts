@@ -8,6 +8,7 @@ import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
 import { type Property, parseProperties } from './properties.ts';
 import { readSasl } from './sasl.ts';
+import { findTlsFaults, makeTlsOptions } from './tls.ts';
 
 /** One thing in a configuration that stops the start. */
 export interface ConfigurationFault {
@@ -124,8 +125,12 @@ class ZooCfgReader {
     };
     const membered = readEnsemble(source, findings);
     const sasl = readSasl(source, findings);
-    if (membered !== null && membered.client !== null) this.#takeClient(membered.client);
-    const clientPort = this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
+    if (membered !== null) {
+      if (membered.client !== null) this.#takeClient(membered.client, PLAIN);
+      if (membered.secureClient !== null) this.#takeClient(membered.secureClient, SECURE);
+    }
+    if (draft.secureClientPort === null) this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
+    this.#checkTls();
     const tickTimeMs = draft.core.tickTimeMs;
     const sessionTimeoutMinMs = draft.sessionTimeoutMinMs ?? tickTimeMs * 2;
     const sessionTimeoutMaxMs = draft.sessionTimeoutMaxMs ?? tickTimeMs * 20;
@@ -151,43 +156,80 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
-        auth: { ...draft.auth, ...sasl },
+        auth: { ...draft.auth, ...sasl, x509Enabled: draft.auth.x509Enabled || this.#hasTlsForClients },
         dataDirectory: absoluteDataDirectory,
         dataLogDirectory,
-        clientPort: clientPort ?? 0,
+        clientPort: draft.clientPort,
+        secureClientPort: draft.secureClientPort,
+        tls: makeTlsOptions(draft.tls, (path) => this.#resolvePath(path)),
+        quorumTls: makeTlsOptions(draft.quorumTls, (path) => this.#resolvePath(path)),
       },
     };
   }
 
+  get #hasTlsForClients(): boolean {
+    return this.#draft.secureClientPort !== null || this.#draft.server.clientPortUnification;
+  }
+
+  #resolvePath(path: string): string {
+    return resolve(this.#source.workingDirectory, path);
+  }
+
+  #checkTls(): void {
+    const { server, tls, quorumTls, secureClientPort, clientPort } = this.#draft;
+    if (server.secureClientHost !== null && secureClientPort === null) {
+      this.#requireValue(
+        secureClientPort,
+        'secureClientPort',
+        'secureClientPort=2281: there is a secureClientPortAddress',
+      );
+    }
+    if (server.clientPortUnification && clientPort === null) {
+      this.#requireValue(clientPort, 'clientPort', 'clientPort=2181: client.portUnification is about it');
+    }
+    const clients =
+      secureClientPort !== null ? 'secureClientPort' : server.clientPortUnification ? PORT_UNIFICATION : null;
+    const servers = server.sslQuorum ? 'sslQuorum' : server.quorumPortUnification ? 'portUnification' : null;
+    const faults = [
+      ...(clients === null ? [] : findTlsFaults(tls, clients)),
+      ...(servers === null ? [] : findTlsFaults(quorumTls, servers)),
+    ];
+    for (const { key, found, expected } of faults) {
+      const property = this.#lines.get(key);
+      this.#fault(property?.line ?? null, key, found ?? property?.value ?? 'no such line', expected);
+    }
+  }
+
   /** For what several keys and other files decide together. */
   #sourceFor(dataDirectory: string, dataLogDirectory: string): EnsembleSource {
-    const { file, workingDirectory, readFile = (path) => readFileSync(path, 'utf8') } = this.#source;
+    const { file, readFile = (path) => readFileSync(path, 'utf8') } = this.#source;
     return {
       file,
       lines: this.#lines,
       draft: this.#draft,
       dataDirectory,
       dataLogDirectory,
-      resolvePath: (path) => resolve(workingDirectory, path),
+      resolvePath: (path) => this.#resolvePath(path),
       readFile,
     };
   }
 
   /** The list may say where clients connect, in place of `clientPort` and `clientPortAddress` or as they do. */
-  #takeClient({ host, port }: HostPort): void {
+  #takeClient({ host, port }: HostPort, { portKey, hostKey }: ClientKeys): void {
     const draft = this.#draft;
     const bareHost = host === ANY_HOST ? null : host;
+    const knownHost = draft.server[hostKey];
     const isContradicted =
-      (draft.clientPort !== null && draft.clientPort !== port) ||
-      (draft.server.clientHost !== null && bareHost !== null && draft.server.clientHost !== bareHost);
+      (draft[portKey] !== null && draft[portKey] !== port) ||
+      (knownHost !== null && bareHost !== null && knownHost !== bareHost);
     if (isContradicted) {
-      const line = this.#lines.get('clientPort') ?? this.#lines.get('clientPortAddress');
+      const line = this.#lines.get(portKey) ?? this.#lines.get(`${portKey}Address`);
       const expected = `what the list of members says about this server, ${host}:${port}, or no such line`;
-      this.#fault(line?.line ?? null, line?.key ?? 'clientPort', line?.value ?? '', expected);
+      this.#fault(line?.line ?? null, line?.key ?? portKey, line?.value ?? '', expected);
       return;
     }
-    draft.clientPort = port;
-    draft.server.clientHost ??= bareHost;
+    draft[portKey] = port;
+    draft.server[hostKey] ??= bareHost;
   }
 
   #requireValue<T>(value: T | null, key: string, example: string): T | null {
@@ -204,6 +246,16 @@ class ZooCfgReader {
     this.#warnings.push(`${this.#source.file}, line ${property.line}: ${property.key} ${what}`);
   }
 }
+
+/** Where the draft has the port and the address of clients; the keys in the file have the names of the ports. */
+interface ClientKeys {
+  readonly portKey: 'clientPort' | 'secureClientPort';
+  readonly hostKey: 'clientHost' | 'secureClientHost';
+}
+
+const PLAIN: ClientKeys = { portKey: 'clientPort', hostKey: 'clientHost' };
+const SECURE: ClientKeys = { portKey: 'secureClientPort', hostKey: 'secureClientHost' };
+const PORT_UNIFICATION = 'client.portUnification';
 
 /** What a client port without an address means in the list of members. */
 const ANY_HOST = '0.0.0.0';

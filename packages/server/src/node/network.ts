@@ -1,7 +1,12 @@
-import { type AddressInfo, createServer, type Server } from 'node:net';
-import type { ByteStream, StreamEvents } from '@meerkat/core';
+import type { X509Certificate } from 'node:crypto';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
+import { DerError } from '../tls/der.ts';
+import { Handshakes } from '../tls/handshakes.ts';
+import { readPeerCertificate } from '../tls/peer-certificate.ts';
+import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
-import { SocketStream, type Traffic } from './socket-stream.ts';
+import { addressOf, type Secured, SocketStream, type Traffic } from './socket-stream.ts';
 import type { Turn } from './turn.ts';
 
 export interface ListenOptions {
@@ -15,6 +20,26 @@ export interface ListenOptions {
   readonly traffic: Traffic;
   /** How many connections there may be before they crowd; left out, any number. */
   readonly share?: ConnectionShare;
+  /** Left out: no TLS. */
+  readonly tls?: TlsListenOptions;
+}
+
+export interface TlsListenOptions {
+  readonly settings: TlsSettings;
+  /** Peers may also speak without TLS. */
+  readonly isUnified: boolean;
+  /** Handshakes of one address under way; 0 = as many as of all. */
+  readonly perHostMax: number;
+  /** Why a certificate is refused that the authorities have found right; null when it is not. */
+  refusalOf?(socket: Socket, certificate: X509Certificate): string | null;
+  readonly events: TlsListenEvents;
+}
+
+/** What is told of connections that end before they are secure. */
+export interface TlsListenEvents {
+  /** `isAuthentication`: because of its certificate. */
+  onHandshakeFailed(remote: PeerAddress, reason: string, isAuthentication: boolean): void;
+  onHandshakesExceeded(remote: PeerAddress, reason: string): void;
 }
 
 /** A port that accepts connections. */
@@ -31,6 +56,10 @@ export interface Listener {
   /** Reads nothing more: what clients send, and that they close, waits in the kernel. Goes with a frozen turn. */
   freeze(): void;
   thaw(): void;
+  /** Connections from now on are shown these certificates. Not without TLS. */
+  renew(settings: TlsSettings): void;
+  /** Connections whose TLS handshake is not done. */
+  readonly handshakeCount: number;
 }
 
 /**
@@ -46,16 +75,21 @@ export function listen(
   onWarning: (message: string) => void,
 ): Promise<Listener> {
   const streams = new Set<SocketStream>();
-  const { share = UNLIMITED_SHARE } = options;
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
+  const { share = UNLIMITED_SHARE, tls } = options;
+  const open = (socket: Socket, secured: Secured | null): void => {
     if (turn.isStopped) {
       socket.destroy();
       return;
     }
-    const stream = new SocketStream(socket, turn, options.traffic, share);
+    const stream = new SocketStream(socket, turn, options.traffic, share, secured);
     streams.add(stream);
     socket.once('close', () => streams.delete(stream));
     stream.open(onStream);
+  };
+  const handshakes = tls === undefined ? null : makeHandshakes(tls, open);
+  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: options.keepAlive }, (socket) => {
+    if (handshakes === null || turn.isStopped) open(socket, null);
+    else handshakes.accept(socket, share);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -68,9 +102,39 @@ export function listen(
       () => {
         server.off('error', reject);
         server.on('error', (error) => onWarning(`cannot accept a connection: ${error.message}`));
-        resolve(new SocketListener(server, streams));
+        resolve(new SocketListener(server, streams, handshakes));
       },
     );
+  });
+}
+
+/** @param onOpen told of each connection that may begin, with what its handshake has told; null without one */
+export function makeHandshakes(
+  { settings, isUnified, perHostMax, events, refusalOf }: TlsListenOptions,
+  onOpen: (socket: Socket, secured: Secured | null) => void,
+): Handshakes {
+  return new Handshakes(settings, perHostMax, {
+    ...(isUnified ? { onPlain: (socket: Socket) => onOpen(socket, null) } : {}),
+    onSecure(socket, certificate) {
+      const refuse = (reason: string): void => {
+        events.onHandshakeFailed(addressOf(socket), reason, true);
+        socket.destroy();
+      };
+      const refusal = certificate === null ? null : (refusalOf?.(socket, certificate) ?? null);
+      if (refusal !== null) {
+        refuse(refusal);
+        return;
+      }
+      try {
+        onOpen(socket, { certificate: certificate === null ? null : readPeerCertificate(certificate) });
+      } catch (error) {
+        if (!(error instanceof DerError)) throw error;
+        refuse(`its certificate cannot be decoded: ${error.message}`);
+      }
+    },
+    onFailed: (socket, reason, isAuthentication) =>
+      events.onHandshakeFailed(addressOf(socket), reason, isAuthentication),
+    onExceeded: (socket, reason) => events.onHandshakesExceeded(addressOf(socket), reason),
   });
 }
 
@@ -79,17 +143,28 @@ class SocketListener implements Listener {
   readonly port: number;
   readonly #server: Server;
   readonly #streams: ReadonlySet<SocketStream>;
+  readonly #handshakes: Handshakes | null;
 
-  constructor(server: Server, streams: ReadonlySet<SocketStream>) {
+  constructor(server: Server, streams: ReadonlySet<SocketStream>, handshakes: Handshakes | null) {
     const { address, port } = server.address() as AddressInfo;
     this.host = address;
     this.port = port;
     this.#server = server;
     this.#streams = streams;
+    this.#handshakes = handshakes;
+  }
+
+  get handshakeCount(): number {
+    return this.#handshakes?.count ?? 0;
+  }
+
+  renew(settings: TlsSettings): void {
+    this.#handshakes?.renew(settings);
   }
 
   close(): void {
     this.#server.close();
+    this.#handshakes?.destroyAll();
   }
 
   async drain(timeoutMs: number): Promise<void> {
@@ -104,14 +179,17 @@ class SocketListener implements Listener {
   }
 
   destroyAll(): void {
+    this.#handshakes?.destroyAll();
     for (const stream of this.#streams) stream.destroy();
   }
 
   freeze(): void {
+    this.#handshakes?.freeze();
     for (const stream of this.#streams) stream.freeze();
   }
 
   thaw(): void {
+    this.#handshakes?.thaw();
     for (const stream of this.#streams) stream.thaw();
   }
 }

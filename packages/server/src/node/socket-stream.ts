@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
+import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@meerkat/core';
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { Turn } from './turn.ts';
@@ -9,10 +9,18 @@ export interface Traffic {
   onBytesReceived(bytes: number): void;
 }
 
+/** What a TLS handshake has told about the peer. */
+export interface Secured {
+  /** Null when it has shown none. */
+  readonly certificate: PeerCertificate | null;
+}
+
 /** One socket as a stream of bytes. */
 export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
+  readonly certificate: PeerCertificate | null;
+  readonly #isSecure: boolean;
   readonly #share: ConnectionShare;
   readonly #socket: Socket;
   readonly #turn: Turn;
@@ -22,23 +30,34 @@ export class SocketStream implements ByteStream {
   #isQueued = false;
   /** Handed to the kernel past the writable side, and not taken yet. */
   #directBytes = 0;
+  /** A write of TLS is under way. */
+  #isEncrypting = false;
   #isEnding = false;
   #isLingering = false;
   /** The core wants to read nothing now. */
   #isPaused = false;
   #closeReason = 'closed by this server';
 
-  /** @param share of the port that has accepted it; left out, it counts nowhere */
-  constructor(socket: Socket, turn: Turn, traffic: Traffic, share: ConnectionShare = UNLIMITED_SHARE) {
+  /**
+   * @param share of the port that has accepted it; left out, it counts nowhere
+   * @param secured of a socket of TLS whose handshake is done
+   */
+  constructor(
+    socket: Socket,
+    turn: Turn,
+    traffic: Traffic,
+    share: ConnectionShare = UNLIMITED_SHARE,
+    secured: Secured | null = null,
+  ) {
     this.isCrowding = share.open();
+    this.certificate = secured?.certificate ?? null;
+    this.#isSecure = secured !== null;
     this.#share = share;
     socket.once('close', () => share.close(this));
     this.#socket = socket;
     this.#turn = turn;
     this.#traffic = traffic;
-    const host = socket.remoteAddress ?? '0.0.0.0';
-    const ip = parseIp(host) ?? new Uint8Array(4);
-    this.remote = { ip, host: ip.length === 4 ? ip.join('.') : host, port: socket.remotePort ?? 0 };
+    this.remote = addressOf(socket);
   }
 
   open(onStream: (stream: ByteStream) => StreamEvents): void {
@@ -113,6 +132,10 @@ export class SocketStream implements ByteStream {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
+    if (this.#isSecure) {
+      this.#writeSecure(bytes);
+      return;
+    }
     if (this.#isQueued) {
       if (!this.#socket.destroyed) this.#socket.write(bytes);
       return;
@@ -121,6 +144,27 @@ export class SocketStream implements ByteStream {
     this.#socket._write(bytes, UNENCODED, this.#onDirectWritten);
     this.#isQueued = this.#directBytes > 0;
   }
+
+  /**
+   * Node.js takes one write at a time and encrypts or copies it before it returns, so that the memory is free again at
+   * once. It tells that the kernel has the bytes in a later turn only: meanwhile a first write counts as gone, and what
+   * comes behind it as queued.
+   */
+  #writeSecure(bytes: Uint8Array): void {
+    if (this.#socket.destroyed) return;
+    if (this.#isEncrypting) {
+      this.#isQueued = true;
+      this.#socket.write(bytes);
+      return;
+    }
+    this.#isEncrypting = true;
+    this.#socket.write(bytes, this.#onEncrypted);
+  }
+
+  readonly #onEncrypted = (error?: Error | null): void => {
+    this.#isEncrypting = false;
+    if (this.#isQueued && !error) this.#onWritten();
+  };
 
   end(): void {
     if (this.#isEnding) return;
@@ -223,6 +267,12 @@ export class SocketStream implements ByteStream {
     }
     this.#turn.mark();
   };
+}
+
+/** Where the other end of a socket is; all zeros when it is closed already. */
+export function addressOf({ remoteAddress: host = '0.0.0.0', remotePort = 0 }: Socket): PeerAddress {
+  const ip = parseIp(host) ?? new Uint8Array(4);
+  return { ip, host: ip.length === 4 ? ip.join('.') : host, port: remotePort };
 }
 
 /** Milliseconds that a peer may take to read what was sent before the end, and to close its own end. */

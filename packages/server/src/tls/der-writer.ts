@@ -1,0 +1,52 @@
+import { DerTag } from './der.ts';
+
+/** A value of DER: see `der.ts`. */
+export function writeDer(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
+  const length = contents.reduce((sum, part) => sum + part.length, 0);
+  const header = length < 0x80 ? [tag, length] : [tag, 0x80 + bytesOf(length).length, ...bytesOf(length)];
+  return Buffer.concat([Uint8Array.from(header), ...contents]);
+}
+
+export function sequence(...contents: readonly Uint8Array[]): Uint8Array {
+  return writeDer(DerTag.sequence, ...contents);
+}
+
+export function objectIdentifier(text: string): Uint8Array {
+  const [first = 0, second = 0, ...others] = text.split('.').map(Number);
+  const bytes = [first * 40 + second, ...others].flatMap((part) => {
+    const groups = [part & 0x7f];
+    for (let left = Math.floor(part / 128); left > 0; left = Math.floor(left / 128))
+      groups.unshift((left & 0x7f) | 0x80);
+    return groups;
+  });
+  return writeDer(DerTag.objectIdentifier, Uint8Array.from(bytes));
+}
+
+/** A whole number that is not negative, from its bytes, the highest first. */
+export function unsigned(bytes: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < bytes.length - 1 && bytes[start] === 0) start++;
+  const digits = bytes.subarray(start);
+  const isNegative = (digits[0] ?? 0) >= 0x80;
+  return writeDer(DerTag.integer, ...(isNegative ? [Uint8Array.of(0)] : []), digits);
+}
+
+export function utf8String(text: string): Uint8Array {
+  return writeDer(DerTag.utf8String, Buffer.from(text, 'utf8'));
+}
+
+/** UTCTime until 2049, GeneralizedTime from then on, as RFC 5280 wants it; whole seconds. */
+export function time(atMs: number): Uint8Array {
+  const digits = new Date(atMs).toISOString().replace(/[-:T]|\.\d+/g, '');
+  const isUtcTime = digits < '2050';
+  return writeDer(
+    isUtcTime ? DerTag.utcTime : DerTag.generalizedTime,
+    Buffer.from(isUtcTime ? digits.slice(2) : digits, 'latin1'),
+  );
+}
+
+function bytesOf(value: number): number[] {
+  const bytes: number[] = [];
+  for (let left = value; left > 0; left = Math.floor(left / 256)) bytes.unshift(left % 256);
+  return bytes;
+}

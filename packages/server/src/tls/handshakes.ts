@@ -1,0 +1,357 @@
+import type { X509Certificate } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import type { ConnectionShare } from '../node/descriptors.ts';
+import type { TlsSettings } from './tls-settings.ts';
+
+/** What becomes of the connections of a port. */
+export interface HandshakeEvents {
+  /** Its first byte is none of TLS; all that it has sent waits in it. Left out: such connections are closed. */
+  onPlain?(socket: Socket): void;
+  /** The handshake is done. `certificate` is null when the peer has shown none; one that was shown has been checked. */
+  onSecure(socket: TLSSocket, certificate: X509Certificate | null): void;
+  /** It was closed. `isAuthentication`: for the sake of its certificate. */
+  onFailed(socket: Socket, reason: string, isAuthentication: boolean): void;
+  /** It was closed before its handshake began, because there are too many. */
+  onExceeded(socket: Socket, reason: string): void;
+}
+
+/**
+ * The handshakes of one port.
+ *
+ *     accepted ──first byte──► queued ──a turn with time left──► under way ──► secure
+ *        │                        │                                  │
+ *        └── deadline, too many ──┴────────── deadline ──────────────┴──► closed
+ *
+ * A handshake costs this server a signature, a millisecond with RSA, and the peer nothing. So:
+ *
+ * 1. Nothing is computed for a connection that has sent nothing.
+ * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then lets everybody else have a turn. Of those that
+ *    wait, each address gets one in its turn.
+ * 3. So many connections may be on their way, of one address and in all. Of one more the address that has the most loses
+ *    its oldest that has sent nothing, or the newcomer goes if it has none.
+ * 4. All of it has to be over `handshakeTimeoutMs` after the accept.
+ */
+export class Handshakes {
+  readonly #events: HandshakeEvents;
+  readonly #server: Server;
+  readonly #perHostMax: number;
+  #settings: TlsSettings;
+  /** By the raw socket; the oldest first. */
+  readonly #pending = new Map<Socket, Pending>();
+  readonly #countOfHost = new Map<string, number>();
+  /** By `address port` of the peer, which Node.js tells of both sockets. */
+  readonly #underWay = new Map<string, Pending>();
+  /** Those that have sent something, by host; a host goes to the end when it has had a turn. */
+  readonly #queued = new Map<string, Pending[]>();
+  #isPumping = false;
+  #isFrozen = false;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param perHostMax of one address; 0 = as many as in all */
+  constructor(settings: TlsSettings, perHostMax: number, events: HandshakeEvents) {
+    this.#settings = settings;
+    this.#events = events;
+    this.#perHostMax = perHostMax === 0 ? settings.options.handshakesMax : perHostMax;
+    const { clientAuth, handshakeTimeoutMs } = settings.options;
+    this.#server = createServer({
+      ...settings.contextOptions,
+      requestCert: clientAuth !== 'none',
+      // OpenSSL tells a peer without a certificate why it is refused; the rest is decided here.
+      rejectUnauthorized: clientAuth === 'need',
+      handshakeTimeout: handshakeTimeoutMs,
+      allowHalfOpen: true,
+    } as Parameters<typeof createServer>[0]);
+    this.#server.on('secureConnection', (socket) => this.#onSecure(socket));
+    this.#server.on('tlsClientError', (error, socket) => this.#onError(error, socket));
+  }
+
+  /** Of connections that are there and not secure yet. */
+  get count(): number {
+    return this.#pending.size;
+  }
+
+  /** What connections from now on are shown, and checked against. */
+  renew(settings: TlsSettings): void {
+    this.#settings = settings;
+    this.#server.setSecureContext(settings.contextOptions);
+  }
+
+  /** @param share in which it counts until its handshake is done; whoever opens it then counts it again */
+  accept(socket: Socket, share: ConnectionShare): void {
+    const host = socket.remoteAddress;
+    if (host === undefined || socket.destroyed) {
+      socket.destroy();
+      return;
+    }
+    if (!this.#makeRoom(socket, host, share)) return;
+    const pending: Pending = {
+      socket,
+      host,
+      place: `${host} ${socket.remotePort}`,
+      acceptedMs: performance.now(),
+      share,
+      phase: 'silent',
+    };
+    share.open();
+    this.#pending.set(socket, pending);
+    this.#countOfHost.set(host, (this.#countOfHost.get(host) ?? 0) + 1);
+    socket.on('error', IGNORE);
+    socket.once('close', () => this.#onRawClosed(pending));
+    socket.once('data', (chunk) => this.#onFirstBytes(pending, chunk));
+    if (this.#isFrozen) socket.pause();
+    this.#armTimer();
+  }
+
+  /** Begins nothing more until `thaw`: what is sent waits. */
+  freeze(): void {
+    this.#isFrozen = true;
+    for (const { socket, phase } of this.#pending.values()) if (phase === 'silent') socket.pause();
+  }
+
+  thaw(): void {
+    this.#isFrozen = false;
+    for (const { socket, phase } of this.#pending.values()) if (phase === 'silent') socket.resume();
+    this.#pump();
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#pending.keys()) socket.destroy();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  /** @returns false when the newcomer had to go */
+  #makeRoom(socket: Socket, host: string, share: ConnectionShare): boolean {
+    const { handshakesMax } = this.#settings.options;
+    const ofHost = this.#countOfHost.get(host) ?? 0;
+    const isHostFull = ofHost >= this.#perHostMax;
+    const isFull = this.#pending.size >= handshakesMax;
+    if (!isHostFull && !isFull && (share.count < share.max || this.#pending.size === 0)) return true;
+    const reason = isHostFull
+      ? `${ofHost} connections from its address have not finished their TLS handshake, as many as one may have`
+      : isFull
+        ? `${this.#pending.size} connections have not finished their TLS handshake, as many as a port may have`
+        : 'descriptors run short, and its TLS handshake is not done';
+    const silent = this.#findSilent(isHostFull ? host : this.#crowdedHost());
+    const victim = silent?.socket ?? socket;
+    this.#events.onExceeded(victim, reason);
+    if (silent !== null) this.#forget(silent);
+    victim.destroy();
+    return victim !== socket;
+  }
+
+  #crowdedHost(): string {
+    let crowded = '';
+    let most = 0;
+    for (const [host, count] of this.#countOfHost) {
+      if (count <= most) continue;
+      crowded = host;
+      most = count;
+    }
+    return crowded;
+  }
+
+  #findSilent(host: string): Pending | null {
+    for (const pending of this.#pending.values())
+      if (pending.host === host && pending.phase === 'silent') return pending;
+    return null;
+  }
+
+  #onFirstBytes(pending: Pending, chunk: Buffer): void {
+    const { socket, host } = pending;
+    if (!this.#pending.has(socket)) return;
+    socket.pause();
+    socket.unshift(chunk);
+    if (chunk[0] === HANDSHAKE_RECORD) {
+      pending.phase = 'queued';
+      const others = this.#queued.get(host);
+      if (others === undefined) this.#queued.set(host, [pending]);
+      else others.push(pending);
+      this.#pump();
+      return;
+    }
+    if (this.#events.onPlain === undefined) {
+      this.#fail(pending, 'it does not speak TLS, and this port takes nothing else', false);
+      return;
+    }
+    this.#forget(pending);
+    socket.off('error', IGNORE);
+    this.#events.onPlain(socket);
+  }
+
+  #pump(): void {
+    if (this.#isPumping || this.#isFrozen || this.#queued.size === 0) return;
+    this.#isPumping = true;
+    setImmediate(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    const endMs = performance.now() + BUDGET_MS;
+    const next = (): void => {
+      if (performance.now() < endMs && this.#underWay.size < UNDER_WAY_MAX && this.#beginNext()) {
+        // Node.js gives the first bytes to OpenSSL in a tick, which comes before this one.
+        process.nextTick(next);
+        return;
+      }
+      this.#isPumping = false;
+      if (this.#underWay.size < UNDER_WAY_MAX) this.#pump();
+    };
+    next();
+  };
+
+  /** @returns false when none waits */
+  #beginNext(): boolean {
+    if (this.#isFrozen) return false;
+    for (const [host, waiting] of this.#queued) {
+      const pending = waiting.shift();
+      this.#queued.delete(host);
+      if (waiting.length > 0) this.#queued.set(host, waiting);
+      if (pending === undefined || !this.#pending.has(pending.socket)) continue;
+      pending.phase = 'under way';
+      this.#underWay.set(pending.place, pending);
+      this.#server.emit('connection', pending.socket);
+      return true;
+    }
+    return false;
+  }
+
+  #onSecure(secure: TLSSocket): void {
+    const pending = this.#take(secure);
+    if (pending === null) {
+      secure.destroy();
+      return;
+    }
+    const { clientAuth } = this.#settings.options;
+    const certificate = clientAuth === 'none' ? null : (secure.getPeerX509Certificate() ?? null);
+    if (certificate !== null && !secure.authorized) {
+      this.#events.onFailed(secure, describeVerifyError(secure.authorizationError), true);
+      secure.destroy();
+      return;
+    }
+    secure.disableRenegotiation();
+    this.#events.onSecure(secure, certificate);
+  }
+
+  #onError(error: NodeJS.ErrnoException, secure: TLSSocket): void {
+    const pending = this.#take(secure);
+    if (pending === null) return;
+    const { authorizationError } = secure;
+    // Node.js has destroyed it already, or is about to.
+    if (authorizationError != null)
+      this.#events.onFailed(pending.socket, describeVerifyError(authorizationError), true);
+    else this.#events.onFailed(pending.socket, describeHandshakeError(error), /CERTIFICATE/i.test(error.code ?? ''));
+  }
+
+  /** The peer has gone, or a certificate is refused: of the second Node.js says so after this. */
+  #onRawClosed(pending: Pending): void {
+    if (pending.phase === 'under way') setImmediate(() => this.#onGone(pending));
+    else this.#forget(pending);
+  }
+
+  #onGone(pending: Pending): void {
+    if (this.#pending.has(pending.socket)) this.#fail(pending, CLOSED_BY_PEER, false);
+  }
+
+  #take(secure: TLSSocket): Pending | null {
+    // What Node.js has wrapped; of a socket that is closed it tells no address any more.
+    const { _parent: raw } = secure as { _parent?: Socket };
+    const place = `${secure.remoteAddress} ${secure.remotePort}`;
+    const pending = (raw === undefined ? undefined : this.#pending.get(raw)) ?? this.#underWay.get(place) ?? null;
+    if (pending !== null) this.#forget(pending);
+    return pending;
+  }
+
+  #fail(pending: Pending, reason: string, isAuthentication: boolean): void {
+    this.#events.onFailed(pending.socket, reason, isAuthentication);
+    this.#forget(pending);
+    pending.socket.destroy();
+  }
+
+  #forget(pending: Pending): void {
+    if (!this.#pending.delete(pending.socket)) return;
+    pending.share.close(pending.socket);
+    const { host, place } = pending;
+    if (this.#underWay.get(place) === pending) this.#underWay.delete(place);
+    const count = (this.#countOfHost.get(host) ?? 1) - 1;
+    if (count === 0) this.#countOfHost.delete(host);
+    else this.#countOfHost.set(host, count);
+    this.#pump();
+  }
+
+  #armTimer(): void {
+    if (this.#timer !== null) return;
+    const [oldest] = this.#pending.values();
+    if (oldest === undefined) return;
+    const endMs = oldest.acceptedMs + this.#settings.options.handshakeTimeoutMs;
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(1, endMs - performance.now() + 1));
+    this.#timer.unref();
+  }
+
+  #onTimer(): void {
+    this.#timer = null;
+    const { handshakeTimeoutMs } = this.#settings.options;
+    const beganMs = performance.now() - handshakeTimeoutMs;
+    for (const pending of this.#pending.values()) {
+      if (pending.acceptedMs > beganMs) break;
+      this.#fail(pending, `it did not finish its TLS handshake within ${handshakeTimeoutMs} ms`, false);
+    }
+    this.#armTimer();
+  }
+}
+
+/** A connection that is not secure yet. */
+interface Pending {
+  readonly socket: Socket;
+  readonly host: string;
+  readonly place: string;
+  readonly acceptedMs: number;
+  readonly share: ConnectionShare;
+  phase: 'silent' | 'queued' | 'under way';
+}
+
+/** The first byte of a connection that begins with a TLS handshake. No frame of a client and no packet of a server begins so. */
+const HANDSHAKE_RECORD = 0x16;
+/** Milliseconds of a turn in which handshakes are begun; the last one may take longer. */
+const BUDGET_MS = 2;
+/** Each may cost once more when the peer answers. */
+const UNDER_WAY_MAX = 64;
+const CLOSED_BY_PEER = 'it closed the connection during the TLS handshake';
+const IGNORE = (): void => {};
+
+function describeVerifyError(code: Error | string | undefined | null): string {
+  const text = code instanceof Error ? ((code as NodeJS.ErrnoException).code ?? code.message) : String(code);
+  return `its certificate is refused: ${VERIFY_ERRORS[text] ?? text}`;
+}
+
+const VERIFY_ERRORS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet (is the clock right?)',
+  CERT_REVOKED: 'it is revoked',
+  CRL_HAS_EXPIRED: 'the list of revoked certificates has expired: put a new one in its place',
+  UNABLE_TO_GET_CRL: 'there is no list of revoked certificates of its authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'no authority of the trust store has issued it',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority of the trust store has issued it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority of the trust store has issued it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority of the trust store has issued it, it is signed by itself',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the trust store does not have its authority',
+  INVALID_PURPOSE: 'its extendedKeyUsage does not allow TLS clients',
+};
+
+function describeHandshakeError(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ECONNRESET':
+      return CLOSED_BY_PEER;
+    case 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE':
+      return 'it has shown no certificate, which ssl.clientAuth=need asks for';
+    case 'ERR_SSL_NO_SHARED_CIPHER':
+      return 'it shares no cipher suite with this server';
+    case 'ERR_SSL_UNSUPPORTED_PROTOCOL':
+      return 'it offers only versions of TLS that this server does not speak';
+    case 'ERR_SSL_HTTP_REQUEST':
+      return 'it speaks HTTP';
+    default:
+      // OpenSSL's text: "C0…:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:…"
+      return `the TLS handshake failed: ${/SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1] ?? error.code ?? error.message}`;
+  }
+}

@@ -1,11 +1,11 @@
-import { type Acl, Perm } from '@meerkat/protocol';
+import { ACL_ENTRIES_MAX, type Acl, Perm } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Authenticator, Identity } from '../base/ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
-import { ACL_ENTRIES_MAX, Permission } from './permission.ts';
+import { Permission } from './permission.ts';
 import { WorkMeter } from './work-meter.ts';
 
-const ENTRIES = 5000;
+const ENTRIES = 4000;
 const ANN: Identity = { scheme: 'digest', id: 'ann:secret' };
 const BOB: Identity = { scheme: 'digest', id: 'bob:secret' };
 
@@ -130,8 +130,9 @@ describe('Permission', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     const identities = Array.from({ length: 100 }, (_, i) => ({ scheme: 'digest', id: `user-${i}:x` }));
     const entries = (count: number) => Array.from({ length: count }, (_, perms) => ({ perms, scheme: 'auth', id: '' }));
-    expect(permission.resolveAcl(entries(ACL_ENTRIES_MAX / 100), identities)).toHaveLength(ACL_ENTRIES_MAX);
-    expect(permission.resolveAcl(entries(ACL_ENTRIES_MAX / 100 + 1), identities)).toBeNull();
+    const most = Math.floor(ACL_ENTRIES_MAX / 100);
+    expect(permission.resolveAcl(entries(most), identities)).toHaveLength(most * 100);
+    expect(permission.resolveAcl(entries(most + 1), identities)).toBeNull();
     expect(permission.resolveAcl(entries(ACL_ENTRIES_MAX + 1), identities)).toBeNull();
   });
 

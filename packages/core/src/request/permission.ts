@@ -1,12 +1,6 @@
-import { type Acl, OPEN_ACL } from '@meerkat/protocol';
+import { ACL_ENTRIES_MAX, type Acl, OPEN_ACL } from '@meerkat/protocol';
 import type { Authenticator, Identity } from '../base/ports.ts';
 import type { WorkMeter } from './work-meter.ts';
-
-/**
- * Entries of a list that is given to a znode. By themselves no more fit into a request, unless `jute.maxbuffer` is raised;
- * but an `auth` entry stands for every identity of the caller, and what is surely too much is not even made.
- */
-export const ACL_ENTRIES_MAX = 100_000;
 
 /** Decides who may do what (ZooKeeperServer.checkACL, PrepRequestProcessor.fixupACL). */
 export class Permission {
@@ -92,6 +86,8 @@ export class Permission {
     this.#work?.add(acl.length * RESOLVE_UNITS);
     const own = identities.filter((identity) => this.#authenticator.isAuthenticatedScheme(identity.scheme));
     const resolved: Acl[] = [];
+    // An `auth` entry stands for every identity of the caller; what is too much is not even made.
+    let left = ACL_ENTRIES_MAX;
     for (const entry of withoutDuplicates(acl)) {
       const { perms, scheme, id } = entry;
       if (scheme === null) return null;
@@ -99,13 +95,14 @@ export class Permission {
         resolved.push(entry);
       } else if (scheme === 'auth') {
         // Its id means nothing; some clients send null for the empty text.
-        if (own.length === 0) return null;
+        if (own.length === 0 || own.length > left) return null;
         for (const identity of own) resolved.push({ perms, scheme: identity.scheme, id: identity.id });
       } else {
         if (id === null || !this.#authenticator.isValidAclId(scheme, id)) return null;
         resolved.push(entry);
       }
-      if (resolved.length > ACL_ENTRIES_MAX) return null;
+      left = ACL_ENTRIES_MAX - resolved.length;
+      if (left < 0) return null;
     }
     return resolved;
   }

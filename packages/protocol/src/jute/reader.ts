@@ -112,6 +112,13 @@ export class JuteReader {
     return decodeText(this.bytes, at, at + length);
   }
 
+  /** Passes over a text or a buffer, with the checks of those that read it. */
+  skipField(): void {
+    const length = this.int();
+    if (length < -1 || length > this.#fieldBytesMax || length > this.remaining) this.#fail();
+    else this.position += Math.max(length, 0);
+  }
+
   /** Number of elements of a vector; −1 (a null vector) and every other negative count read as 0. */
   vectorLength(elementBytesMin: number): number {
     const count = this.int();

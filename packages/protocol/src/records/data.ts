@@ -75,6 +75,31 @@ export function readAclList(reader: JuteReader): readonly Acl[] {
   return list;
 }
 
+/**
+ * Entries of a list that a request may give to a znode. Each costs a microsecond or two, to be decoded, validated, compared
+ * with the others, logged and kept; and one request would have room for 50,000. Logs and snapshots may hold longer lists.
+ */
+export const ACL_ENTRIES_MAX = 4096;
+
+/** In place of a list that is too long: no server accepts it (INVALIDACL). */
+const REFUSED_ACL: readonly Acl[] = Object.freeze([Object.freeze({ perms: 0, scheme: null, id: null })]);
+
+/** The list of a request. One that is too long is passed over, and no text of it is decoded. */
+export function readRequestedAclList(reader: JuteReader): readonly Acl[] {
+  const start = reader.position;
+  const count = reader.vectorLength(ACL_BYTES_MIN);
+  if (count <= ACL_ENTRIES_MAX) {
+    reader.position = start;
+    return readAclList(reader);
+  }
+  for (let i = 0; i < count && !reader.failed; i++) {
+    reader.int();
+    reader.skipField();
+    reader.skipField();
+  }
+  return REFUSED_ACL;
+}
+
 export function writeAclList(writer: JuteWriter, list: readonly Acl[]): void {
   writer.int(list.length);
   for (const acl of list) {

@@ -3,7 +3,7 @@ import { JuteReader } from '../jute/reader.ts';
 import { JuteWriter } from '../jute/writer.ts';
 import { OpCode } from '../op-code.ts';
 import { type ByteList, bytesOf } from '../testing/byte-list.ts';
-import { OPEN_ACL } from './data.ts';
+import { ACL_ENTRIES_MAX, OPEN_ACL } from './data.ts';
 import { readRequest, writeRequest } from './requests.ts';
 import { CreateMode, readCheck, type WriteRequest } from './writes.ts';
 
@@ -90,4 +90,33 @@ test('a check is a path and a version', () => {
 
 test('the numbers of create modes are those of the protocol', () => {
   expect(Object.values(CreateMode)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+});
+
+describe('a list of a request with too many entries', () => {
+  const recordOf = (count: number): Uint8Array => {
+    const entries = Array.from({ length: count }, (_, i) => [31, 'ip', `10.0.${i >> 8}.${i & 255}`] as const);
+    return bytesOf((b) => b.text('/a').acl(...entries).int(9));
+  };
+
+  test('is passed over without a text of it being decoded, and what stands behind it is read', () => {
+    const longest = readRequest(OpCode.setACL, new JuteReader(recordOf(ACL_ENTRIES_MAX)));
+    expect(longest?.op === OpCode.setACL && longest.acl.length).toBe(ACL_ENTRIES_MAX);
+    const refused = [{ perms: 0, scheme: null, id: null }];
+    expect(readRequest(OpCode.setACL, new JuteReader(recordOf(ACL_ENTRIES_MAX + 1)))).toEqual({
+      op: OpCode.setACL,
+      path: '/a',
+      acl: refused,
+      version: 9,
+    });
+  });
+
+  test('fails the request when it ends early, or when a length in it is wrong', () => {
+    const bytes = recordOf(ACL_ENTRIES_MAX + 1);
+    expect(readRequest(OpCode.setACL, new JuteReader(bytes.subarray(0, bytes.length - 20)))).toBeNull();
+    for (const length of [-2, 2 ** 31 - 1]) {
+      const wrong = bytes.slice();
+      new DataView(wrong.buffer).setInt32(bytes.length - 40, length);
+      expect(readRequest(OpCode.setACL, new JuteReader(wrong))).toBeNull();
+    }
+  });
 });

@@ -1,7 +1,7 @@
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { OpCode } from '../op-code.ts';
-import { type Acl, readAclList, writeAclList } from './data.ts';
+import { type Acl, readRequestedAclList, writeAclList } from './data.ts';
 
 /** Kinds of znode that a create asks for (CreateMode): an enumeration, not a set of bits. */
 export const CreateMode = {
@@ -25,6 +25,7 @@ export interface CreateRequest {
   readonly op: CreateOp;
   readonly path: string;
   readonly data: Uint8Array | null;
+  /** At most `ACL_ENTRIES_MAX` entries: of more, the list that nobody accepts. */
   readonly acl: readonly Acl[];
   /** A CreateMode, unless the client sent another number. */
   readonly flags: number;
@@ -67,7 +68,7 @@ export type WriteRequest = CreateRequest | DeleteRequest | SetDataRequest | SetA
 export function readCreate(op: CreateOp, reader: JuteReader): CreateRequest | null {
   const path = reader.ustring();
   const data = reader.buffer();
-  const acl = readAclList(reader);
+  const acl = readRequestedAclList(reader);
   const flags = reader.int();
   const ttl = op === OpCode.createTTL ? reader.longClamped() : -1;
   return path === null ? null : { op, path, data, acl, flags, ttl };
@@ -88,7 +89,7 @@ export function readSetData(reader: JuteReader): SetDataRequest | null {
 
 export function readSetAcl(reader: JuteReader): SetAclRequest | null {
   const path = reader.ustring();
-  const acl = readAclList(reader);
+  const acl = readRequestedAclList(reader);
   const version = reader.int();
   return path === null ? null : { op: OpCode.setACL, path, acl, version };
 }

@@ -82,8 +82,7 @@ function isSurelyWithin(txn: Txn, room: number): boolean {
     case OpCode.create:
     case OpCode.create2:
       return (
-        txn.acl === OPEN_ACL &&
-        ROOM_OF_FIELDS + OPEN_ACL_LENGTH + 3 * txn.path.length + (txn.data?.length ?? 0) <= room
+        txn.acl === OPEN_ACL && ROOM_OF_FIELDS + OPEN_ACL_LENGTH + 3 * txn.path.length + (txn.data?.length ?? 0) <= room
       );
     case OpCode.delete:
       return ROOM_OF_FIELDS + 3 * txn.path.length <= room;

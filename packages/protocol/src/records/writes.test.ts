@@ -95,7 +95,12 @@ test('the numbers of create modes are those of the protocol', () => {
 describe('a list of a request with too many entries', () => {
   const recordOf = (count: number): Uint8Array => {
     const entries = Array.from({ length: count }, (_, i) => [31, 'ip', `10.0.${i >> 8}.${i & 255}`] as const);
-    return bytesOf((b) => b.text('/a').acl(...entries).int(9));
+    return bytesOf((b) =>
+      b
+        .text('/a')
+        .acl(...entries)
+        .int(9),
+    );
   };
 
   test('is passed over without a text of it being decoded, and what stands behind it is read', () => {

@@ -1,3 +1,5 @@
+import type { FiredWatches } from './base/meters/fired-watches.ts';
+import type { Meters } from './base/meters/meters.ts';
 import type { CoreOptions } from './base/options.ts';
 import type { Clock } from './base/ports.ts';
 import type { ServerStats } from './base/server-stats.ts';
@@ -19,6 +21,7 @@ import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 export interface CoreViewParts {
   readonly options: CoreOptions;
   readonly stats: ServerStats;
+  readonly meters: Meters;
   readonly watches: WatchManager;
   readonly connections: ReadonlySet<ClientConnection>;
   readonly clock: Clock;
@@ -69,6 +72,10 @@ export class CoreView implements ServerView {
 
   get stats(): ServerStats {
     return this.#parts.stats;
+  }
+
+  get meters(): Meters {
+    return this.#parts.meters;
   }
 
   get ensemble(): EnsembleView | null {
@@ -192,6 +199,10 @@ class CoreWatchView implements WatchView {
   constructor(watches: WatchManager, connections: ReadonlySet<ClientConnection>) {
     this.#watches = watches;
     this.#connections = connections;
+  }
+
+  get fired(): FiredWatches {
+    return this.#watches.fired;
   }
 
   get count(): number {

@@ -1,4 +1,8 @@
 export { AssertionError } from './base/assert.ts';
+export { FiredWatches } from './base/meters/fired-watches.ts';
+export { Histogram } from './base/meters/histogram.ts';
+export { Meters } from './base/meters/meters.ts';
+export { NamespaceMeter, NamespaceMeters } from './base/meters/namespace-meters.ts';
 export * from './base/options.ts';
 export * from './base/ports.ts';
 export { ServerStats } from './base/server-stats.ts';

@@ -41,6 +41,7 @@ export class ServerCore {
     const { stats } = this;
     const turn = new Turn(ports.clock);
     const work = this.#work;
+    const { meters } = turn;
     const watches = this.#watches;
     const connections = new ClientConnections(options);
     const { authenticator, trace } = ports;
@@ -48,11 +49,19 @@ export class ServerCore {
     const sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     const onApplied = parts.onApplied ?? null;
     const servings = new ServingFactory(
-      { options, permission, authenticator, watches, sessionIds, work, trace, onApplied },
+      { options, permission, authenticator, watches, sessionIds, work, meters, trace, onApplied },
       turn,
     );
     const life = new ServerLife({ ports, options, turn, servings, connections, events });
-    this.view = new CoreView({ options, stats, watches, connections: connections.all, clock: ports.clock, life });
+    this.view = new CoreView({
+      options,
+      stats,
+      meters,
+      watches,
+      connections: connections.all,
+      clock: ports.clock,
+      life,
+    });
     const fourLetterWords = parts.fourLetterWords(this.view);
     this.#clients = new ClientHost({
       ports,

@@ -312,7 +312,11 @@ export type TraceEvent =
       readonly lastZxid: number;
       readonly znodes: number;
       readonly sessions: number;
+      /** Of the log, replayed. */
       readonly txns: number;
+      /** Milliseconds that the snapshot took, and the log behind it. */
+      readonly snapshotMs: number;
+      readonly replayMs: number;
     }
   | {
       readonly kind: 'log-tail-cut';

@@ -1,4 +1,6 @@
 import type { Acl, Membership, PersistedStat } from '@meerkat/protocol';
+import type { FiredWatches } from './meters/fired-watches.ts';
+import type { Meters } from './meters/meters.ts';
 import type { PeerAddress } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
 
@@ -51,6 +53,8 @@ export interface WatchView {
   /** Sessions and the paths they watch. Nothing is looked at before its turn comes, so that there may be pauses between. */
   bySession(): Iterable<readonly [sessionId: bigint, paths: Iterable<string>]>;
   byPath(): Iterable<readonly [path: string, sessionIds: Iterable<bigint>]>;
+  /** How many watches events have fired. */
+  readonly fired: FiredWatches;
   /** All watches of both tables: `zk_watch_count`. */
   readonly count: number;
 }
@@ -83,6 +87,8 @@ export interface EnsembleView {
   readonly connectedServers: readonly number[];
   /** Of this leader, those that are connected; of other servers none. */
   learners(): readonly LearnerView[];
+  /** Syncs of learners that wait for this leader. */
+  readonly pendingSyncs: number;
   /** Of this leader; null of other servers. */
   readonly proposalSizes: ProposalSizesView | null;
 }
@@ -100,6 +106,7 @@ export interface ServerView {
   readonly outstandingRequests: number;
   readonly sessionCount: number;
   readonly stats: ServerStats;
+  readonly meters: Meters;
   readonly watches: WatchView;
   /** Null of a server of its own. */
   readonly ensemble: EnsembleView | null;

@@ -1,4 +1,5 @@
 import { assert } from './assert.ts';
+import { Meters } from './meters/meters.ts';
 import type { Clock } from './ports.ts';
 
 /** What has collected output during a turn. */
@@ -14,6 +15,8 @@ export interface Flushable {
  * each as an event of its own; then what the links to other servers have collected leaves.
  */
 export class Turn {
+  /** What is counted in this server's turns. */
+  readonly meters: Meters;
   readonly #clock: Clock;
   #number = 0;
   /** −1 until it is asked for. */
@@ -24,6 +27,7 @@ export class Turn {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.meters = new Meters(clock);
   }
 
   /** How many there have been before this one. */
@@ -33,7 +37,7 @@ export class Turn {
 
   /** Whole milliseconds of the monotonic clock. */
   nowMs(): number {
-    if (this.#nowMs < 0) this.#nowMs = Math.floor(this.#clock.monotonicMs());
+    if (this.#nowMs < 0) this.#nowMs = Math.floor(this.meters.onTurnStart());
     return this.#nowMs;
   }
 
@@ -74,6 +78,7 @@ export class Turn {
 
   /** What comes now is of the next one. */
   end(): void {
+    this.meters.onTurnEnd();
     this.#number++;
     this.#nowMs = -1;
     this.#wallMs = -1;

@@ -100,6 +100,10 @@ export class Leading implements Role, LeaderEffects {
     return this.#host.options.serverId;
   }
 
+  get pendingSyncs(): number {
+    return this.#leader.pendingSyncs;
+  }
+
   get isEstablished(): boolean {
     return this.#serving !== null;
   }

@@ -374,6 +374,10 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     return this.#role instanceof Leading ? this.#role.learners() : [];
   }
 
+  get pendingSyncs(): number {
+    return this.#role instanceof Leading ? this.#role.pendingSyncs : 0;
+  }
+
   get proposalSizes(): ProposalSizesView | null {
     return this.#role instanceof Leading ? this.#role.proposalSizes : null;
   }

@@ -350,6 +350,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host.connections.onAsked(this);
     this.#hasReadOnlyByte = request.hasReadOnlyByte;
     this.stats.lastOperation = 'SESS';
+    if (request.sessionId !== 0n) this.#host.turn.meters.reconnections++;
     const decision = this.#host.decideConnect(request);
     switch (decision.kind) {
       case 'close':
@@ -543,6 +544,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#output.writeEvent(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
+    this.#host.turn.meters.eventBytes += frame.length - LENGTH_BYTES;
     if (this.#output.hasTooManyEvents) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
   }
 
@@ -583,12 +585,15 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   #countReply(receivedMs: number, bytes: number): void {
     const nowMs = this.#host.turn.nowMs();
-    this.stats.onReply(this.#host.pipeline.lastApplied, nowMs - receivedMs, nowMs);
-    this.#countSent(nowMs - receivedMs, bytes);
+    // It came at a fraction of a millisecond, perhaps of this one.
+    const latencyMs = Math.max(0, nowMs - receivedMs);
+    this.stats.onReply(this.#host.pipeline.lastApplied, latencyMs, nowMs);
+    this.#countSent(latencyMs, bytes);
   }
 
   #countSent(latencyMs: number, bytes: number): void {
     this.stats.packetsSent++;
+    this.#host.turn.meters.responseBytes += bytes;
     this.#host.stats.onReply(latencyMs, bytes);
   }
 
@@ -616,6 +621,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.isOpen) {
       if (nowMs - this.#waitsSinceMs > LINGER_MS) this.#stream.destroy();
     } else if (this.#phase === Phase.opening && nowMs - this.openedMs > sessionlessTimeoutMs) {
+      this.#host.turn.meters.sessionlessExpired++;
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');

@@ -98,17 +98,17 @@ export class Forwarder implements WritePath {
     request: TxnRequest,
     record: JuteReader,
     recordAt: number,
-    nowMs: number,
+    receivedMs: number,
   ): void {
     const body = record.bytes.subarray(recordAt, record.end);
     const partOps = request.op === OpCode.multi ? request.ops.map(({ op }) => op) : null;
-    const write = new ForwardedWrite(client, xid, request.op, partOps, nowMs, this.#lastProposed);
+    const write = new ForwardedWrite(client, xid, request.op, partOps, receivedMs, this.#lastProposed);
     this.#forwardFor(client, session, write, body);
   }
 
-  closeSession(client: Client, session: Session, xid: number, nowMs: number): void {
+  closeSession(client: Client, session: Session, xid: number, receivedMs: number): void {
     this.#sessions.setClosing(session);
-    const write = new ForwardedWrite(client, xid, OpCode.closeSession, null, nowMs, this.#lastProposed);
+    const write = new ForwardedWrite(client, xid, OpCode.closeSession, null, receivedMs, this.#lastProposed);
     this.#forwardFor(client, session, write, EMPTY_BYTES);
   }
 

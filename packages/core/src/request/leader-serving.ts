@@ -7,6 +7,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
+import type { Meters } from '../base/meters/meters.ts';
 import type { CoreOptions } from '../base/options.ts';
 import type { Authenticator, Trace } from '../base/ports.ts';
 import { Session } from '../session/session.ts';
@@ -36,6 +37,7 @@ export interface ServingParts {
   /** Lives as long as the server: no id may come twice, also in another role. */
   readonly sessionIds: SessionIds;
   readonly work: WorkMeter;
+  readonly meters: Meters;
   readonly trace: Trace;
   /** null: nobody looks. */
   readonly onApplied: OnApplied | null;
@@ -66,6 +68,7 @@ export class LeaderServing {
   readonly #containers: ContainerSweep;
   readonly #broadcast: Broadcast;
   readonly #trace: Trace;
+  readonly #meters: Meters;
 
   /** @param parts the database holds everything that is committed */
   constructor(parts: LeaderServingParts, nowMs: number) {
@@ -80,7 +83,7 @@ export class LeaderServing {
     for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
     this.database = database;
     this.sessions = sessions;
-    this.#proposer = new Proposer({ pending, preparer, sessions, sessionIds, broadcast });
+    this.#proposer = new Proposer({ pending, preparer, sessions, sessionIds, broadcast, meters: parts.meters });
     this.pipeline = new Pipeline({
       database,
       reads: new Reads(readsPartsOf(parts)),
@@ -88,6 +91,7 @@ export class LeaderServing {
       sessions,
       writes: this.#proposer,
       work: parts.work,
+      meters: parts.meters,
       trace,
       onApplied: parts.onApplied,
       lastSynced: broadcast.lastSynced,
@@ -103,6 +107,7 @@ export class LeaderServing {
     );
     this.#broadcast = broadcast;
     this.#trace = trace;
+    this.#meters = parts.meters;
   }
 
   /* ---------------------------------------------------------------------------------------- the broadcast ---- */
@@ -145,6 +150,7 @@ export class LeaderServing {
    * @returns false when there is no session to go on with
    */
   revalidate(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
+    this.#meters.revalidations++;
     if (this.sessions.move(sessionId, owner, timeoutMs, nowMs) === null) return false;
     this.pipeline.clientOf(sessionId)?.closeAfterReplies(MOVED);
     return true;

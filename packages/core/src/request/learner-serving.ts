@@ -6,6 +6,7 @@ import {
   txnBytesMaxOf,
   type Zxid,
 } from '@meerkat/protocol';
+import type { Meters } from '../base/meters/meters.ts';
 import { LearnerSessions } from '../session/learner-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Database } from '../tree/database.ts';
@@ -36,6 +37,7 @@ export class LearnerServing {
   /** Txns that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<TxnEntry> = new Fifo();
   readonly #comparison: DigestComparison | null;
+  readonly #meters: Meters;
   readonly #touchedMax: number;
 
   constructor(parts: ServingParts, effects: LearnerServingEffects) {
@@ -46,6 +48,7 @@ export class LearnerServing {
     });
     this.database = database;
     this.sessions = sessions;
+    this.#meters = parts.meters;
     this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);
     this.pipeline = new Pipeline({
       database,
@@ -54,6 +57,7 @@ export class LearnerServing {
       sessions,
       writes: this.#forwarder,
       work: parts.work,
+      meters: parts.meters,
       trace,
       onApplied: parts.onApplied,
       lastSynced: 0,
@@ -67,6 +71,7 @@ export class LearnerServing {
   /** A txn that is applied once it is committed; in the order of the zxids. */
   onProposed(entry: TxnEntry): void {
     this.#forwarder.onProposed(entry.header.zxid);
+    this.#meters.onProposalReceived(entry.header.time);
     this.#inFlight.push(entry);
   }
 

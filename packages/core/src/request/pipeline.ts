@@ -12,6 +12,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
+import type { Meters } from '../base/meters/meters.ts';
 import type { Trace } from '../base/ports.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
@@ -38,6 +39,7 @@ export interface PipelineParts {
   readonly sessions: SessionTable;
   readonly writes: WritePath;
   readonly work: WorkMeter;
+  readonly meters: Meters;
   readonly trace: Trace;
   readonly onApplied: OnApplied | null;
   /** Tickets up to this one are answered from the start. */
@@ -125,6 +127,7 @@ export class Pipeline {
       });
       return;
     }
+    const receivedMs = this.#parts.meters.turnStartedMs;
     switch (request.op) {
       case OpCode.setData:
       case OpCode.create:
@@ -134,31 +137,32 @@ export class Pipeline {
       case OpCode.delete:
       case OpCode.setACL: {
         const units = this.#addWrite(request.path);
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
         if (units >= COSTLY_UNITS) setCostly(client);
         return;
       }
       case OpCode.reconfig:
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
         return;
       case OpCode.multi: {
         let units = 0;
         for (const { path } of request.ops) units += this.#addWrite(path);
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, nowMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
         if (units >= COSTLY_UNITS) setCostly(client);
         return;
       }
       case OpCode.closeSession:
-        this.#parts.writes.closeSession(client, session, xid, nowMs, wallMs);
+        this.#parts.writes.closeSession(client, session, xid, receivedMs, wallMs);
         return;
       case OpCode.ping:
         client.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
         client.endReply(nowMs);
+        this.#parts.meters.onReadAtOnce(OpCode.ping);
         return;
       case OpCode.sync: {
         const ticket = this.#parts.writes.sync(session, xid, reader, recordAt);
         const bytes = WAITING_REQUEST_BYTES + reader.end - recordAt;
-        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs: nowMs, bytes, ticket, path: request.path });
+        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs, bytes, ticket, path: request.path });
         return;
       }
       default:
@@ -183,20 +187,24 @@ export class Pipeline {
 
   /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
   #read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
-    const { reads } = this.#parts;
+    const { reads, meters } = this.#parts;
+    const receivedMs = meters.turnStartedMs;
     if (client.waiting.length > 0) {
       const isLong = reads.isLong(client, request);
       if (isLong) client.longReads++;
-      this.#queue(client, { kind: 'read', xid, receivedMs: nowMs, bytes, request, isLong, long: null });
+      this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
       return;
     }
     const begun = reads.answer(client, xid, request, nowMs, this.#room);
-    if (begun === null) this.#room.leave(client);
+    if (begun === null) {
+      this.#room.leave(client);
+      meters.onReadAtOnce(request.op);
+    }
     // One that is disconnected meanwhile, for too many events, waits for nothing.
     if (begun === null || !client.isOpen) return;
     const long = begun === NO_ROOM ? null : begun;
     client.longReads++;
-    this.#queue(client, { kind: 'read', xid, receivedMs: nowMs, bytes, request, isLong: true, long });
+    this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
     if (long === null) {
       this.#oweNothing(client);
       return;
@@ -249,8 +257,9 @@ export class Pipeline {
   apply(header: TxnHeader, txn: Txn, write: WaitingWrite | null, digest: PreparedDigest, nowMs: number): ApplyResult {
     const client = write === null ? null : write.client;
     if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
-    const { database, watches, onApplied } = this.#parts;
+    const { database, watches, onApplied, meters } = this.#parts;
     const result = database.apply(header, txn, watches, digest);
+    meters.onApplied(header.time, txn);
     if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
     // What it has cost is nobody's here, and must not be charged to whoever comes next.
@@ -341,6 +350,7 @@ export class Pipeline {
       case 'sync':
         client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok).ustring(waiting.path);
         client.endReply(waiting.receivedMs);
+        this.#parts.meters.onAnswered(OpCode.sync, waiting.receivedMs);
         return true;
       case 'read':
         return this.#answerRead(client, waiting);
@@ -375,6 +385,7 @@ export class Pipeline {
     }
     if (waiting.long !== null) return !client.isOpen;
     if (waiting.isLong) client.longReads--;
+    this.#parts.meters.onAnswered(request.op, receivedMs);
     return true;
   }
 
@@ -406,6 +417,7 @@ export class Pipeline {
     const writer = client.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
     client.endReply(write.receivedMs);
+    this.#parts.meters.onAnswered(write.op, write.receivedMs);
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.answerWaiting(client);

@@ -13,6 +13,7 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
+import type { Meters } from '../base/meters/meters.ts';
 import type { Identity } from '../base/ports.ts';
 import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
@@ -31,6 +32,7 @@ export interface ProposerParts {
   readonly sessions: SessionTracker;
   readonly sessionIds: SessionIds;
   readonly broadcast: Broadcast;
+  readonly meters: Meters;
 }
 
 /**
@@ -100,7 +102,7 @@ export class Proposer implements WritePath {
     request: TxnRequest,
     _record: JuteReader,
     _recordAt: number,
-    nowMs: number,
+    receivedMs: number,
     wallMs: number,
   ): void {
     if (session.owner !== SessionOwner.local) {
@@ -108,10 +110,10 @@ export class Proposer implements WritePath {
       return;
     }
     const header = this.#makeHeader(session.id, xid, wallMs);
-    this.#proposeFor(client, header, this.#prepare(request, header, client.identities), request.op, nowMs);
+    this.#proposeFor(client, header, this.#prepare(request, header, client.identities), request.op, receivedMs);
   }
 
-  closeSession(client: Client, session: Session, xid: number, nowMs: number, wallMs: number): void {
+  closeSession(client: Client, session: Session, xid: number, receivedMs: number, wallMs: number): void {
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
       return;
@@ -119,7 +121,7 @@ export class Proposer implements WritePath {
     const header = this.#makeHeader(session.id, xid, wallMs);
     this.#parts.sessions.setClosing(session);
     const txn = this.#parts.preparer.prepareCloseSession(session.id, header.zxid);
-    this.#proposeFor(client, header, txn, OpCode.closeSession, nowMs);
+    this.#proposeFor(client, header, txn, OpCode.closeSession, receivedMs);
   }
 
   sync(): number {
@@ -237,8 +239,8 @@ export class Proposer implements WritePath {
     }
   }
 
-  #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, nowMs: number): void {
-    const proposal = new Proposal(header, txn, client, op, nowMs, this.#parts.preparer.digestOf(txn));
+  #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, receivedMs: number): void {
+    const proposal = new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.digestOf(txn));
     client.waiting.push(proposal);
     this.#propose(proposal);
   }
@@ -249,6 +251,7 @@ export class Proposer implements WritePath {
 
   #propose(proposal: Proposal): void {
     this.#inFlight.push(proposal);
+    this.#parts.meters.prepared++;
     const { header, txn } = proposal;
     // An error txn has no digest, as in Apache's logs.
     const digest = txn.type === OpCode.error ? null : this.#parts.pending.treeDigest();

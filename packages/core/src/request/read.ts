@@ -9,6 +9,8 @@ import {
   writeAclList,
   writeClientInfos,
 } from '@meerkat/protocol';
+import type { Meters } from '../base/meters/meters.ts';
+import type { NamespaceMeters } from '../base/meters/namespace-meters.ts';
 import type { Authenticator, Identity, Trace } from '../base/ports.ts';
 import { ChildNames } from '../tree/child-names.ts';
 import { type DataTree, ROOT } from '../tree/data-tree.ts';
@@ -34,6 +36,7 @@ export interface ReadsParts {
   readonly permission: Permission;
   readonly authenticator: Authenticator;
   readonly work: WorkMeter;
+  readonly meters: Meters;
   readonly trace: Trace;
   /** Longest reply to a multiRead in bytes. */
   readonly multiReadBytesMax: number;
@@ -51,6 +54,7 @@ export class Reads {
   readonly #authenticator: Authenticator;
   readonly #watchRequests: WatchRequests;
   readonly #access: ReadAccess;
+  readonly #namespaces: NamespaceMeters;
   /** What reads that take several turns work with. */
   readonly #parts: ReadsParts & { readonly access: ReadAccess };
 
@@ -61,6 +65,7 @@ export class Reads {
     this.#authenticator = parts.authenticator;
     this.#watchRequests = new WatchRequests(parts.watches);
     this.#access = new ReadAccess(parts.tree, parts.permission);
+    this.#namespaces = parts.meters.namespaces;
     this.#parts = { ...parts, access: this.#access };
   }
 
@@ -141,6 +146,7 @@ export class Reads {
         if (error !== ErrorCode.ok) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
+        this.#namespaces.onRead(request.path, this.#tree.dataLengthOf(znode));
         break;
       }
       case OpCode.exists: {
@@ -151,6 +157,7 @@ export class Reads {
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         if (error !== ErrorCode.ok) return error;
         this.#tree.writeStat(znode, this.#begin(client, xid));
+        this.#namespaces.onRead(request.path, 0);
         break;
       }
       case OpCode.getChildren:
@@ -166,6 +173,7 @@ export class Reads {
         const writer = this.#begin(client, xid);
         this.#tree.writeChildren(znode, writer);
         if (request.op === OpCode.getChildren2) this.#tree.writeStat(znode, writer);
+        this.#namespaces.onRead(request.path, 0);
         break;
       }
       case OpCode.getACL: {

@@ -20,7 +20,10 @@ export type TxnRequest = WriteRequest | MultiRequest | ReconfigRequest;
 export interface WritePath {
   /** Writes on their way: they are not applied yet. */
   readonly inFlightCount: number;
-  /** @param record stands behind the request's record, which begins at `recordAt` of its bytes */
+  /**
+   * @param record stands behind the request's record, which begins at `recordAt` of its bytes
+   * @param receivedMs for the latency, monotonic milliseconds with their fraction
+   */
   write(
     client: Client,
     session: Session,
@@ -28,11 +31,11 @@ export interface WritePath {
     request: TxnRequest,
     record: JuteReader,
     recordAt: number,
-    nowMs: number,
+    receivedMs: number,
     wallMs: number,
   ): void;
   /** The client ends its session: nothing more is accepted from it. */
-  closeSession(client: Client, session: Session, xid: number, nowMs: number, wallMs: number): void;
+  closeSession(client: Client, session: Session, xid: number, receivedMs: number, wallMs: number): void;
   /** @returns the ticket that the sync waits for; tickets ascend */
   sync(session: Session, xid: number, record: JuteReader, recordAt: number): number;
   /** @returns the id of the session that there will be */

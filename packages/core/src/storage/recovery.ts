@@ -77,6 +77,9 @@ export interface RecoveryContext {
 
 export class Recovery {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
+  /** When the snapshot was begun, and the log behind it. */
+  #snapshotStartedMs = 0;
+  #replayStartedMs = 0;
   readonly #options: CoreOptions;
   readonly #context: RecoveryContext;
   readonly #events: RecoveryEvents;
@@ -216,6 +219,8 @@ export class Recovery {
   }
 
   #loadSnapshot(): void {
+    this.#snapshotStartedMs = this.#ports.clock.monotonicMs();
+    this.#replayStartedMs = this.#snapshotStartedMs;
     const logs = logFilesOf(this.#logEntries);
     this.#context.logFiles.reset(logs);
     // A crash of Apache's in its first moments leaves part of a snapshot.0 and no log: nothing was acknowledged.
@@ -276,6 +281,7 @@ export class Recovery {
   }
 
   #replay(logs: readonly ZxidFile[], { database, zxid, digest, bytes }: LoadedSnapshot): void {
+    this.#replayStartedMs = this.#ports.clock.monotonicMs();
     // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
     const replay = new Replay(database, this.#options.digestEnabled ? digest : null, this.#ports.trace);
@@ -398,6 +404,8 @@ export class Recovery {
       znodes: database.tree.count,
       sessions: database.sessions.size,
       txns: this.#txns,
+      snapshotMs: this.#replayStartedMs - this.#snapshotStartedMs,
+      replayMs: this.#ports.clock.monotonicMs() - this.#replayStartedMs,
     });
     const tail: readonly HistoryEntry[] = this.#tail.entries();
     this.#events.onDatabaseRecovered(

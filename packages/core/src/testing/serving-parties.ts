@@ -12,6 +12,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { onDisk } from '../base/durable.ts';
+import { Meters } from '../base/meters/meters.ts';
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '../base/options.ts';
 import type { TraceEvent } from '../base/ports.ts';
 import { LeaderServing, type ServingParts } from '../request/leader-serving.ts';
@@ -44,6 +45,7 @@ export function makeServingParts(serverId: number, trace: TraceEvent[] = []): Se
     watches: new WatchManager(),
     sessionIds: new SessionIds(serverId, 1_700_000_000_000),
     work: new WorkMeter(),
+    meters: new Meters({ monotonicMs: () => 0, wallMs: () => 0 }),
     trace: sink,
     onApplied: null,
   };

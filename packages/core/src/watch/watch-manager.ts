@@ -1,4 +1,5 @@
 import { EventType, WatcherType, type Zxid } from '@meerkat/protocol';
+import { FiredWatches } from '../base/meters/fired-watches.ts';
 import type { TreeEvents } from '../tree/data-tree.ts';
 import { type Told, WatchMode, WatchTable } from './watch-table.ts';
 
@@ -35,6 +36,7 @@ export interface Watcher {
 export class WatchManager implements TreeEvents {
   readonly data: WatchTable<Watcher> = new WatchTable();
   readonly child: WatchTable<Watcher> = new WatchTable();
+  readonly fired: FiredWatches = new FiredWatches();
 
   /** created: data(P), then child(parent). */
   onCreated(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
@@ -51,6 +53,7 @@ export class WatchManager implements TreeEvents {
     this.#tell(told, event);
     const watchers = this.child.trigger(path);
     if (watchers !== null) {
+      this.fired.onFired(event.type, watchers.size);
       for (const watcher of watchers.keys()) if (told?.has(watcher) !== true) watcher.onWatchEvent(event);
     }
     this.#tellChildrenChanged(parentPath, parentAclId, zxid);
@@ -119,6 +122,7 @@ export class WatchManager implements TreeEvents {
 
   #tell(watchers: Told<Watcher> | null, event: WatchEvent): void {
     if (watchers === null) return;
+    this.fired.onFired(event.type, watchers.size);
     for (const watcher of watchers.keys()) watcher.onWatchEvent(event);
   }
 }

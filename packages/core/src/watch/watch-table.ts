@@ -6,6 +6,7 @@ export const WatchMode = { standard: 1, persistent: 2, recursive: 4 } as const;
 
 /** Who is told of an event, each once, in the order of their watches. */
 export interface Told<W> {
+  readonly size: number;
   keys(): Iterable<W>;
   has(watcher: W): boolean;
 }
@@ -275,6 +276,7 @@ export class WatchTable<W> {
 const SWEPT_AT_ONCE = 64;
 
 class OneTold<W> implements Told<W> {
+  readonly size = 1;
   readonly #watcher: W;
 
   constructor(watcher: W) {

@@ -173,6 +173,11 @@ export class Leader implements Broadcast {
     return this.#committed;
   }
 
+  /** Syncs of learners that wait for a quorum. */
+  get pendingSyncs(): number {
+    return this.#learnerSyncs.length;
+  }
+
   get lastSynced(): number {
     return this.#rounds.lastAnswered;
   }

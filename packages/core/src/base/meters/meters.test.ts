@@ -1,0 +1,121 @@
+import { CreateMode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { type TestClient, TestServer } from '../../testing/test-server.ts';
+import { Meters } from './meters.ts';
+
+/** A clock that a test moves. */
+class Hands {
+  ms = 1000;
+
+  monotonicMs(): number {
+    return this.ms;
+  }
+
+  wallMs(): number {
+    return 1_700_000_000_000 + this.ms;
+  }
+}
+
+function create(path: string, data: Uint8Array): Request {
+  return { op: OpCode.create, path, data, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
+}
+
+function write(client: TestClient, server: TestServer, path: string, bytes: number): void {
+  client.send(create(path, new Uint8Array(bytes)));
+  server.run();
+}
+
+describe('meters', () => {
+  test('measure reads from the beginning of their turn to its end, when replies leave', () => {
+    const clock = new Hands();
+    const meters = new Meters(clock);
+    meters.onTurnStart();
+    meters.onReadAtOnce(OpCode.getData);
+    meters.onReadAtOnce(OpCode.getData);
+    meters.onReadAtOnce(OpCode.exists);
+    clock.ms += 0.5;
+    meters.onTurnEnd();
+    expect(meters.operation(OpCode.getData)).toMatchObject({ count: 2, sum: 1000 });
+    expect(meters.operation(OpCode.exists)).toMatchObject({ count: 1, sum: 500 });
+    expect(meters.reads).toMatchObject({ count: 3, sum: 1500 });
+    expect(meters.turns).toMatchObject({ count: 1, sum: 500 });
+  });
+
+  test('measure what has waited from the turn in which it came', () => {
+    const clock = new Hands();
+    const meters = new Meters(clock);
+    const since = meters.onTurnStart();
+    meters.onTurnEnd();
+    clock.ms += 3;
+    meters.onTurnStart();
+    meters.onAnswered(OpCode.setData, since);
+    meters.onAnswered(OpCode.getData, since);
+    clock.ms += 1;
+    meters.onTurnEnd();
+    expect(meters.updates).toMatchObject({ count: 1, sum: 4000 });
+    expect(meters.reads).toMatchObject({ count: 1, sum: 4000 });
+    expect(meters.operation(OpCode.closeSession).count).toBe(0);
+  });
+
+  test('lose nothing when more is answered in a turn than they keep', () => {
+    const meters = new Meters(new Hands());
+    meters.onTurnStart();
+    for (let i = 0; i < 10_000; i++) meters.onAnswered(OpCode.create, 1000);
+    meters.onTurnEnd();
+    expect(meters.updates.count).toBe(10_000);
+  });
+
+  test('count what clients of a server do', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    const { meters, watches } = server.core.view;
+    write(client, server, '/app', 10);
+    client.send({ op: OpCode.getData, path: '/app', watch: true });
+    server.run();
+    client.send({ op: OpCode.setData, path: '/app', data: new Uint8Array(5), version: -1 });
+    server.run();
+    expect(meters.operation(OpCode.create).count).toBe(1);
+    expect(meters.operation(OpCode.getData).count).toBe(1);
+    expect(meters.updates.count).toBe(2);
+    // The session, the znode, its new data.
+    expect(meters.prepared).toBe(3);
+    expect(meters.applied).toBe(3);
+    expect(watches.fired.dataChanged).toMatchObject({ count: 1, sum: 1 });
+    expect(watches.fired.created.count).toBe(0);
+    expect(meters.eventBytes).toBeGreaterThan(0);
+    expect(meters.responseBytes).toBeGreaterThan(meters.eventBytes);
+  });
+});
+
+describe('namespaces', () => {
+  test('have the bytes that are written and read below a child of the root', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    write(client, server, '/app', 10);
+    write(client, server, '/app/a', 20);
+    write(client, server, '/application', 1);
+    client.send({ op: OpCode.getData, path: '/app/a', watch: false });
+    client.send({ op: OpCode.exists, path: '/app', watch: false });
+    client.send({ op: OpCode.exists, path: '/', watch: false });
+    server.run();
+    const found = [...server.core.view.meters.namespaces.values()].map(({ name, read, written }) => [
+      name,
+      read.sum,
+      written.sum,
+    ]);
+    // Path, data and the 68 bytes of a Stat; path and data.
+    expect(found).toEqual([
+      ['app', 6 + 20 + 68 + 4 + 68, 4 + 10 + 6 + 20],
+      ['application', 0, 12 + 1],
+    ]);
+  });
+
+  test('are counted together from the hundredth on', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    for (let i = 0; i < 150; i++) write(client, server, `/n${i}`, 0);
+    const meters = [...server.core.view.meters.namespaces.values()];
+    expect(meters.length).toBe(101);
+    expect(meters.at(-1)).toMatchObject({ name: '_other', written: { count: 50 } });
+  });
+});

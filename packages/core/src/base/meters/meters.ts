@@ -1,0 +1,169 @@
+import { OpCode, type Txn } from '@meerkat/protocol';
+import type { Clock } from '../ports.ts';
+import { Histogram } from './histogram.ts';
+import { NamespaceMeters } from './namespace-meters.ts';
+
+/**
+ * What a server counts while it works: plain numbers and histograms, read by whoever shows metrics. Nothing is ever set
+ * back, and nothing depends on it.
+ *
+ * A request costs no look at the clock. All that is answered at once in a turn waits for the end of the turn, when replies
+ * leave: that is looked at once, and is the latency of all of them. What has waited over several turns is noted with the
+ * time at which it came, and measured then too.
+ */
+export class Meters {
+  readonly #clock: Clock;
+  /** Monotonic milliseconds with their fraction at which this turn began; 0 before the first. */
+  turnStartedMs = 0;
+  #isInTurn = false;
+
+  /** Microseconds from the first event of a turn to the end of the turn. */
+  readonly turns: Histogram = new Histogram();
+  /** Microseconds from a request to the end of the turn that has answered it: reads, and this server's clients' writes. */
+  readonly reads: Histogram = new Histogram();
+  readonly updates: Histogram = new Histogram();
+  readonly #operations: readonly Histogram[] = Array.from({ length: OPERATIONS }, () => new Histogram());
+
+  /** Bytes of replies and of watch events, without the lengths before them. */
+  responseBytes = 0;
+  eventBytes = 0;
+  /** Txns that were made of requests here, of learners' too; those that a leader has sent here; those that were applied. */
+  prepared = 0;
+  proposalsReceived = 0;
+  applied = 0;
+  /** Milliseconds from the making of a txn, by the clock of the server that made it, to its arrival at this learner. */
+  readonly proposalDelay: Histogram = new Histogram();
+  /** The same to its being applied here. */
+  readonly propagation: Histogram = new Histogram();
+  /** Clients that came back with a session; sessions that a learner asked this leader about. */
+  reconnections = 0;
+  revalidations = 0;
+  /** Connections that never asked for a session. */
+  sessionlessExpired = 0;
+  readonly namespaces: NamespaceMeters = new NamespaceMeters();
+
+  /** Reads that were answered at once in this turn, by operation. */
+  readonly #turnReads = new Uint32Array(OPERATIONS);
+  #turnReadCount = 0;
+  /** Answers of this turn to what had to wait: operation and when it came. */
+  readonly #waitedOps = new Int8Array(WAITED_MAX);
+  readonly #waitedSinceMs = new Float64Array(WAITED_MAX);
+  #waitedCount = 0;
+  #turnApplied = 0;
+  #newestTxnMs = 0;
+  #turnReceived = 0;
+  #newestReceivedMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Microseconds that requests of one kind took. */
+  operation(op: number): Histogram {
+    return this.#operations[op & OPERATION_MASK]!;
+  }
+
+  /** The first event of a turn. @returns its time in monotonic milliseconds */
+  onTurnStart(): number {
+    this.turnStartedMs = this.#clock.monotonicMs();
+    this.#isInTurn = true;
+    return this.turnStartedMs;
+  }
+
+  /** A read, or a ping, was answered in the turn in which it came. */
+  onReadAtOnce(op: number): void {
+    this.#turnReads[op & OPERATION_MASK]!++;
+    this.#turnReadCount++;
+  }
+
+  /** What came earlier was answered. @param sinceMs the beginning of the turn in which it came */
+  onAnswered(op: number, sinceMs: number): void {
+    if (this.#waitedCount === WAITED_MAX) this.#measureWaited(this.#clock.monotonicMs());
+    this.#waitedOps[this.#waitedCount] = op;
+    this.#waitedSinceMs[this.#waitedCount] = sinceMs;
+    this.#waitedCount++;
+  }
+
+  /** A txn was applied. @param timeMs when it was made, by the wall clock of the server that made it */
+  onApplied(timeMs: number, txn: Txn): void {
+    this.applied++;
+    this.#turnApplied++;
+    this.#newestTxnMs = timeMs;
+    this.namespaces.onTxn(txn);
+  }
+
+  /** A learner was sent a txn by its leader. */
+  onProposalReceived(timeMs: number): void {
+    this.proposalsReceived++;
+    this.#turnReceived++;
+    this.#newestReceivedMs = timeMs;
+  }
+
+  /** Replies and events have left. */
+  onTurnEnd(): void {
+    if (!this.#isInTurn) return;
+    this.#isInTurn = false;
+    const nowMs = this.#clock.monotonicMs();
+    const micros = (nowMs - this.turnStartedMs) * 1000;
+    this.turns.add(micros);
+    if (this.#turnReadCount > 0) this.#measureReads(micros);
+    if (this.#waitedCount > 0) this.#measureWaited(nowMs);
+    if (this.#turnReceived > 0) {
+      this.proposalDelay.add(this.#clock.wallMs() - this.#newestReceivedMs, this.#turnReceived);
+      this.#turnReceived = 0;
+    }
+    if (this.#turnApplied > 0) {
+      this.propagation.add(this.#clock.wallMs() - this.#newestTxnMs, this.#turnApplied);
+      this.#turnApplied = 0;
+    }
+  }
+
+  #measureReads(micros: number): void {
+    this.reads.add(micros, this.#turnReadCount);
+    for (const op of READS) {
+      const count = this.#turnReads[op]!;
+      if (count === 0) continue;
+      this.operation(op).add(micros, count);
+      this.#turnReads[op] = 0;
+    }
+    this.#turnReadCount = 0;
+  }
+
+  #measureWaited(nowMs: number): void {
+    for (let i = 0; i < this.#waitedCount; i++) {
+      const op = this.#waitedOps[i]!;
+      const micros = (nowMs - this.#waitedSinceMs[i]!) * 1000;
+      this.operation(op).add(micros);
+      if (IS_READ[op & OPERATION_MASK] === 1) this.reads.add(micros);
+      else this.updates.add(micros);
+    }
+    this.#waitedCount = 0;
+  }
+}
+
+/** Operation codes are small, the negative ones too. */
+const OPERATION_MASK = 127;
+const OPERATIONS = OPERATION_MASK + 1;
+/** Answers that are kept until the end of a turn; more are measured before. */
+const WAITED_MAX = 4096;
+
+const READS: readonly number[] = [
+  OpCode.ping,
+  OpCode.getData,
+  OpCode.exists,
+  OpCode.getChildren,
+  OpCode.getChildren2,
+  OpCode.getACL,
+  OpCode.getEphemerals,
+  OpCode.getAllChildrenNumber,
+  OpCode.multiRead,
+  OpCode.setWatches,
+  OpCode.setWatches2,
+  OpCode.addWatch,
+  OpCode.checkWatches,
+  OpCode.removeWatches,
+  OpCode.whoAmI,
+  OpCode.sync,
+];
+const IS_READ = new Uint8Array(OPERATIONS);
+for (const op of READS) IS_READ[op] = 1;

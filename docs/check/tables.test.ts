@@ -9,7 +9,16 @@ import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS, isRetryable } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
 import { isRepeatable } from '../../packages/client/src/machine/replies.ts';
-import { formatTable, IS_RECORDING, ROOT, readPart, writePart } from './pages.ts';
+import {
+  ABSENT,
+  COUNTERS,
+  EMPTY_GAUGE_SETS,
+  EMPTY_SUMMARY_SETS,
+  GAUGES,
+  SUMMARIES,
+  SUMMARY_SETS,
+} from '../../packages/server/src/metrics/catalogue.ts';
+import { formatTable, IS_RECORDING, ROOT, readPage, readPart, writePart } from './pages.ts';
 
 /** Parts of pages that are made from the sources. RECORD=1 writes them anew. */
 const PARTS: readonly (readonly [page: string, name: string, make: () => string])[] = [
@@ -19,6 +28,7 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
   ['docs/cli.md', 'options of every command', makeCommonOptions],
   ['docs/cli.md', 'exit codes', makeExitCodes],
+  ['docs/metrics.md', 'names that stay empty', makeAbsentMetrics],
 ];
 
 describe('tables', () => {
@@ -27,6 +37,16 @@ describe('tables', () => {
     if (IS_RECORDING) writePart(page, name, content);
     expect(readPart(page, name)).toBe(content);
   });
+});
+
+test('docs/metrics.md: every metric of the catalogue is on the page, and no other', () => {
+  const page = readPage('docs/metrics.md');
+  const own = [...GAUGES, ...COUNTERS, ...SUMMARIES, ...SUMMARY_SETS].map(({ name }) => name);
+  for (const name of own) expect.soft(page, name).toContain(`\`${name}\``);
+  const known = new Set([...own, ...EMPTY_GAUGE_SETS, ...EMPTY_SUMMARY_SETS, 'quota_exceeded_error_per_namespace']);
+  const [, groups = ''] = page.split("## ZooKeeper's names");
+  const named = [...groups.matchAll(/`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)`/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
 });
 
 function readClientSource(name: string): string {
@@ -146,4 +166,10 @@ function makeExitCodes(): string {
     return [`${code}`, meaning, errors.map(([error]) => `\`${error}\``).join(', ')];
   });
   return formatTable(['code', 'meaning', 'errors of ZooKeeper and of the client'], rows);
+}
+
+/** Metrics of ZooKeeper that never count anything here. */
+function makeAbsentMetrics(): string {
+  const names = [...ABSENT, ...EMPTY_GAUGE_SETS, ...EMPTY_SUMMARY_SETS].toSorted();
+  return `\n${names.map((name) => `\`${name}\``).join(' ')}\n\n`;
 }

@@ -14,6 +14,7 @@ function view(more: Partial<EnsembleView>): EnsembleView {
     leader: null,
     connectedServers: [],
     learners: () => [],
+    pendingSyncs: 0,
     proposalSizes: null,
     ...more,
   };

@@ -15,7 +15,8 @@ import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics } from './metrics/metrics.ts';
+import { MonitorBaseline } from './metrics/monitor-baseline.ts';
 import { NODE_CLOCK } from './node/clock.ts';
 import { Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
@@ -111,7 +112,7 @@ class Server implements RunningServer {
   readonly serving: Promise<void>;
   readonly #configuration: Configuration;
   readonly #logger: Logger;
-  readonly #metrics = new Metrics(NODE_CLOCK);
+  readonly #metrics: Metrics;
   readonly #turn: Turn;
   readonly #disk: HostedDisk;
   readonly #descriptors: Descriptors;
@@ -138,6 +139,7 @@ class Server implements RunningServer {
     const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
+    this.#metrics = new Metrics(NODE_CLOCK, configuration.core.syncWarningMs);
     this.failed = this.#failure.promise;
     this.serving = this.#served.promise;
     // Whoever waits for the start hears of its failure there; nobody has to.
@@ -152,7 +154,7 @@ class Server implements RunningServer {
         traceLog.emit({ kind: 'connection-refused', remote, reason });
       },
       onHandshakesExceeded: (remote, reason) => {
-        this.#metrics.counters.tls_handshake_exceeded++;
+        this.#metrics.handshakesExceeded++;
         traceLog.emit({ kind: 'connection-refused', remote, reason });
       },
     };
@@ -192,6 +194,7 @@ class Server implements RunningServer {
     const fourLetterWords = makeFourLetterWords({
       configuration,
       metrics: this.#metrics,
+      baseline: new MonitorBaseline(),
       clientPort: () => (configuration.server.clientPort === null ? -1 : this.address.port),
       secureClientPort: () => this.secureAddress?.port ?? -1,
       tls: () => ({
@@ -209,6 +212,7 @@ class Server implements RunningServer {
         onFailed: (error) => this.#onFailed(error),
       },
     );
+    this.#metrics.follow(this.#core.view.meters);
   }
 
   get address(): { readonly host: string; readonly port: number } {

@@ -2,14 +2,17 @@ import { readFileSync } from 'node:fs';
 import {
   type ConnectionView,
   DEFAULT_ENSEMBLE_OPTIONS,
+  FiredWatches,
   type FourLetterWords,
+  Meters,
   ServerStats,
   type ServerView,
 } from '@meerkat/core';
 import { type Membership, parseMembership } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { makeConfiguration } from '../config/options.ts';
-import { Metrics } from '../metrics.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION, MEERKAT_VERSION } from '../version.ts';
 import { makeFourLetterWords } from './four-letter-words.ts';
 import { formatDate, formatDouble, formatRemote } from './java-text.ts';
@@ -29,6 +32,19 @@ function recorded(name: string): string {
   if (text === undefined) throw new Error(`there is no recording "${name}"`);
   return text;
 }
+
+const CLOCK = { monotonicMs: () => 0, wallMs: () => 0 };
+
+/** Names that 3.8.0, which was recorded, does not have. */
+const SINCE_3_9 = [
+  ...['snapshot_error_count', 'snapshot_rate_limited_count', 'restore_error_count', 'restore_rate_limited_count'],
+  ...['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_restore_time`),
+].map((name) => `zk_${name}`);
+
+const OF_3_4 =
+  `version server_state avg_latency max_latency min_latency packets_received packets_sent num_alive_connections
+  outstanding_requests znode_count watch_count ephemerals_count approximate_data_size open_file_descriptor_count
+  max_file_descriptor_count`.split(/\s+/);
 
 const ANN = 0x100001b82e40000n;
 const BEN = 0x100001b82e40001n;
@@ -67,10 +83,12 @@ function view(more: Partial<ServerView> = {}): ServerView {
     outstandingRequests: 0,
     sessionCount: 0,
     stats: new ServerStats(),
+    meters: new Meters(CLOCK),
     watches: {
       summary: () => ({ connections: 0, paths: 0, watches: 0 }),
       bySession: () => new Map(),
       byPath: () => new Map(),
+      fired: new FiredWatches(),
       count: 0,
     },
     connectionCount: 0,
@@ -98,8 +116,8 @@ function words(serverView: ServerView, allowed: readonly string[] = ['*']): Word
     core: { tickTimeMs: 2000, sessionTimeoutMinMs: 4000, sessionTimeoutMaxMs: 40_000 },
     server: { fourLetterWordsAllowed: allowed },
   });
-  const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
-  return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 39567, ...NO_TLS })(serverView));
+  const parts = { configuration, metrics: new Metrics(CLOCK, 1000), baseline: new MonitorBaseline() };
+  return inOnePiece(makeFourLetterWords({ ...parts, clientPort: () => 39567, ...NO_TLS })(serverView));
 }
 
 const NO_TLS = { secureClientPort: () => -1, tls: () => ({ handshakes: 0, clientCertificateDays: null }) };
@@ -143,6 +161,7 @@ function busyView(stats: Partial<ServerStats>, ...connections: readonly Connecti
           ['/a', [ANN, BEN]],
           ['/zz', [ANN]],
         ]),
+      fired: new FiredWatches(),
       count: 4,
     },
   });
@@ -272,16 +291,34 @@ describe("the text is that of Apache's server", () => {
     expect(keys).toEqual(recorded('fresh envi-keys').split('\n'));
   });
 
-  test('every metric of mntr has a name that Apache uses too, the newer ones of 3.9 aside', () => {
-    const names = new Set(recorded('fresh mntr-keys').split('\n'));
-    names.add('zk_snapshot_error_count');
+  test('mntr has every name of a server on its own, those that came with 3.9 too, and no other', () => {
     const lines = words(view()).answer('mntr', null).split('\n').slice(0, -1);
     expect(lines[0]).toBe(`zk_version\t${FULL_VERSION}`);
     expect(lines[1]).toBe('zk_server_state\tstandalone');
-    for (const line of lines) {
-      expect(names).toContain(line.slice(0, line.indexOf('\t')));
-      expect(line).toMatch(/^zk_\w+\t\S+/);
-    }
+    for (const line of lines) expect(line).toMatch(/^zk_\w+\t\S+/);
+    const names = lines.map((line) => line.slice(0, line.indexOf('\t')));
+    expect(names.toSorted()).toEqual([...recorded('fresh mntr-keys').trimEnd().split('\n'), ...SINCE_3_9].toSorted());
+  });
+
+  test('mntr tells what collectors of the time of 3.4 look for in its first 4096 bytes', () => {
+    const beginning = words(view()).answer('mntr', null).slice(0, 4096);
+    for (const name of OF_3_4) expect(beginning).toContain(`zk_${name}\t`);
+  });
+
+  test('srst sets back what mntr counts', () => {
+    const server = view();
+    const answers = words(server);
+    server.meters.reads.add(4000);
+    server.meters.responseBytes = 10;
+    expect(answers.answer('mntr', null)).toContain('zk_max_readlatency\t4\n');
+    answers.answer('srst', null);
+    expect(answers.answer('mntr', null)).toMatch(
+      /zk_response_bytes\t0\n[\s\S]*zk_max_readlatency\t0\nzk_cnt_readlatency\t0\n/,
+    );
+    server.meters.reads.add(2000);
+    const line = 'zk_avg_readlatency\t2.0\nzk_min_readlatency\t2\nzk_max_readlatency\t2\nzk_cnt_readlatency\t1\n';
+    expect(answers.answer('mntr', null)).toContain(line);
+    expect(server.meters.reads.count).toBe(2);
   });
 });
 
@@ -313,7 +350,7 @@ version=0`,
       },
       server: { fourLetterWordsAllowed: ['*'] },
     });
-    const metrics = new Metrics({ monotonicMs: () => 0, wallMs: () => 0 });
+    const parts = { configuration, metrics: new Metrics(CLOCK, 1000), baseline: new MonitorBaseline() };
     const isLeader = mode === 'leader';
     const ensemble = {
       membership,
@@ -321,10 +358,11 @@ version=0`,
       leader: 2,
       connectedServers: [],
       learners: () => (isLeader ? learners : []),
+      pendingSyncs: 0,
       proposalSizes: isLeader ? sizes : null,
     };
     const serverView = view({ serverId, lastZxid: 0x100000002, znodeCount: 6, ensemble, ...more });
-    return inOnePiece(makeFourLetterWords({ configuration, metrics, clientPort: () => 38731, ...NO_TLS })(serverView));
+    return inOnePiece(makeFourLetterWords({ ...parts, clientPort: () => 38731, ...NO_TLS })(serverView));
   }
 
   test.each(['leader', 'observer'] as const)('srvr of the %s', (mode) => {

@@ -1,16 +1,20 @@
 import { readdirSync, statSync } from 'node:fs';
 import type { ConnectionView, ExpiryBucketView, FourLetterWords, ServerView } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
-import type { Metrics } from '../metrics.ts';
+import type { TlsFigures } from '../metrics/catalogue.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION } from '../version.ts';
 import { listEnvironment } from './environment.ts';
 import { formatDate, formatDouble, formatHex, formatRemote } from './java-text.ts';
-import { formatMonitor, type TlsFigures } from './mntr.ts';
+import { formatMonitor } from './mntr.ts';
 import { formatEnsembleConfiguration, modeOf } from './roles.ts';
 
 export interface FourLetterWordsParts {
   readonly configuration: Configuration;
   readonly metrics: Metrics;
+  /** What `srst` sets back. */
+  readonly baseline: MonitorBaseline;
   /** The port that clients connect to, and the one for those that speak TLS; −1 = none. */
   clientPort(): number;
   secureClientPort(): number;
@@ -126,9 +130,7 @@ class Words implements FourLetterWords {
         view.resetConnectionStats();
         return 'Connection stats reset.\n';
       case 'srst':
-        view.stats.reset();
-        view.ensemble?.proposalSizes?.reset();
-        this.#parts.metrics.reset();
+        resetStats(view, this.#parts);
         return 'Server stats reset.\n';
       case 'dirs': {
         const { snapshotDirectory, logDirectory } = this.#parts.configuration.core;
@@ -137,7 +139,7 @@ class Words implements FourLetterWords {
       case 'dump':
         return this.#formatDump();
       case 'mntr':
-        return formatMonitor(view, this.#parts.metrics, this.#parts.tls());
+        return formatMonitor({ ...this.#parts, view }, this.#parts.baseline);
       case 'wchs': {
         const { connections, paths, watches } = view.watches.summary();
         return `${connections} connections watching ${paths} paths\nTotal watches:${watches}\n`;
@@ -243,6 +245,13 @@ ${quorum}`;
       .map(({ zxid, digest }) => `${formatHex(zxid)}: ${digest}\n`)
       .join('');
   }
+}
+
+/** `srst` and the admin command `stat_reset`. */
+export function resetStats(view: ServerView, parts: Pick<FourLetterWordsParts, 'metrics' | 'tls' | 'baseline'>): void {
+  view.stats.reset();
+  view.ensemble?.proposalSizes?.reset();
+  parts.baseline.reset({ ...parts, view });
 }
 
 const FIRST_LINE = `Zookeeper version: ${FULL_VERSION}\n`;

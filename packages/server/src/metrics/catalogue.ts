@@ -1,0 +1,298 @@
+import { Histogram, type ServerView } from '@meerkat/core';
+import { countLearners, countVoters } from '../admin/roles.ts';
+import { countOpenFiles, readOpenFilesMax } from '../node/descriptors.ts';
+import type { Metrics } from './metrics.ts';
+
+/**
+ * ZooKeeper's metrics: each of its names, what it is, and where its value comes from. `mntr`, the admin command `monitor`
+ * and the page for Prometheus are written from these tables.
+ *
+ * Names that measure what this server does not have (queues between threads, caches of replies, the cleaner of dead
+ * watchers, the JVM) are there all the same, since dashboards and alerts ask for them: a counter is 0, a summary empty.
+ */
+export interface MetricsSource {
+  readonly view: ServerView;
+  readonly metrics: Metrics;
+  tls(): TlsFigures;
+}
+
+/** What there is to tell about TLS. */
+export interface TlsFigures {
+  /** Connections of clients whose handshake is not done. */
+  readonly handshakes: number;
+  /** Days until a certificate that clients are shown expires; null without TLS. */
+  readonly clientCertificateDays: number | null;
+}
+
+export interface Gauge {
+  readonly name: string;
+  /** Java has it as a double: 1 is shown as `1.0`. */
+  readonly isDouble?: true;
+  /** null: this server does not have it in its role. */
+  value(source: MetricsSource): number | null;
+}
+
+export interface Counter {
+  readonly name: string;
+  value(source: MetricsSource): number;
+}
+
+export interface Summary {
+  readonly name: string;
+  /** More quantiles than the middle one. */
+  readonly isAdvanced: boolean;
+  /** By what values of the histogram are divided: 1000 where it holds microseconds. */
+  readonly divisor: number;
+  histogram(source: MetricsSource): Histogram;
+}
+
+/** A number, or a histogram, for each of some keys: namespaces, servers. */
+export interface GaugeSet {
+  readonly name: string;
+  members(source: MetricsSource): Iterable<readonly [key: string, value: number]>;
+}
+
+export interface SummarySet {
+  readonly name: string;
+  readonly isAdvanced: boolean;
+  readonly divisor: number;
+  members(source: MetricsSource): Iterable<readonly [key: string, histogram: Histogram]>;
+}
+
+/** What measures parts that there are not in this server, or not yet: these stay 0 or empty. */
+const ABSENT_COUNTERS: readonly string[] = [
+  'quit_leading_due_to_disloyal_voter',
+  'outstanding_changes_queued',
+  'outstanding_changes_removed',
+  'request_throttle_wait_count',
+  'stale_requests',
+  'stale_requests_dropped',
+  'stale_replies',
+  'throttled_ops',
+  'large_requests_rejected',
+  'response_packet_cache_hits',
+  'response_packet_cache_misses',
+  'response_packet_get_children_cache_hits',
+  'response_packet_get_children_cache_misses',
+  'ensemble_auth_success',
+  'ensemble_auth_fail',
+  'ensemble_auth_skip',
+  'insecure_admin_count',
+  'cnxn_closed_without_zk_server_running',
+  'skip_learner_request_to_next_processor_count',
+  'requests_not_forwarded_to_commit_processor',
+  'add_dead_watcher_stall_time',
+  'dead_watchers_queued',
+  'dead_watchers_cleared',
+];
+const ABSENT_SUMMARIES: readonly string[] = [
+  'connection_token_deficit',
+  'prep_processor_queue_size',
+  'prep_process_time',
+  'proposal_process_time',
+  'sync_processor_queue_size',
+  'sync_process_time',
+  'read_commit_proc_req_queued',
+  'write_commit_proc_req_queued',
+  'commit_commit_proc_req_queued',
+  'read_commit_proc_issued',
+  'write_commit_proc_issued',
+  'requests_in_session_queue',
+  'pending_session_queue_size',
+  'reads_after_write_in_session_queue',
+  'reads_issued_from_session_queue',
+  'session_queues_drained',
+  'time_waiting_empty_pool_in_commit_processor_read_ms',
+  'write_batch_time_in_commit_processor',
+  'concurrent_request_processing_in_commit_processor',
+  'commit_process_time',
+  'learner_request_processor_queue_size',
+  'netty_queued_buffer_capacity',
+  'socket_closing_time',
+];
+const ABSENT_ADVANCED_SUMMARIES: readonly string[] = [
+  'proposal_ack_creation_latency',
+  'commit_propagation_latency',
+  'om_proposal_process_time_ms',
+  'om_commit_process_time_ms',
+  'prep_processor_queue_time_ms',
+  'close_session_prep_time',
+  'sync_processor_queue_time_ms',
+  'sync_processor_queue_flush_time_ms',
+  'sync_processor_queue_and_flush_time_ms',
+  'read_commitproc_time_ms',
+  'write_commitproc_time_ms',
+  'local_write_committed_time_ms',
+  'server_write_committed_time_ms',
+  'read_final_proc_time_ms',
+  'write_final_proc_time_ms',
+  'request_throttle_queue_time_ms',
+  'dead_watchers_cleaner_latency',
+  'jvm_pause_time_ms',
+];
+export const ABSENT: readonly string[] = [...ABSENT_COUNTERS, ...ABSENT_SUMMARIES, ...ABSENT_ADVANCED_SUMMARIES];
+
+/** Of what never happens here. */
+const NEVER = new Histogram();
+
+/** Those of ZooKeeper 3.4 first: collectors of that time read no further than 4096 bytes. */
+export const GAUGES: readonly Gauge[] = [
+  gauge('avg_latency', ({ view }) => view.stats.latencyAverage, true),
+  gauge('max_latency', ({ view }) => Math.trunc(view.stats.latencyMax)),
+  gauge('min_latency', ({ view }) => Math.trunc(view.stats.latencyMin)),
+  gauge('packets_received', ({ view }) => view.stats.packetsReceived),
+  gauge('packets_sent', ({ view }) => view.stats.packetsSent),
+  gauge('num_alive_connections', ({ view }) => view.connectionCount),
+  gauge('outstanding_requests', ({ view }) => view.outstandingRequests),
+  gauge('znode_count', ({ view }) => view.znodeCount),
+  gauge('watch_count', ({ view }) => view.watches.count),
+  gauge('ephemerals_count', ({ view }) => view.ephemeralCount),
+  gauge('approximate_data_size', ({ view }) => view.approximateDataSize),
+  // Where the system does not tell, as Java's server says it.
+  gauge('open_file_descriptor_count', () => countOpenFiles() ?? -1),
+  gauge('max_file_descriptor_count', () => readOpenFilesMax() ?? -1),
+  ofLeader('learners', (leader) => leader.learners.all),
+  ofLeader('synced_followers', (leader) => leader.learners.syncedFollowers),
+  ofLeader('pending_syncs', (leader) => leader.pendingSyncs),
+  gauge('uptime', ({ metrics }) => metrics.uptimeMs),
+  gauge('global_sessions', ({ view }) => view.sessionCount),
+  gauge('local_sessions', () => 0),
+  gauge('connection_drop_probability', () => 0, true),
+  gauge('last_client_response_size', ({ view }) => view.stats.responseBytesLast),
+  gauge('max_client_response_size', ({ view }) => view.stats.responseBytesMax),
+  gauge('min_client_response_size', ({ view }) => view.stats.responseBytesMin),
+  gauge('auth_failed_count', ({ view, metrics }) => view.stats.authFailures + metrics.certificateFailures),
+  gauge('outstanding_tls_handshake', ({ tls }) => tls().handshakes),
+  gauge('ssl_certificate_days_left', ({ tls }) => tls().clientCertificateDays),
+  // Apache counts connections to a port that does not ask for certificates here, which is not done.
+  gauge('non_mtls_remote_conn_count', () => 0),
+  gauge('non_mtls_local_conn_count', () => 0),
+  gauge('quorum_size', ({ view }) => (view.ensemble === null ? null : countVoters(view.ensemble.membership))),
+  ofLeader('synced_non_voting_followers', (leader) => leader.learners.syncedNonVotingFollowers),
+  ofLeader('synced_observers', (leader) => leader.learners.syncedObservers),
+  ofLeader('leader_uptime', (_leader, { metrics }) => metrics.leaderUptimeMs),
+  ofLeader('last_proposal_size', (leader) => leader.proposalSizes.last),
+  ofLeader('max_proposal_size', (leader) => leader.proposalSizes.max),
+  ofLeader('min_proposal_size', (leader) => leader.proposalSizes.min),
+];
+
+export const COUNTERS: readonly Counter[] = [
+  counter('connection_rejected', ({ view }) => view.stats.connectionsRefused),
+  counter('unrecoverable_error_count', ({ metrics }) => metrics.unrecoverableErrors),
+  counter('connection_request_count', ({ metrics }) => metrics.connectRequests),
+  counter('connection_drop_count', ({ metrics }) => metrics.connectionsDropped),
+  counter('connection_revalidate_count', ({ view }) => view.meters.reconnections),
+  counter('revalidate_count', ({ view }) => view.meters.revalidations),
+  counter('sessionless_connections_expired', ({ view }) => view.meters.sessionlessExpired),
+  counter('stale_sessions_expired', ({ metrics }) => metrics.sessionsExpired),
+  counter('bytes_received_count', ({ metrics }) => metrics.bytesReceived),
+  counter('response_bytes', ({ view }) => view.meters.responseBytes),
+  counter('watch_bytes', ({ view }) => view.meters.eventBytes),
+  counter('digest_mismatches_count', ({ metrics }) => metrics.digestMismatches),
+  counter('looking_count', ({ metrics }) => metrics.lookings),
+  counter('diff_count', ({ metrics }) => metrics.diffs),
+  counter('snap_count', ({ metrics }) => metrics.snaps),
+  counter('proposal_count', ({ metrics }) => metrics.proposals),
+  counter('commit_count', ({ metrics }) => metrics.commits),
+  counter('learner_proposal_received_count', ({ view }) => view.meters.proposalsReceived),
+  counter('learner_commit_received_count', ({ metrics }) => metrics.commitsReceived),
+  counter('prep_processor_request_queued', ({ view }) => view.meters.prepared),
+  counter('sync_processor_request_queued', ({ metrics }) => metrics.batch.sum),
+  counter('request_commit_queued', ({ view }) => view.meters.applied),
+  counter('unsuccessful_handshake', ({ metrics }) => metrics.handshakesFailed),
+  counter('tls_handshake_exceeded', ({ metrics }) => metrics.handshakesExceeded),
+  counter('snapshot_error_count', ({ metrics }) => metrics.snapshotErrors),
+  counter('snapshot_rate_limited_count', ({ metrics }) => metrics.snapshotsRateLimited),
+  counter('restore_error_count', ({ metrics }) => metrics.restoreErrors),
+  counter('restore_rate_limited_count', ({ metrics }) => metrics.restoresRateLimited),
+  ...ABSENT_COUNTERS.map((name) => counter(name, () => 0)),
+];
+
+export const SUMMARIES: readonly Summary[] = [
+  micros('fsynctime', ({ metrics }) => metrics.fsync),
+  micros('snapshottime', ({ metrics }) => metrics.snapshot),
+  micros('restore_time', ({ metrics }) => metrics.restore),
+  micros('dbinittime', ({ metrics }) => metrics.databaseInit),
+  micros('startup_snap_load_time', ({ metrics }) => metrics.snapshotLoad),
+  micros('startup_txns_load_time', ({ metrics }) => metrics.replay),
+  plain('startup_txns_loaded', ({ metrics }) => metrics.txnsReplayed),
+  micros('election_time', ({ metrics }) => metrics.election),
+  micros('unavailable_time', ({ metrics }) => metrics.unavailable),
+  micros('leader_unavailable_time', ({ metrics }) => metrics.leaderUnavailable),
+  micros('follower_sync_time', ({ metrics }) => metrics.followerSync),
+  micros('observer_sync_time', ({ metrics }) => metrics.observerSync),
+  plain('inflight_snap_count', ({ metrics }) => metrics.snapsInFlight),
+  plain('inflight_diff_count', ({ metrics }) => metrics.diffsInFlight),
+  plain('node_created_watch_count', ({ view }) => view.watches.fired.created),
+  plain('node_deleted_watch_count', ({ view }) => view.watches.fired.deleted),
+  plain('node_changed_watch_count', ({ view }) => view.watches.fired.dataChanged),
+  plain('node_children_watch_count', ({ view }) => view.watches.fired.childrenChanged),
+  plain('sync_processor_batch_size', ({ metrics }) => metrics.batch),
+  ...ABSENT_SUMMARIES.map((name) => plain(name, () => NEVER)),
+  micros('readlatency', ({ view }) => view.meters.reads, true),
+  micros('updatelatency', ({ view }) => view.meters.updates, true),
+  plain('propagation_latency', ({ view }) => view.meters.propagation, true),
+  plain('proposal_latency', ({ view }) => view.meters.proposalDelay, true),
+  micros('quorum_ack_latency', ({ metrics }) => metrics.quorumAck, true),
+  ...ABSENT_ADVANCED_SUMMARIES.map((name) => plain(name, () => NEVER, true)),
+];
+
+export const COUNTER_SETS: readonly GaugeSet[] = [
+  { name: 'quota_exceeded_error_per_namespace', members: ({ metrics }) => metrics.quotaExceeded },
+];
+
+export const SUMMARY_SETS: readonly SummarySet[] = [
+  { name: 'read_per_namespace', isAdvanced: false, divisor: 1, members: (source) => namespaces(source, 'read') },
+  { name: 'write_per_namespace', isAdvanced: false, divisor: 1, members: (source) => namespaces(source, 'written') },
+];
+
+/** Sets that stay without members here; Prometheus is told of them, so that nobody takes them for misspelt. */
+export const EMPTY_GAUGE_SETS: readonly string[] = [
+  'quota_count_limit_per_namespace',
+  'quota_bytes_limit_per_namespace',
+  'quota_count_usage_per_namespace',
+  'quota_bytes_usage_per_namespace',
+];
+export const EMPTY_SUMMARY_SETS: readonly string[] = [
+  'learner_handler_qp_size',
+  'learner_handler_qp_time_ms',
+  'ack_latency',
+];
+
+function gauge(name: string, value: Gauge['value'], isDouble = false): Gauge {
+  return isDouble ? { name, isDouble, value } : { name, value };
+}
+
+interface LeaderSource {
+  readonly learners: ReturnType<typeof countLearners>;
+  readonly proposalSizes: { readonly last: number; readonly min: number; readonly max: number };
+  readonly pendingSyncs: number;
+}
+
+function ofLeader(name: string, value: (leader: LeaderSource, source: MetricsSource) => number): Gauge {
+  return {
+    name,
+    value(source) {
+      const { ensemble } = source.view;
+      if (ensemble === null || ensemble.proposalSizes === null) return null;
+      const { proposalSizes, pendingSyncs } = ensemble;
+      return value({ learners: countLearners(ensemble), proposalSizes, pendingSyncs }, source);
+    },
+  };
+}
+
+function counter(name: string, value: Counter['value']): Counter {
+  return { name, value };
+}
+
+function micros(name: string, histogram: Summary['histogram'], isAdvanced = false): Summary {
+  return { name, isAdvanced, divisor: 1000, histogram };
+}
+
+function plain(name: string, histogram: Summary['histogram'], isAdvanced = false): Summary {
+  return { name, isAdvanced, divisor: 1, histogram };
+}
+
+function* namespaces({ view }: MetricsSource, what: 'read' | 'written'): Iterable<readonly [string, Histogram]> {
+  for (const meter of view.meters.namespaces.values()) if (meter[what].count > 0) yield [meter.name, meter[what]];
+}

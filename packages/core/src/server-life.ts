@@ -1,5 +1,4 @@
-import { txnBytesMaxOf, type Zxid } from '@meerkat/protocol';
-import type { Durable } from './base/durable.ts';
+import { txnBytesMaxOf } from '@meerkat/protocol';
 import type { CoreOptions } from './base/options.ts';
 import type { Ports, Trace } from './base/ports.ts';
 import type { EnsembleView } from './base/server-view.ts';
@@ -10,7 +9,6 @@ import { Solo } from './ensemble/solo.ts';
 import type { ClientConnections } from './links/client-connections.ts';
 import { LeaderServing } from './request/leader-serving.ts';
 import type { Serving, ServingFactory } from './serving.ts';
-import type { EpochFileName } from './storage/epoch-files.ts';
 import { type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
 import type { Database } from './tree/database.ts';
 import type { History } from './zab/history.ts';
@@ -164,22 +162,6 @@ export class ServerLife implements StorageEvents, PeerHost {
     const refusal = mustCheck ? this.ports.authenticator.refusalOf(database.tree.acls.schemes()) : null;
     if (refusal !== null) this.#fail(new Error(refusal), 'its ACLs cannot be kept');
     else this.member.onRecovered({ database, history });
-  }
-
-  onLogSynced(durable: Durable<Zxid>): void {
-    if (this.#phase !== 'failed') this.member.onLogSynced(durable);
-  }
-
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
-    if (this.#phase !== 'failed') this.member.onEpochDurable(name, epoch);
-  }
-
-  onTruncateRefused(reason: string): void {
-    if (this.#phase !== 'failed') this.member.onTruncateRefused(reason);
-  }
-
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void {
-    if (this.#phase !== 'failed') this.member.onSnapshotInstalled(lastZxid);
   }
 
   onStorageFailed(error: Error): void {

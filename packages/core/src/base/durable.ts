@@ -11,6 +11,16 @@ import { makeZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 declare const durable: unique symbol;
 export type Durable<T> = T & { readonly [durable]: true };
 
+export type EpochFileName = 'acceptedEpoch' | 'currentEpoch';
+
+/** What a storage reports to the role that owns it, and to nobody else. */
+export interface DurabilityEvents {
+  /** Everything that was appended up to here is on the disk. Ascending. */
+  onLogSynced(durable: Durable<Zxid>): void;
+  /** An epoch that was to be written is on the disk. */
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
+}
+
 /** For the storage alone: the disk has it. */
 export function onDisk<T extends number>(value: T): Durable<T> {
   return value as Durable<T>;

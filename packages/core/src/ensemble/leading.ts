@@ -16,14 +16,12 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import type { Durable } from '../base/durable.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { LearnerView } from '../base/server-view.ts';
 import { LearnerLink } from '../links/learner-link.ts';
 import { Strangers } from '../links/strangers.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
-import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { History } from '../zab/history.ts';
@@ -134,6 +132,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   start(): void {
+    this.#host.storage.reportTo(this.#leader);
     this.#leader.start();
   }
 
@@ -145,25 +144,12 @@ export class Leading implements Role, LeaderEffects {
   abandon(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#host.storage.reportTo(null);
     for (const link of this.#links.values()) link.close(reason);
     this.#links.clear();
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
-
-  onLogSynced(durable: Durable<Zxid>): void {
-    this.#leader.onLogSynced(durable);
-  }
-
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
-    this.#leader.onEpochDurable(name, epoch);
-  }
-
-  onRecovered(): void {}
-
-  onTruncateRefused(): void {}
-
-  onSnapshotInstalled(): void {}
 
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#leader.nextDeadlineMs) this.#leader.onTick();

@@ -24,7 +24,6 @@ import type { Decision } from '../election/election-host.ts';
 import { LeaderDial } from '../links/leader-dial.ts';
 import { LeaderLink } from '../links/leader-link.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
-import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
 import { hasAllOf } from '../zab/history.ts';
@@ -115,6 +114,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   start(): void {
+    this.#host.storage.reportTo(this.#learner);
     this.#dial.start();
   }
 
@@ -125,34 +125,12 @@ export class Learning implements Role, LearnerEffects {
   abandon(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#host.storage.reportTo(null);
     this.#dial.cancel();
     this.#link?.close(reason);
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
-
-  onLogSynced(durable: Durable<Zxid>): void {
-    this.#learner.onLogSynced(durable);
-  }
-
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
-    this.#learner.onEpochDurable(name, epoch);
-  }
-
-  onRecovered({ database, history }: RecoveredState): void {
-    this.#begin(database, history.lastZxid);
-  }
-
-  onTruncateRefused(reason: string): void {
-    this.#wasTruncateRefused = true;
-    this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`);
-  }
-
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void {
-    const database = this.#received ?? this.#database;
-    this.#received = null;
-    this.#begin(database, lastZxid);
-  }
 
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
@@ -222,17 +200,28 @@ export class Learning implements Role, LearnerEffects {
 
   keepHistory(): void {
     // What is on the disk is of no use: an empty snapshot takes its place, and the leader sends everything.
-    if (this.#isAnew) this.#host.storage.installSnapshot(this.#database);
+    if (this.#isAnew) this.#install(this.#database);
     else this.#host.turn.defer(() => this.#begin(this.#database, this.#historyEnd));
   }
 
   truncate(zxid: Zxid): void {
-    this.#host.storage.truncate(zxid);
+    this.#host.storage.truncate(zxid, {
+      onTruncated: (database, history) => this.#begin(database, history.lastZxid),
+      onTruncateRefused: (reason) => {
+        this.#wasTruncateRefused = true;
+        this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`);
+      },
+    });
   }
 
   installSnapshot(): void {
     assert(this.#received !== null, 'a snapshot is installed after it has been received');
-    this.#host.storage.installSnapshot(this.#received);
+    this.#install(this.#received);
+    this.#received = null;
+  }
+
+  #install(database: Database): void {
+    this.#host.storage.installSnapshot(database, (lastZxid) => this.#begin(database, lastZxid));
   }
 
   /** The database is as the leader wants it to begin with. */

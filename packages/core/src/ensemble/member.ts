@@ -1,6 +1,3 @@
-import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../base/durable.ts';
-import type { EpochFileName } from '../storage/epoch-files.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
 
@@ -12,12 +9,8 @@ export interface RecoveredState {
 
 /** What a server is beside a door for clients: alone (`Solo`), or one of an ensemble (`QuorumPeer`). */
 export interface Member {
-  /** The storage has recovered what the disk holds. */
+  /** The storage has recovered what the disk holds: a role may begin. */
   onRecovered(state: RecoveredState): void;
-  onLogSynced(durable: Durable<Zxid>): void;
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
-  onTruncateRefused(reason: string): void;
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
   onTick(): void;
   /** The turn ends; what is sent now leaves with it. */
   onTurnEnd(): void;

@@ -8,14 +8,13 @@
  * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
-import { type ElectionNotification, MAX_EPOCH, type Membership, type Zxid } from '@meerkat/protocol';
-import type { Durable } from '../base/durable.ts';
+import { type ElectionNotification, MAX_EPOCH, type Membership } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/server-view.ts';
 import { Election } from '../election/election.ts';
 import { DEFAULT_ELECTION_OPTIONS, type Decision, type ElectionEffects } from '../election/election-host.ts';
 import { ElectionLinks } from '../links/election-links.ts';
-import type { EpochFileName } from '../storage/epoch-files.ts';
 import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';
 import { Leading } from './leading.ts';
@@ -115,12 +114,9 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
 
-  /** The storage has recovered: at the start, after a role, or in the middle of one that had the log truncated. */
+  /** The storage has recovered: at the start, or after a role. */
   onRecovered(state: RecoveredState): void {
-    if (this.#role !== null) {
-      this.#role.onRecovered(state);
-      return;
-    }
+    assert(this.#role === null, 'a role ends before the next storage recovers');
     const isStart = this.#state === null;
     this.#state = state;
     if (isStart) {
@@ -134,22 +130,6 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#lookAtMs = this.#host.turn.nowMs() + Math.max(pauseMs, this.#pauseMinMs);
     this.#pauseMinMs = 0;
     if (this.#lookAtMs <= this.#host.turn.nowMs()) this.#look();
-  }
-
-  onLogSynced(durable: Durable<Zxid>): void {
-    this.#role?.onLogSynced(durable);
-  }
-
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
-    this.#role?.onEpochDurable(name, epoch);
-  }
-
-  onTruncateRefused(reason: string): void {
-    this.#role?.onTruncateRefused(reason);
-  }
-
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void {
-    this.#role?.onSnapshotInstalled(lastZxid);
   }
 
   onTick(): void {

@@ -1,8 +1,3 @@
-import type { Zxid } from '@meerkat/protocol';
-import type { Durable } from '../base/durable.ts';
-import type { EpochFileName } from '../storage/epoch-files.ts';
-import type { RecoveredState } from './member.ts';
-
 /** What a server of an ensemble does between two elections. */
 export interface Role {
   /** Server id of the leader. */
@@ -10,13 +5,8 @@ export interface Role {
   readonly isEstablished: boolean;
   /** True while nothing new is begun: the role is about to end. */
   readonly isLeaving: boolean;
+  /** Takes the storage: what becomes durable is reported to it from now on. */
   start(): void;
-  onLogSynced(durable: Durable<Zxid>): void;
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
-  /** The database has been read anew from the disk, after the log was truncated. */
-  onRecovered(state: RecoveredState): void;
-  onTruncateRefused(reason: string): void;
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
   onTick(): void;
   /** The turn ends; what is sent now leaves with it. */
   onTurnEnd(): void;

@@ -1,13 +1,13 @@
 import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import type { Durable } from '../base/durable.ts';
+import type { DurabilityEvents, Durable } from '../base/durable.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import { SoloBroadcast } from '../zab/solo.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { RoleHost } from './role-host.ts';
 
 /** A server of its own: an ensemble of one, in one role for all its life. */
-export class Solo implements Member {
+export class Solo implements Member, DurabilityEvents {
   readonly #host: RoleHost;
   #broadcast: SoloBroadcast | null = null;
   #serving: LeaderServing | null = null;
@@ -23,6 +23,7 @@ export class Solo implements Member {
   onRecovered({ database }: RecoveredState): void {
     this.#broadcast = new SoloBroadcast(this.#host.storage, database.lastZxid);
     this.#serving = this.#host.servings.makeLeaderServing(database, this.#broadcast);
+    this.#host.storage.reportTo(this);
     this.#host.storage.allowSnapshots();
     this.#host.beginServing(this.#serving);
   }
@@ -33,11 +34,8 @@ export class Solo implements Member {
     this.#serving.onSynced(this.#broadcast.lastSynced);
   }
 
+  /** A lone server is in no epoch of an ensemble's. */
   onEpochDurable(): void {}
-
-  onTruncateRefused(): void {}
-
-  onSnapshotInstalled(): void {}
 
   onTick(): void {}
 

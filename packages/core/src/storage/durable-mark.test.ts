@@ -92,8 +92,8 @@ describe('the mark of what is durable', () => {
         for (let cutAfter = 0; ; cutAfter++) {
           const disk = copyDisk(grown);
           const host = new StorageHost(disk, MEMBER).recover().startAppending();
-          if (work === 'truncate') host.storage.truncate(zxid);
-          if (work === 'install') host.storage.installSnapshot(new StorageHost().recover().database!);
+          if (work === 'truncate') host.truncate(zxid);
+          if (work === 'install') host.installSnapshot(new StorageHost().recover().database!);
           if (work === 'append') {
             host.beginEpoch(8);
             for (let i = 0; i < 3; i++) host.append(NOTHING);
@@ -120,8 +120,8 @@ describe('the mark of what is durable', () => {
       for (let i = 0; i < 3; i++) host.append(NOTHING);
       host.settle();
       host.disk.failNext({ operation: 'write', code: 'EIO', path: 'durableZxid' });
-      if (work === 'truncate') host.storage.truncate(ZXID_ZERO);
-      else host.storage.installSnapshot(new StorageHost().recover().database!);
+      if (work === 'truncate') host.truncate(ZXID_ZERO);
+      else host.installSnapshot(new StorageHost().recover().database!);
       host.settle();
       expect(host.failure?.message).toMatch(
         /^cannot (cut the log behind|install the snapshot).*cannot write .*durableZxid: EIO/,

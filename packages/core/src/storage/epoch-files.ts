@@ -6,10 +6,8 @@
  * from the epoch of its last zxid, and does not start when that zxid is of a later epoch than `currentEpoch`.
  */
 
-import { type Durable, onDisk } from '../base/durable.ts';
+import { type Durable, type EpochFileName, onDisk } from '../base/durable.ts';
 import type { Disk, DiskError } from '../base/ports.ts';
-
-export type EpochFileName = 'acceptedEpoch' | 'currentEpoch';
 
 const EPOCH_TEXT = /^\s*(\d{1,16})\s*$/;
 /** No epoch has as many digits as this. */

@@ -8,8 +8,9 @@
  * crash may come between the first txns of an epoch and the file.
  */
 import { epochOf, MAX_EPOCH, type Zxid } from '@meerkat/protocol';
+import type { EpochFileName } from '../base/durable.ts';
 import { type Disk, DiskError } from '../base/ports.ts';
-import { type EpochFileName, EpochFiles } from './epoch-files.ts';
+import { EpochFiles } from './epoch-files.ts';
 
 export interface RecoveredEpochs {
   readonly acceptedEpoch: number;

@@ -1,8 +1,8 @@
 /** Writes of the epoch files, one after the other: each replaces a file by another one of the same name. */
 
-import type { Durable } from '../base/durable.ts';
+import type { Durable, EpochFileName } from '../base/durable.ts';
 import type { Disk, DiskError } from '../base/ports.ts';
-import { type EpochFileName, EpochFiles } from './epoch-files.ts';
+import { EpochFiles } from './epoch-files.ts';
 
 export interface EpochWritesEvents {
   onEpochWritten(name: EpochFileName, epoch: Durable<number>): void;

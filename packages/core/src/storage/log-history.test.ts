@@ -133,7 +133,7 @@ describe('the history on the disk', () => {
     const host = memberWith([10]);
     expect(read(host, makeZxid(1, 0)), 'right in front of the first txn').toHaveLength(10);
     expect(read(host, 0), 'what came before the first epoch is not known').toBeNull();
-    host.storage.installSnapshot(host.database!);
+    host.installSnapshot(host.database!);
     host.settle();
     expect(read(host, makeZxid(1, 9)), 'the log is gone').toBeNull();
     host.startAppending();

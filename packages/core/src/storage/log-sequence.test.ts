@@ -149,7 +149,7 @@ describe('a log of Apache’s', () => {
     const disk = diskWith([null, 1, 2, 3, 4, 5, 6], [null, 3, 4, 5, 6, 7], [null, 8]);
     const before = disk.peek(`${TEST_DIRECTORY}/log.3`)!;
     const host = start(disk);
-    host.storage.truncate(4 as never);
+    host.truncate(4 as never);
     host.settle();
     expect(host).toMatchObject({ refusal: null, failure: null, recovered: 2 });
     expect(host.history!.lastZxid).toBe(4);

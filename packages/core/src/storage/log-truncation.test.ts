@@ -54,7 +54,7 @@ describe('a truncation', () => {
       const zxid = history[dice.below(history.length)]!.header.zxid;
       const story = `seed ${seed}, zxid 0x${zxid.toString(16)}`;
       const host = new StorageHost(disk, MEMBER, dice).recover();
-      host.storage.truncate(zxid);
+      host.truncate(zxid);
       host.settle();
       if (host.refusal !== null) {
         expect(host.refusal, story).toMatch('no snapshot that is whole is old enough');
@@ -88,7 +88,7 @@ describe('a truncation', () => {
           const disk = copyDisk(grown);
           const story = `seed ${seed}, ${way}, cut after ${cutAfter} completions`;
           const host = new StorageHost(disk, MEMBER).recover();
-          host.storage.truncate(zxid);
+          host.truncate(zxid);
           let isOver = false;
           for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
           const isTold = host.recovered === 2;
@@ -103,7 +103,7 @@ describe('a truncation', () => {
           expect(lastZxid, story).toBeGreaterThanOrEqual(zxid);
           if (isTold) expect(lastZxid, story).toBe(zxid);
           expectHistory(again, history, lastZxid, story);
-          again.storage.truncate(zxid);
+          again.truncate(zxid);
           again.settle();
           if (again.refusal === null) expectHistory(again, history, zxid, `${story}, done again`);
           if (isOver) break;
@@ -137,7 +137,7 @@ describe('a truncation', () => {
     for (let cutAfter = 0; ; cutAfter++) {
       const disk = copyDisk(host.disk);
       const truncating = new StorageHost(disk, options).recover();
-      truncating.storage.truncate(zxid);
+      truncating.truncate(zxid);
       let isOver = false;
       for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
       disk.crash('nothing');
@@ -159,12 +159,12 @@ describe('a truncation', () => {
       const { zxid } = history[history.length >> 1]!.header;
       const story = `seed ${seed}`;
       const first = new StorageHost(disk, MEMBER).recover();
-      first.storage.truncate(zxid);
+      first.truncate(zxid);
       for (let i = dice.below(60); i > 0; i--) disk.deliver();
       disk.kill(dice);
       const second = new StorageHost(disk, MEMBER).recover();
       const before = second.history!.lastZxid;
-      second.storage.truncate(zxid);
+      second.truncate(zxid);
       second.settle();
       disk.crash(dice);
       const third = new StorageHost(disk, MEMBER).recover();
@@ -178,7 +178,7 @@ describe('a truncation', () => {
     for (let i = 0; i < 5; i++) host.append({ type: OpCode.error, error: -1 - i });
     host.settle();
     const log = host.disk.peek(`${TEST_DIRECTORY}/log.100000001`)!;
-    host.storage.truncate(makeZxid(1, 3));
+    host.truncate(makeZxid(1, 3));
     host.settle();
     // Header, and three entries of: head, TxnHeader with its type, int error, digest, end.
     const length = 16 + 3 * (12 + 32 + 4 + 12 + 1);
@@ -192,13 +192,13 @@ describe('a truncation', () => {
     host.beginEpoch(1);
     const history = [0, 1, 2].map(() => host.append(NOTHING));
     host.settle();
-    host.storage.installSnapshot(host.database!);
+    host.installSnapshot(host.database!);
     host.settle();
     history.push(host.append(NOTHING));
     host.settle();
     const names = ['acceptedEpoch', 'currentEpoch', 'log.100000004', 'snapshot.100000003'];
     expect(liveNames(host.disk)).toEqual(names);
-    host.storage.truncate(makeZxid(1, 3));
+    host.truncate(makeZxid(1, 3));
     host.settle();
     expectHistory(host, history, makeZxid(1, 3), 'truncated');
     expect(liveNames(host.disk)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.100000003']);
@@ -209,7 +209,7 @@ describe('a truncation', () => {
     const names = disk.names(TEST_DIRECTORY);
     const host = new StorageHost(disk, MEMBER).recover();
     const { lastZxid } = host.history!;
-    host.storage.truncate(lastZxid);
+    host.truncate(lastZxid);
     host.settle();
     expectHistory(host, history, lastZxid, 'truncated');
     expect(disk.names(TEST_DIRECTORY)).toEqual(names);
@@ -228,7 +228,7 @@ describe('a truncation is refused and touches nothing', () => {
         return `${name} ${bytes.length} ${adler32(ADLER_START, bytes, 0, bytes.length)}`;
       });
     const before = contents();
-    host.storage.truncate(zxid as Zxid);
+    host.truncate(zxid as Zxid);
     host.settle();
     expect(host.refusal).toMatch(reason);
     expect(host).toMatchObject({ failure: null, recovered: 1 });
@@ -252,7 +252,7 @@ describe('a truncation is refused and touches nothing', () => {
     host.beginEpoch(1);
     for (let i = 0; i < 5; i++) host.append(NOTHING);
     host.settle();
-    host.storage.installSnapshot(host.database!);
+    host.installSnapshot(host.database!);
     host.settle();
     expectRefused(host, makeZxid(1, 3), 'no snapshot that is whole is old enough');
   });
@@ -291,7 +291,7 @@ describe('a truncation is refused and touches nothing', () => {
     expectRefused(again, makeZxid(1, 20), 'no snapshot that is whole is old enough');
     again.disk.kill();
     const third = new StorageHost(host.disk, MEMBER).recover();
-    third.storage.truncate(makeZxid(1, 21));
+    third.truncate(makeZxid(1, 21));
     third.settle();
     expect(third.history!.lastZxid).toBe(makeZxid(1, 21));
   });
@@ -318,7 +318,7 @@ describe('a disk that fails in a truncation', () => {
         const disk = copyDisk(grown);
         const host = new StorageHost(disk, MEMBER).recover();
         disk.failNext({ operation, code: 'EIO', skip });
-        host.storage.truncate(zxid);
+        host.truncate(zxid);
         host.settle();
         const story = `${operation} ${skip}`;
         if (host.failure === null) {

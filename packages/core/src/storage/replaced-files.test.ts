@@ -64,7 +64,7 @@ describe('what is replaced', () => {
       small.append(NOTHING, { zxid: makeZxid(1, i) });
       small.settle();
       disk.kill();
-      host.storage.installSnapshot(small.database!);
+      host.installSnapshot(small.database!);
       host.settle();
       expect(host.installed).toBe(i);
     }
@@ -90,7 +90,7 @@ describe('what is replaced', () => {
     const { disk, history } = grownDirectory(new Dice(3), { ...MEMBER, snapCount: 1000 });
     const { zxid } = history[history.length >> 1]!.header;
     const host = new StorageHost(disk, options).recover();
-    host.storage.truncate(zxid);
+    host.truncate(zxid);
     host.settle();
     expect(host.refusal).toBeNull();
     expect(setsOf(disk)).toEqual([1]);

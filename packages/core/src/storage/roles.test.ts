@@ -274,7 +274,7 @@ describe('the end of a role', () => {
     const { disk } = grownDirectory(new Dice(3), MEMBER);
     for (let deliveries = 0; deliveries < 50; deliveries++) {
       const member = new StorageHost(disk, MEMBER).recover();
-      member.storage.truncate(member.history!.lastZxid);
+      member.truncate(member.history!.lastZxid);
       for (let i = 0; i < deliveries; i++) disk.deliver();
       const isExchanged = member.recovered === 2;
       member.storage.stop({ keepsHold: true });
@@ -322,7 +322,7 @@ describe('the end of a role', () => {
     for (let deliveries = 0; deliveries < 50; deliveries++) {
       const host = new StorageHost(disk, MEMBER).recover();
       const { lastZxid } = host.history!;
-      host.storage.truncate(lastZxid);
+      host.truncate(lastZxid);
       for (let i = 0; i < deliveries; i++) disk.deliver();
       const { recovered } = host;
       host.storage.stop({ keepsHold: true });

@@ -53,7 +53,7 @@ describe('the snapshot of a leader', () => {
     const host = new StorageHost(disk, MEMBER).recover();
     const database = databaseOf(zxid);
     const expected = describeDatabase(database);
-    host.storage.installSnapshot(database);
+    host.installSnapshot(database);
     expect(host.installed).toBe(0);
     host.settle();
     expect(host).toMatchObject({ installed: 1, recovered: 1, failure: null });
@@ -100,7 +100,7 @@ describe('the snapshot of a leader', () => {
             if (logDirectory === LOGS) moveLogs(disk);
             const host = new StorageHost(disk, options).recover();
             const oldOne = describeHistory(host);
-            host.storage.installSnapshot(database);
+            host.installSnapshot(database);
             let isOver = false;
             for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
             const isTold = host.installed === 1;
@@ -136,7 +136,7 @@ describe('the snapshot of a leader', () => {
       const disk = copyDisk(grown);
       moveLogs(disk);
       const host = new StorageHost(disk, options).recover();
-      host.storage.installSnapshot(database);
+      host.installSnapshot(database);
       for (let i = 0; i < deliveries; i++) disk.deliver();
       disk.kill();
       const next = new StorageHost(disk, options).recover().startAppending();
@@ -161,7 +161,7 @@ describe('the snapshot of a leader', () => {
       moveLogs(disk);
       const host = new StorageHost(disk, options).recover();
       const oldOne = describeHistory(host);
-      host.storage.installSnapshot(database);
+      host.installSnapshot(database);
       while (!disk.names(TEST_DIRECTORY).includes('installing-snapshot.300000384')) disk.deliver();
       disk.kill();
       new StorageHost(disk, options).storage.recover();
@@ -178,7 +178,7 @@ describe('the snapshot of a leader', () => {
     const { disk } = grownDirectory(new Dice(2), MEMBER);
     const names = disk.names(TEST_DIRECTORY);
     const host = new StorageHost(disk, MEMBER).recover();
-    host.storage.installSnapshot(databaseOf(makeZxid(5, 9)));
+    host.installSnapshot(databaseOf(makeZxid(5, 9)));
     while (!disk.names(TEST_DIRECTORY).includes('unfinished-snapshot.500000009')) disk.deliver();
     disk.kill();
     new StorageHost(disk, MEMBER).recover();
@@ -208,7 +208,7 @@ describe('the snapshot of a leader', () => {
         const host = new StorageHost(disk, MEMBER).recover();
         const oldOne = describeHistory(host);
         disk.failNext({ operation, code: 'ENOSPC', skip });
-        host.storage.installSnapshot(database);
+        host.installSnapshot(database);
         host.settle();
         expect(host.installed === 0, `${operation} ${skip}`).toBe(host.failure !== null);
         if (host.failure !== null) {
@@ -235,7 +235,7 @@ describe('the snapshot of a leader', () => {
     for (let deliveries = 0; deliveries < 40; deliveries++) {
       const disk = copyDisk(grown);
       const host = new StorageHost(disk, MEMBER).recover();
-      host.storage.installSnapshot(databaseOf(zxid));
+      host.installSnapshot(databaseOf(zxid));
       for (let i = 0; i < deliveries; i++) disk.deliver();
       const { installed } = host;
       host.storage.stop({ keepsHold: true });

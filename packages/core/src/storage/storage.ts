@@ -1,12 +1,16 @@
 /**
  * Everything that a server keeps on its disk: the log, the snapshots, the epoch files.
  *
- *     recover ─► onRecovered ─┬─► append … flush ─► onLogSynced … ─► stop ─► onStorageStopped
- *                             ├─► truncate ─► onRecovered again, or onTruncateRefused
- *                             └─► installSnapshot ─► onSnapshotInstalled
+ *     empty ── recover ──► recovering ──► open ◄──────────────────────────────┐
+ *                              ▲           │ append … flush ─► onLogSynced    │
+ *                              │           ├── truncate ─────────► exchanging ┤
+ *                              └───────────│── (truncated) ◄───────┘          │
+ *                                          ├── installSnapshot ──► exchanging ┘
+ *                                          └── stop ──► closing ──► stopped ─► onStorageStopped
  *
- * The host calls `flush` at the end of every turn: the txns appended during it go to the disk together, and a snapshot
- * that has become due begins. After `onStorageFailed` nothing is durable any more; the server stops.
+ * The server learns of recovery, failure and end; what becomes durable is reported to the role that owns the storage
+ * (`reportTo`). The host calls `flush` at the end of every turn: the txns appended during it go to the disk together, and
+ * a snapshot that has become due begins. After `onStorageFailed` nothing is durable any more; the server stops.
  *
  * A server of an ensemble has one storage for each of its roles. At the end of a role it is stopped, and the next role
  * begins with what another one recovers; the directories stay held meanwhile (`keepsHold`, `isHeld`), and the database of
@@ -14,57 +18,45 @@
  */
 import { formatZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type Durable, NOTHING_DURABLE, onDisk } from '../base/durable.ts';
+import { type DurabilityEvents, type Durable, type EpochFileName, NOTHING_DURABLE, onDisk } from '../base/durable.ts';
 import type { CoreOptions } from '../base/options.ts';
 import type { Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
 import { DurableMark } from './durable-mark.ts';
-import type { EpochFileName } from './epoch-files.ts';
 import { EpochWrites } from './epoch-writes.ts';
 import { LogFiles } from './log-files.ts';
 import { type HistoryDone, type HistoryRange, LogHistory } from './log-history.ts';
 import { LogTruncation } from './log-truncation.ts';
-import { type Legacy, Recovery, type RecoverySummary } from './recovery.ts';
+import { Recovery, type RecoverySummary } from './recovery.ts';
 import { SnapshotInstall } from './snapshot-install.ts';
+import type { StorageEvents, StorageLegacy, TruncateEvents } from './storage-events.ts';
 import { TxnLog } from './txn-log.ts';
 import { Upkeep } from './upkeep.ts';
 
-export type { EpochFileName } from './epoch-files.ts';
 export type { HistoryDone, HistoryRange } from './log-history.ts';
 export type { RecoverySummary } from './recovery.ts';
+export type { StorageEvents, StorageLegacy } from './storage-events.ts';
 
-export interface StorageEvents {
-  /** The newest snapshot and the log behind it, applied. */
-  onRecovered(database: Database, summary: RecoverySummary, history: History): void;
-  /** Everything up to here is safe. */
-  onLogSynced(durable: Durable<Zxid>): void;
-  /** The answer to `writeEpoch`. */
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
-  /** `truncate` is impossible, for a reason that is told to people; everything is as before. */
-  onTruncateRefused(reason: string): void;
-  /** The answer to `installSnapshot`: the history ends here. */
-  onSnapshotInstalled(lastZxid: Durable<Zxid>): void;
-  /**
-   * The server must stop: the start found damage, or the disk failed. Nothing more becomes durable. Told once, and also
-   * while a stop is under way: then the process has to end as well, for what another storage would read back may be in
-   * the kernel's memory only.
-   */
-  onStorageFailed(error: Error): void;
-  /** The answer to `stop`. */
-  onStorageStopped(): void;
-}
-
-/** What a storage leaves to the next one of the same process. */
-export interface StorageLegacy extends Legacy {
-  /** Which log files there are, and where their entries end. */
-  readonly logFiles: LogFiles;
-}
+type StoragePhase =
+  /** Nothing has been recovered. */
+  | 'empty'
+  /** The directory is read. */
+  | 'recovering'
+  /** Txns are appended. */
+  | 'open'
+  /** The log is closed and another history takes the place of this one: nothing else happens to the directory. */
+  | 'exchanging'
+  /** Everything is at rest but the durable mark. */
+  | 'closing'
+  | 'stopped';
 
 export class Storage {
   readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
+  /** The role that this storage belongs to at present. */
+  #owner: DurabilityEvents | null = null;
   /** What the recovery begins with; null: what the disk holds. */
   #legacy: StorageLegacy | null;
   readonly #logFiles: LogFiles;
@@ -77,20 +69,13 @@ export class Storage {
   #database: Database | null = null;
   /** Everything up to here is durable. */
   #durableZxid: Durable<Zxid> = NOTHING_DURABLE;
-  #install: SnapshotInstall | null = null;
+  #phase: StoragePhase = 'empty';
   #hasFailed = false;
-  #isStopping = false;
-  #isStopped = false;
-  /** True when the stop found the database and the log to be of one history. */
-  #isWhole = false;
-  #keepsHold = false;
-  #isHolding = false;
-  #isMarkClosed = false;
-  #isLogClosed = false;
-  /** What waits for the log to be closed, besides a stop. */
-  #afterLogClosed: (() => void) | null = null;
-  /** True while the directory is read or its history exchanged: nothing else happens to it. */
-  #isRebuilding = false;
+  /** `stop` was called. `isWhole`: the database and the log were of one history then. */
+  #stopping: { readonly keepsHold: boolean; readonly isWhole: boolean } | null = null;
+  /** Of an exchange: what is done once the log is closed. */
+  #exchange: (() => void) | null = null;
+  #install: SnapshotInstall | null = null;
 
   /** @param legacy of the storage before this one, which has been stopped with `keepsHold` */
   constructor(
@@ -107,7 +92,7 @@ export class Storage {
     this.#upkeep = new Upkeep(ports, options, {
       onSnapshotBegins: () => this.#log.roll(),
       onLogsPurged: (names) => this.#logFiles.forget(names),
-      onUpkeepRests: () => this.#maybeFinishStopping(),
+      onUpkeepRests: () => this.#maybeClose(),
     });
     this.#history = new LogHistory(ports.disk, options.logDirectory, this.#logFiles);
     this.#log = this.#makeLog();
@@ -115,7 +100,7 @@ export class Storage {
     this.#epochs = new EpochWrites(ports.disk, options.snapshotDirectory, {
       onEpochWritten: (name, epoch) => {
         if (name === 'acceptedEpoch') this.#mark.enter(epoch);
-        if (!this.#hasFailed) this.#events.onEpochDurable(name, epoch);
+        if (!this.#hasFailed) this.#owner?.onEpochDurable(name, epoch);
       },
       onEpochFailed: (name, error) => {
         this.#fail(
@@ -124,8 +109,13 @@ export class Storage {
           }),
         );
       },
-      onEpochsClosed: () => this.#maybeFinishStopping(),
+      onEpochsClosed: () => this.#maybeClose(),
     });
+  }
+
+  /** A role begins: what becomes durable is reported to it alone. null: it is over. */
+  reportTo(role: DurabilityEvents | null): void {
+    this.#owner = role;
   }
 
   /**
@@ -145,22 +135,26 @@ export class Storage {
     const legacy = this.#legacy;
     // A database that a truncation or a snapshot of the leader's replaces is to be forgotten.
     this.#legacy = null;
-    this.#recover(options.isHeld, legacy);
+    this.#recover(options.isHeld, legacy, (database, summary, history) => {
+      if (this.#options.ensemble === null) this.allowSnapshots();
+      this.#events.onRecovered(database, summary, history);
+    });
   }
 
-  #recover(isHeld: boolean, legacy: StorageLegacy | null): void {
-    this.#isRebuilding = true;
+  #recover(isHeld: boolean, legacy: StorageLegacy | null, onRecovered: StorageEvents['onRecovered']): void {
+    this.#phase = 'recovering';
     new Recovery(
       this.#ports,
       this.#options,
       { isHeld, logFiles: this.#logFiles, legacy, mark: this.#mark },
       {
-        onDatabaseRecovered: (database, summary, history) => this.#onDatabaseRecovered(database, summary, history),
+        onDatabaseRecovered: (database, summary, history) => {
+          if (this.#follow(database, summary, history)) onRecovered(database, summary, history);
+        },
         onRecoveryFailed: (error) => {
-          this.#isRebuilding = false;
-          this.#isHolding = false;
+          this.#phase = 'empty';
           this.#fail(error);
-          this.#maybeFinishStopping();
+          this.#maybeClose();
         },
       },
     ).start();
@@ -168,20 +162,20 @@ export class Storage {
 
   /** Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so. */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
-    assert(this.#database !== null && !this.#isRebuilding, 'txns are appended after the recovery');
+    assert(this.#isOpen, 'txns are appended after the recovery');
     this.#upkeep.onAppended(this.#log.append(header, txn, treeDigest));
   }
 
   /** The same for a txn that is bytes already, as PROPOSAL carries it: header, record and digest. They are copied. */
   appendPayload(zxid: Zxid, payload: Uint8Array): void {
-    assert(this.#database !== null && !this.#isRebuilding, 'txns are appended after the recovery');
+    assert(this.#isOpen, 'txns are appended after the recovery');
     this.#upkeep.onAppended(this.#log.appendPayload(zxid, payload));
   }
 
   /** Replaces an epoch file; `onEpochDurable` follows, in the order of the calls. */
   writeEpoch(name: EpochFileName, epoch: number): void {
     assert(this.#database !== null, 'epochs are written after the recovery');
-    if (!this.#hasFailed && !this.#isStopping) this.#epochs.write(name, epoch);
+    if (!this.#isEnding) this.#epochs.write(name, epoch);
   }
 
   /** The end of a turn. */
@@ -205,7 +199,7 @@ export class Storage {
    * once, one of an ensemble when it serves; until then it may have txns applied that it has to truncate.
    */
   allowSnapshots(): void {
-    assert(this.#database !== null && !this.#isRebuilding, 'a role begins after the recovery');
+    assert(this.#isOpen, 'a role begins after the recovery');
     this.#upkeep.allow();
   }
 
@@ -226,20 +220,20 @@ export class Storage {
    * failure.
    */
   readHistory({ after, upTo, bytesMax }: HistoryRange, done: HistoryDone): void {
-    assert(this.#database !== null && !this.#isRebuilding, 'the history is read after the recovery');
+    assert(this.#isOpen, 'the history is read after the recovery');
     const end = upTo < this.#durableZxid ? upTo : this.#durableZxid;
     this.#history.read({ after, upTo: end, bytesMax }, (entries) => {
-      if (!this.#hasFailed && !this.#isStopping) done(entries);
+      if (!this.#isEnding) done(entries);
     });
   }
 
   /**
-   * Removes everything behind `zxid`, durably, and recovers anew: `onRecovered` follows, with another database. Or
+   * Removes everything behind `zxid`, durably, and recovers anew: `onTruncated` follows, with another database. Or
    * `onTruncateRefused`, when zxid is neither a txn of the log nor the snapshot that the log begins at, or when no whole
    * snapshot is old enough; then nothing has changed. Nothing may be in flight.
    */
-  truncate(zxid: Zxid): void {
-    this.#rebuild(() => {
+  truncate(zxid: Zxid, events: TruncateEvents): void {
+    this.#beginExchange(() => {
       new LogTruncation(
         this.#ports,
         this.#options,
@@ -247,17 +241,17 @@ export class Storage {
         {
           onTruncated: () => {
             this.#history.clear();
-            if (this.#isStopping || this.#hasFailed) this.#onRebuilt();
-            else this.#recover(true, null);
+            if (this.#isEnding) this.#reopen();
+            else this.#recover(true, null, (database, _, history) => events.onTruncated(database, history));
           },
           onTruncateRefused: (reason) => {
-            if (this.#onRebuilt()) this.#events.onTruncateRefused(reason);
+            if (this.#reopen()) events.onTruncateRefused(reason);
           },
           onTruncateFailed: (error) => {
             this.#fail(
               new Error(`cannot cut the log behind 0x${formatZxid(zxid)}: ${error.message}`, { cause: error }),
             );
-            this.#onRebuilt();
+            this.#reopen();
           },
         },
       ).start();
@@ -266,12 +260,12 @@ export class Storage {
 
   /**
    * Makes a database, complete and with its last zxid set, the whole history: a snapshot of it replaces all logs and
-   * snapshots. `onSnapshotInstalled` follows. Wherever that is cut short, the old history is there or the new one.
+   * snapshots. `onInstalled` follows: the history ends there. Wherever that is cut short, the old history is there or the new one.
    * Nobody applies anything to the database meanwhile; afterwards it is the one that snapshots are taken of. Nothing may
    * be in flight.
    */
-  installSnapshot(database: Database): void {
-    this.#rebuild(() => {
+  installSnapshot(database: Database, onInstalled: (lastZxid: Durable<Zxid>) => void): void {
+    this.#beginExchange(() => {
       this.#install = new SnapshotInstall(
         this.#ports,
         this.#options,
@@ -279,10 +273,10 @@ export class Storage {
         (error, bytes) => {
           this.#install = null;
           if (error !== null) {
-            if (!this.#isStopping) {
+            if (this.#stopping === null) {
               this.#fail(new Error(`cannot install the snapshot of the leader: ${error.message}`, { cause: error }));
             }
-            this.#onRebuilt();
+            this.#reopen();
             return;
           }
           this.#history.clear();
@@ -291,34 +285,33 @@ export class Storage {
           this.#durableZxid = onDisk(database.lastZxid);
           this.#upkeep.follow(database, { zxid: database.lastZxid, bytes });
           this.#upkeep.restartCount();
-          if (this.#onRebuilt()) this.#events.onSnapshotInstalled(this.#durableZxid);
+          if (this.#reopen()) onInstalled(this.#durableZxid);
         },
       );
       this.#install.start();
     });
   }
 
-  /** Closes the log, so that nobody but `work` touches the directory. */
-  #rebuild(work: () => void): void {
-    assert(this.#database !== null && !this.#isRebuilding, 'a history is exchanged after its recovery');
+  /** Closes the log, so that nobody but `exchange` touches the directory. */
+  #beginExchange(exchange: () => void): void {
+    assert(this.#isOpen, 'a history is exchanged after its recovery');
     assert(!this.#upkeep.isAllowed, 'a history is exchanged before the server serves');
-    if (this.#hasFailed || this.#isStopping) return;
+    if (this.#isEnding) return;
     assert(this.#log.isIdle && !this.#epochs.isBusy, 'a history is exchanged while nothing is in flight');
-    this.#isRebuilding = true;
-    this.#afterLogClosed = work;
+    this.#phase = 'exchanging';
+    this.#exchange = exchange;
     this.#log.close();
   }
 
   /** The directory is a history again, and txns may be appended. @returns false when a stop or a failure came between */
-  #onRebuilt(): boolean {
-    this.#isRebuilding = false;
-    if (this.#isStopping || this.#hasFailed) {
-      this.#maybeFinishStopping();
+  #reopen(): boolean {
+    this.#phase = 'open';
+    if (this.#isEnding) {
+      this.#maybeClose();
       return false;
     }
     this.#log = this.#makeLog();
     this.#log.follow(this.#durableZxid);
-    this.#isLogClosed = false;
     return true;
   }
 
@@ -331,15 +324,14 @@ export class Storage {
    *   also not what becomes durable
    */
   stop(options: { readonly keepsHold: boolean } = { keepsHold: false }): void {
-    if (this.#isStopping) return;
-    this.#isStopping = true;
-    this.#isWhole = !this.#isRebuilding;
-    this.#keepsHold = options.keepsHold;
+    if (this.#stopping !== null) return;
+    const isWhole = this.#phase !== 'recovering' && this.#phase !== 'exchanging';
+    this.#stopping = { keepsHold: options.keepsHold, isWhole };
     this.#upkeep.abandon();
     this.#install?.abandon();
     this.#epochs.close();
-    // A log that was closed for a rebuilding is not opened again; the answer needs an event of its own.
-    if (this.#isLogClosed) this.#ports.disk.list(this.#options.logDirectory, () => this.#maybeFinishStopping());
+    // A log that was closed for an exchange is not opened again; the answer needs an event of its own.
+    if (this.#log.isClosed) this.#ports.disk.list(this.#options.logDirectory, () => this.#maybeClose());
     else this.#log.close();
   }
 
@@ -349,9 +341,10 @@ export class Storage {
    * does not log: then everything is read from the disk.
    */
   get legacy(): StorageLegacy | null {
-    assert(this.#isStopped, 'a storage leaves something when it has stopped');
+    assert(this.#phase === 'stopped', 'a storage leaves something when it has stopped');
     const database = this.#database;
-    if (database === null || this.#hasFailed || !this.#isWhole || database.lastZxid > this.#durableZxid) return null;
+    if (database === null || this.#hasFailed || !this.#stopping?.isWhole) return null;
+    if (database.lastZxid > this.#durableZxid) return null;
     const { zxid, bytes } = this.#upkeep.newest;
     const durableZxid = this.#durableZxid;
     return { database, durableZxid, snapshotZxid: zxid, snapshotBytes: bytes, logFiles: this.#logFiles };
@@ -365,58 +358,60 @@ export class Storage {
         onSynced: (durable) => {
           this.#durableZxid = durable;
           if (this.#options.forceSync) this.#mark.raise(durable);
-          if (this.#hasFailed || this.#keepsHold) return;
-          this.#events.onLogSynced(durable);
+          if (!this.#hasFailed && !this.#stopping?.keepsHold) this.#owner?.onLogSynced(durable);
         },
         onLogFailed: (error) => this.#fail(error),
         onLogClosed: () => {
-          this.#isLogClosed = true;
-          const work = this.#afterLogClosed;
-          this.#afterLogClosed = null;
-          if (work === null) this.#maybeFinishStopping();
-          else if (this.#isStopping || this.#hasFailed) this.#onRebuilt();
-          else work();
+          const exchange = this.#exchange;
+          this.#exchange = null;
+          if (exchange === null) this.#maybeClose();
+          else if (this.#isEnding) this.#reopen();
+          else exchange();
         },
       },
       this.#logFiles,
     );
   }
 
-  #onDatabaseRecovered(database: Database, summary: RecoverySummary, history: History): void {
-    this.#isHolding = true;
+  /** What was recovered is the history from now on. @returns false when a stop or a failure came between */
+  #follow(database: Database, summary: RecoverySummary, history: History): boolean {
     this.#database = database;
     this.#durableZxid = history.lastZxid;
     this.#upkeep.follow(database, { zxid: summary.snapshotZxid, bytes: summary.snapshotBytes });
-    // A stop during the recovery has closed the log already.
-    if (this.#isStopping || this.#hasFailed) {
-      this.#isRebuilding = false;
-      this.#maybeFinishStopping();
-      return;
-    }
-    if (this.#isLogClosed) this.#onRebuilt();
-    else this.#log.follow(summary.lastZxid);
-    this.#isRebuilding = false;
-    if (this.#options.ensemble === null) this.allowSnapshots();
-    this.#events.onRecovered(database, summary, history);
+    if (this.#log.isClosed || this.#isEnding) return this.#reopen();
+    this.#phase = 'open';
+    this.#log.follow(summary.lastZxid);
+    return true;
   }
 
-  #maybeFinishStopping(): void {
-    const isIdle = this.#upkeep.isAtRest && !this.#epochs.isBusy;
-    if (!this.#isStopping || this.#isMarkClosed || this.#isRebuilding || !this.#isLogClosed || !isIdle) return;
-    this.#isMarkClosed = true;
-    this.#mark.close(() => this.#finishStopping());
+  get #isOpen(): boolean {
+    return this.#phase === 'open';
   }
 
-  #finishStopping(): void {
-    this.#isStopped = true;
+  /** True once nothing new is begun. */
+  get #isEnding(): boolean {
+    return this.#stopping !== null || this.#hasFailed;
+  }
+
+  /** Goes on with a stop when everything else is at rest. */
+  #maybeClose(): void {
+    const isHeld = this.#phase === 'open';
+    const isResting = this.#upkeep.isAtRest && !this.#epochs.isBusy && this.#log.isClosed;
+    if (this.#stopping === null || !isResting || (!isHeld && this.#phase !== 'empty')) return;
+    const { keepsHold } = this.#stopping;
+    this.#phase = 'closing';
+    this.#mark.close(() => {
+      this.#phase = 'stopped';
+      // After a failure there is no next role.
+      if (isHeld && (!keepsHold || this.#hasFailed)) this.#release();
+      this.#events.onStorageStopped();
+    });
+  }
+
+  #release(): void {
     const { snapshotDirectory, logDirectory } = this.#options;
-    // After a failure there is no next role.
-    if (this.#isHolding && (!this.#keepsHold || this.#hasFailed)) {
-      this.#isHolding = false;
-      this.#ports.disk.release(logDirectory);
-      if (snapshotDirectory !== logDirectory) this.#ports.disk.release(snapshotDirectory);
-    }
-    this.#events.onStorageStopped();
+    this.#ports.disk.release(logDirectory);
+    if (snapshotDirectory !== logDirectory) this.#ports.disk.release(snapshotDirectory);
   }
 
   #fail(error: Error): void {

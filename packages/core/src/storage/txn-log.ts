@@ -93,6 +93,7 @@ export class TxnLog {
   #writeStartedMs = 0;
   #isFailed = false;
   #isClosing = false;
+  #isClosed = false;
 
   /** @param files is told of the files that are begun and of what they hold */
   constructor(
@@ -110,6 +111,11 @@ export class TxnLog {
   /** The history ends with `zxid`; for a log that nothing has been appended to. */
   follow(zxid: Zxid): void {
     this.#lastZxid = zxid;
+  }
+
+  /** True once `onLogClosed` has been told. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** True when everything that was appended is durable. */
@@ -184,6 +190,7 @@ export class TxnLog {
     this.#file = null;
     const finish = (): void => {
       file?.close();
+      this.#isClosed = true;
       this.#events.onLogClosed();
     };
     // The last sync has nothing new to make durable; its completion is the event that the answer comes with.

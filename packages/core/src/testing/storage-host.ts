@@ -25,7 +25,8 @@ import type { Clock, Random, TraceEvent } from '../base/ports.ts';
 import { ADLER_START, adler32 } from '../storage/adler32.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
-import { Storage, type StorageEvents, type StorageLegacy } from '../storage/storage.ts';
+import { Storage } from '../storage/storage.ts';
+import type { StorageEvents, StorageLegacy } from '../storage/storage-events.ts';
 import { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
@@ -96,27 +97,8 @@ export class StorageHost {
     const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
     const events: StorageEvents = {
       onRecovered: (database, summary, history) => {
-        this.recovered++;
-        this.history = history;
-        this.database = database;
-        this.#pending = [];
         this.summary = summary;
-        this.durable = summary.lastZxid;
-        this.#nextZxid = summary.lastZxid + 1;
-      },
-      onLogSynced: (durable) => {
-        this.durable = durable;
-        while (this.#pending[0] !== undefined && this.#pending[0].header.zxid <= durable) {
-          const { header, txn } = this.#pending.shift()!;
-          this.database!.apply(header, txn, SILENT_EVENTS);
-        }
-      },
-      onEpochDurable: (name, epoch) => void this.epochs.push(`${name} ${epoch}`),
-      onTruncateRefused: (reason) => {
-        this.refusal = reason;
-      },
-      onSnapshotInstalled: () => {
-        this.installed++;
+        this.#follow(database, history);
       },
       onStorageFailed: (error) => {
         this.failure = error;
@@ -126,6 +108,40 @@ export class StorageHost {
       },
     };
     this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, events, legacy);
+    this.storage.reportTo({
+      onLogSynced: (durable) => {
+        this.durable = durable;
+        while (this.#pending[0] !== undefined && this.#pending[0].header.zxid <= durable) {
+          const { header, txn } = this.#pending.shift()!;
+          this.database!.apply(header, txn, SILENT_EVENTS);
+        }
+      },
+      onEpochDurable: (name, epoch) => void this.epochs.push(`${name} ${epoch}`),
+    });
+  }
+
+  #follow(database: Database, history: History): void {
+    this.recovered++;
+    this.history = history;
+    this.database = database;
+    this.#pending = [];
+    this.durable = history.lastZxid;
+    this.#nextZxid = history.lastZxid + 1;
+  }
+
+  truncate(zxid: Zxid): void {
+    this.storage.truncate(zxid, {
+      onTruncated: (database, history) => this.#follow(database, history),
+      onTruncateRefused: (reason) => {
+        this.refusal = reason;
+      },
+    });
+  }
+
+  installSnapshot(database: Database): void {
+    this.storage.installSnapshot(database, () => {
+      this.installed++;
+    });
   }
 
   /** Starts and delivers until the recovery has ended. */

@@ -53,7 +53,13 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type Durable, maxDurable, onDiskOfLearner } from '../base/durable.ts';
+import {
+  type DurabilityEvents,
+  type Durable,
+  type EpochFileName,
+  maxDurable,
+  onDiskOfLearner,
+} from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
 import type { Broadcast } from './broadcast.ts';
@@ -75,7 +81,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
-export class Leader implements Broadcast {
+export class Leader implements Broadcast, DurabilityEvents {
   readonly #options: ZabOptions;
   readonly #clock: Clock;
   readonly #electorate: Electorate;
@@ -382,7 +388,7 @@ export class Leader implements Broadcast {
     }
   }
 
-  onEpochDurable(name: 'acceptedEpoch' | 'currentEpoch', epoch: Durable<number>): void {
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
     if (this.#phase === 'over') return;
     if (this.#way !== null) {
       if (epoch === this.#way.accepted) this.handOver(this.#way.reason);

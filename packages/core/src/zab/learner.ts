@@ -32,7 +32,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type Durable, durableWithin, withoutLog } from '../base/durable.ts';
+import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName, withoutLog } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
 import { EPOCHS_FAR } from '../election/believable.ts';
 import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
@@ -49,7 +49,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** What every learner says of itself. */
 const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
 
-export class Learner {
+export class Learner implements DurabilityEvents {
   readonly #options: LearnerOptions;
   readonly #clock: Clock;
   readonly #effects: LearnerEffects;
@@ -219,7 +219,7 @@ export class Learner {
     this.#effects.resumeLink();
   }
 
-  onEpochDurable(name: 'acceptedEpoch' | 'currentEpoch', epoch: Durable<number>): void {
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
     if (this.#phase === 'stopped') return;
     assert(epoch === this.#epoch, "no epoch is written but the leader's");
     if (name === 'acceptedEpoch') this.#acknowledgeAccepted(epoch);

@@ -22,7 +22,7 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   });
   addHelpCommand(program);
   let isPipeClosed = false;
-  // Help may be read by a pager that is left. Whoever runs a command listens as well, and knows what it means for it.
+  // Help may be read by a pager that is left. The host of a command listens as well, and knows what it means there.
   const onOutputError = ({ code }: NodeJS.ErrnoException): void => {
     if (code === 'EPIPE') isPipeClosed = true;
   };
@@ -43,7 +43,7 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   return isPipeClosed && host.exitCode === CommandExit.ok ? CommandExit.pipeClosed : host.exitCode;
 }
 
-/** Nobody waits for a slow reader then. */
+/** A slow reader is not waited for then. */
 const ENDED_EARLY: readonly number[] = [CommandExit.interrupted, CommandExit.terminated, CommandExit.pipeClosed];
 
 /** The process ends behind this, and takes with it what a pipe has not taken. */

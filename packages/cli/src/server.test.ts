@@ -73,7 +73,7 @@ function runAs(user: number, ...args: readonly string[]): Run {
   return follow(spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: PIPES, uid: user, gid: user }));
 }
 
-/** Root alone may become somebody else, who must be able to read the sources. */
+/** Only root may change the user, who must be able to read the sources. */
 function canRunAsNobody(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   return spawnSync(process.execPath, [MEERKAT, '--version'], { uid: NOBODY, gid: NOBODY }).status === 0;

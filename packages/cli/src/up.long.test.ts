@@ -137,7 +137,7 @@ describe('meerkat up', () => {
     expect(existsSync(join(directory, 'meerkat-data/up/1/data/version-2'))).toBe(true);
   });
 
-  test('a leader that is cut off serves nobody until the cut is healed; the data are there at the next start', async () => {
+  test('a leader that is cut off serves no client until the cut is healed; the data are there at the next start', async () => {
     const port = await freePort();
     const up = run('up', '--port', port, '--dir', 'data', '--tick-time', '50');
     await serving(up);

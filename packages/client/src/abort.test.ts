@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { onAbort } from './abort.ts';
 
-test('one signal tells everybody who has not left, once, in their order, through one listener of its own', () => {
+test('a signal notifies every listener that is still registered, once and in order, through one listener of its own', () => {
   const controller = new AbortController();
   let listeners = 0;
   const { addEventListener, removeEventListener } = controller.signal;
@@ -23,7 +23,7 @@ test('one signal tells everybody who has not left, once, in their order, through
   expect(told).toEqual([0, 1, 2]);
 });
 
-test('a signal that nobody waits for any more has no listener, and gets one again', () => {
+test('a signal without waiters has no listener, and gets one again', () => {
   const controller = new AbortController();
   const told: string[] = [];
   onAbort(controller.signal, () => told.push('gone'))();

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { type Acl, OPEN_ACL, Perm, READ_ACL } from '@meerkat/protocol';
 import { BadArgumentsError } from './errors.ts';
 
-/** Everybody may do everything: what a znode gets when nothing else is said. */
+/** All permissions for anyone: the default ACL of a znode. */
 export const OPEN: readonly Acl[] = OPEN_ACL;
 
-/** Everybody may read, nobody may change anything. */
+/** Anyone may read; no changes are allowed. */
 export const READ_ONLY: readonly Acl[] = READ_ACL;
 
-/** Whoever creates the znode may do everything, others nothing. The server refuses it before `addAuth`. */
+/** All permissions for the creator of the znode, none for others. The server refuses it before `addAuth`. */
 export const CREATOR_ALL: readonly Acl[] = Object.freeze([Object.freeze({ perms: Perm.all, scheme: 'auth', id: '' })]);
 
 /** What an entry allows: letters out of 'cdrwa' (create, delete, read, write, admin) in any order, or the bits of Perm. */
@@ -32,17 +32,17 @@ export const acl: AclMaker = {
 };
 
 export interface AclMaker {
-  /** Everybody. */
+  /** Anyone. */
   world(perms: Perms): Acl;
   /** Every identity that the one who creates the znode has given to the server. */
   auth(perms?: Perms): Acl;
-  /** Whoever knows user and password; the znode keeps only a hash. */
+  /** A client that knows user and password; the znode keeps only a hash. */
   digest(user: string, password: string, perms?: Perms): Acl;
-  /** Whoever connects from an address, or from a network such as '10.0.0.0/8'. */
+  /** A client that connects from an address, or from a network such as '10.0.0.0/8'. */
   ip(address: string, perms?: Perms): Acl;
-  /** Whoever holds the client certificate with this name (RFC 2253). */
+  /** A client that holds the client certificate with this name (RFC 2253). */
   x509(distinguishedName: string, perms?: Perms): Acl;
-  /** Whoever authenticated by SASL under this name. */
+  /** A client that authenticated by SASL under this name. */
   sasl(name: string, perms?: Perms): Acl;
 }
 

@@ -5,7 +5,7 @@ const SUPPORT: WeakMap<object, boolean | Promise<void>> = new WeakMap();
  * Sends an addWatch where that makes sense.
  *
  * A service older than 3.6 answers that it does not know the operation and closes the connection. So the first one who
- * shares a session asks alone, and nobody asks again.
+ * shares a session asks alone, and there is no second question.
  *
  * @param session those who share it know what one of them has learnt
  * @param ask sends an addWatch. false: the service does not know it

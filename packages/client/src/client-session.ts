@@ -17,7 +17,7 @@ export interface Stall {
   readonly sessionTimeoutMs: number;
 }
 
-/** The session that a client and its chrooted views share, with everybody who wants to hear of it. */
+/** The session that a client and its chrooted views share. */
 export class ClientSession implements SessionListener {
   readonly host: SessionHost;
   readonly clock: Clock;

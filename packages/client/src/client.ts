@@ -184,7 +184,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Goes on with the same session on another server: the one named, or the next in turn. What is in flight is answered
+   * Continues the same session on another server: the one named, or the next in turn. What is in flight is answered
    * first. Resolves when the session is connected again.
    */
   async moveTo(server: HostPort | null = null, options: CallOptions = {}): Promise<void> {
@@ -218,11 +218,11 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Leaves the session to somebody else: ends this client and not the session, which lives on the servers for its
+   * Leaves the session to another process: ends this client and not the session, which lives on the servers for its
    * timeout and whose ephemeral znodes stay. Requests in flight are answered first; what still waits for a connection
    * is refused.
    *
-   * @returns what `connect` needs to go on with it: the option `session`
+   * @returns what `connect` needs to continue it: the option `session`
    * @throws ClosedError, SessionLostError when there is no session to leave
    * @example
    * const session = await client.detach();
@@ -441,7 +441,7 @@ export class Client implements AsyncDisposable {
    * Sets data on a known version, and goes through lost connections: a repetition that finds its own effect counts as
    * done.
    *
-   * @throws BadVersionError when somebody else was there before; NoNodeError
+   * @throws BadVersionError when another client changed it first; NoNodeError
    * @example
    * await client.setIdempotent('/config', 'on', { version: stat.version });
    */
@@ -452,7 +452,7 @@ export class Client implements AsyncDisposable {
 
   /**
    * Deletes a known version, and goes through lost connections: a repetition that finds the znode gone counts as done,
-   * whoever was faster.
+   * no matter which client deleted it.
    *
    * @throws BadVersionError, NoNodeError, NotEmptyError
    * @example
@@ -464,7 +464,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Reads, asks what shall become of it, and writes if nobody has changed it meanwhile; otherwise all over again. The
+   * Reads, calls `change`, and writes the result if the znode was not changed meanwhile; otherwise starts over. The
    * function may be called several times; undefined leaves the znode as it is.
    *
    * @returns the znode as it is now; with `create: true` null when it is missing and the function left it so
@@ -541,7 +541,7 @@ export class Client implements AsyncDisposable {
   /* ----------------------------------------------------------------------------------------- the connection ---- */
 
   /**
-   * Waits until the connected server has caught up with everything that was acknowledged to anybody before the call.
+   * Waits until the connected server has caught up with everything that was acknowledged to any client before the call.
    * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
    */
   sync(path = '/', options?: CallOptions): Promise<void> {
@@ -658,7 +658,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** Takes all watches of a kind off a path: whoever waits for them hears that they ended. @throws NoWatcherError */
+  /** Removes all watches of a kind from a path; their listeners are notified that they ended. @throws NoWatcherError */
   async removeWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<void> {
     await this.#call('removeWatches', path, readNothing, options, (absolute) => ({
       op: OpCode.removeWatches,

@@ -80,7 +80,7 @@ function split(text: string): { list: string; written: string } {
   if (slash < 0) return { list: text, written: '' };
   const written = text.slice(slash);
   const misplaced = /,\s*([^/,]+:\d+)/.exec(written)?.[1];
-  // A path may have a comma and a colon, but whoever writes this means a server. The option chroot takes any path.
+  // A path may have a comma and a colon, but here a server is meant. The option chroot takes any path.
   if (misplaced !== undefined) {
     throw bad(`"${text}": "${misplaced}" stands behind the chroot, which is written once, behind the last server`);
   }

@@ -15,7 +15,7 @@ export function makeDeferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** As `makeDeferred`; a rejection that nobody looks at does not end the process. */
+/** As `makeDeferred`; an unhandled rejection does not end the process. */
 export function makeQuietDeferred<T>(): Deferred<T> {
   const deferred = makeDeferred<T>();
   deferred.promise.catch(nothing);

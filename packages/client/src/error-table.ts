@@ -108,7 +108,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   RECONFIGINPROGRESS: refusedFor(
     'pause',
     ErrorCode.reconfigInProgress,
-    'another reconfiguration is going on; try again when it is done',
+    'another reconfiguration is in progress; try again when it is done',
   ),
   APIERROR: doubtful(ErrorCode.apiError, 'the server refused the request without saying why'),
   NONODE: refused(
@@ -121,7 +121,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   ),
   BADVERSION: refused(
     ErrorCode.badVersion,
-    'the znode has another version than expected: somebody has changed it; read it again and decide anew',
+    'the znode has another version than expected: another client has changed it; read it again and decide again',
   ),
   NOCHILDRENFOREPHEMERALS: refused(
     ErrorCode.noChildrenForEphemerals,
@@ -132,7 +132,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   SESSIONEXPIRED: refusedFor(
     'session',
     ErrorCode.sessionExpired,
-    'the session has expired: its ephemeral znodes are gone, and what they stood for must be taken anew',
+    'the session has expired: its ephemeral znodes are gone, and what they stood for must be acquired again',
   ),
   INVALIDCALLBACK: refused(
     ErrorCode.invalidCallback,
@@ -142,7 +142,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
     ErrorCode.invalidACL,
     'the ACL is empty, or names a scheme or an id that the server does not take ("auth" needs addAuth first)',
   ),
-  AUTHFAILED: refusedFor('over', ErrorCode.authFailed, 'the server refused the credentials; connect anew with others'),
+  AUTHFAILED: refusedFor('over', ErrorCode.authFailed, 'the server refused the credentials; connect again with others'),
   SESSIONMOVED: refusedFor('connection', ErrorCode.sessionMoved, 'the session has moved to another server'),
   NOTREADONLY: refusedFor(
     'quorum',
@@ -188,7 +188,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   DECODEFAILED: refused(null, 'the codec refuses the data'),
 };
 
-/** Trying again later may succeed without anybody changing anything. After a timeout that is another call. */
+/** Trying again later may succeed without any change. After a timeout that is another call. */
 export function isRetryable(code: ZooKeeperCode): boolean {
   return code === 'TIMEOUT' || PASSING.has(ERRORS[code].retryClass);
 }

@@ -29,7 +29,7 @@ describe('an error', () => {
     const error = makeError({ kind: 'refused', code: ErrorCode.badVersion, server }, about);
     expect(error).toBeInstanceOf(BadVersionError);
     expect(error.message).toBe(
-      'set /config: the znode has another version than expected: somebody has changed it; read it again and decide ' +
+      'set /config: the znode has another version than expected: another client has changed it; read it again and decide ' +
         'anew (BADVERSION -103, 10.0.0.7:2181)',
     );
     expect(error).toMatchObject({
@@ -94,7 +94,7 @@ describe('an error', () => {
     expect(new Set(types).size).toBe(numbers.length);
   });
 
-  test('with a number that nobody knows keeps it, and may have taken effect', () => {
+  test('with an unknown number keeps it, and may have taken effect', () => {
     const error = makeError({ kind: 'refused', code: -777, server }, about);
     expect(error).toBeInstanceOf(UnknownCodeError);
     expect(error).toMatchObject({ code: 'UNKNOWNCODE', errorCode: -777, outcome: 'unknown' });
@@ -210,7 +210,7 @@ describe('telling errors apart', () => {
     expect(isZooKeeperError(new Error('other'))).toBe(false);
   });
 
-  test('a class of somebody else tells its code itself, or inherits it', () => {
+  test('a class of another package states its code itself, or inherits it', () => {
     class Missing extends NoNodeError {}
     expect(new Missing(about).code).toBe('NONODE');
     class Odd extends ZooKeeperError {}

@@ -34,7 +34,7 @@ export interface ErrorDetails {
  *   await client.set('/config', 'on', { version: 3 });
  * } catch (error) {
  *   if (!(error instanceof BadVersionError)) throw error;
- *   console.log(`somebody else has changed ${error.path}`);
+ *   console.log(`another client has changed ${error.path}`);
  * }
  */
 export abstract class ZooKeeperError extends Error {
@@ -47,7 +47,7 @@ export abstract class ZooKeeperError extends Error {
   /** host:port of the server that was asked. */
   readonly server: string | null;
   readonly outcome: Outcome;
-  /** Trying again later may succeed without anybody changing anything. Whether it is safe, `outcome` tells. */
+  /** Trying again later may succeed without any change. Whether it is safe, `outcome` tells. */
   readonly isRetryable: boolean;
 
   constructor(details: ErrorDetails, code: ZooKeeperCode = codeOf(new.target)) {

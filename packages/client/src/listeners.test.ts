@@ -63,7 +63,7 @@ test('a listener hears nothing that was told before it came or is heard after it
   expect(heard).toEqual(['coming second']);
 });
 
-test('a listener that throws is an uncaught exception of its own and disturbs nobody', async () => {
+test('a listener that throws causes an uncaught exception of its own and does not affect other listeners', async () => {
   const uncaught = catchUncaught();
   const heard: string[] = [];
   const listeners = new Listeners<string>();
@@ -86,7 +86,7 @@ afterEach(() => {
   for (const restore of restores.splice(0)) restore();
 });
 
-/** Takes the uncaught exceptions of this process instead of whoever takes them otherwise, until the test ends. */
+/** Takes the uncaught exceptions of this process in place of its usual handlers, until the test ends. */
 function catchUncaught(): unknown[] {
   const caught: unknown[] = [];
   const others = process.listeners('uncaughtException');

@@ -33,7 +33,7 @@ export interface ObserveOptions {
  *    is a change also when the bytes are the same.
  * 3. Data that the codec refuses is told (`error`) and ends nothing: the next value may be good again.
  * 4. Without a connection the value is the last one known; after the next connection it is brought up to date.
- * 5. Leaving a loop ends the observation. Whoever wants to go on asks for `changed()` instead.
+ * 5. Leaving a loop ends the observation. To continue, use `changed()` instead.
  * 6. The loop ends when the client is closed. It throws when the znode may not be read, and when the client ends because
  *    its credentials are refused.
  *
@@ -48,7 +48,7 @@ export interface ObserveOptions {
 export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposable {
   /** As it was asked for. */
   readonly path: string;
-  /** The first value. Rejects when the observation ends before; nobody has to catch that. */
+  /** The first value. Rejects when the observation ends before; the rejection may stay unhandled. */
   readonly ready: Promise<Observed<T>>;
   readonly #ports: WatchPorts;
   readonly #codec: Codec<T>;
@@ -107,7 +107,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   }
 
   /**
-   * The next value after this moment. Rejects when the observation ends before; nobody has to catch that.
+   * The next value after this moment. Rejects when the observation ends before; the rejection may stay unhandled.
    *
    * @example
    * while (observation.current?.data !== 'ready') await observation.changed();

@@ -87,7 +87,7 @@ describe('a plain watch', () => {
     const events = collect(client.watch('/a'));
     await events.stream.ready;
 
-    // The client cannot come back before the change is made: nobody answers it.
+    // The client cannot come back before the change is made: no server answers it.
     old.isOpen = false;
     old.cut();
     await writer.set('/a', 'changed meanwhile');
@@ -256,7 +256,7 @@ function describeEvent(event: WatchStreamEvent): string {
   return event.type === 'gap' ? `gap ${event.reason}` : `${event.type} ${event.path}`;
 }
 
-/** What somebody who only listens knows of the tree: he reads what he is told of. */
+/** The tree as a listener knows it: it reads what it is notified of. */
 class Picture {
   readonly stream: WatchStream;
   readonly #client: Client;

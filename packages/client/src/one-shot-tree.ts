@@ -19,7 +19,7 @@ import type { GapReason, WatchSink } from './watch-sink.ts';
  *
  *     event ──► dirty ──► read and armed again ──► differs from what was told ──► told
  *
- * 1. A change is told once its watch is armed again: whoever reads afterwards misses nothing.
+ * 1. A change is reported once its watch is armed again: a read after it misses nothing.
  * 2. What is told leads from the state before to the state now. Changes that follow each other quickly are told as one,
  *    and a znode that was created and deleted between two looks is not told at all.
  * 3. In one round deletions are told first, children before parents, then everything else, parents before children. The
@@ -28,7 +28,7 @@ import type { GapReason, WatchSink } from './watch-sink.ts';
  * 5. Children that may not be listed are not watched, except those of the root, which are an error.
  */
 export class OneShotTree implements WatchListener {
-  /** All znodes are read and armed. Rejects when that is not possible; nobody has to catch that. */
+  /** All znodes are read and armed. Rejects when that is not possible; the rejection may stay unhandled. */
   readonly armed: Promise<void>;
   readonly #ports: WatchPorts;
   /** Absolute paths, here and below. */
@@ -133,7 +133,7 @@ export class OneShotTree implements WatchListener {
           this.#tell(before);
           if (gap !== null) this.#sink.onGap(gap);
         } else if (isComplete) {
-          // What was there from the beginning is told nobody: it is what everything is compared with.
+          // What was there from the beginning is not reported: later states are compared with it.
           isFirst = false;
           this.#armed.resolve();
         }

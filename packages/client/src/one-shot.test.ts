@@ -21,7 +21,7 @@ test.each([
   ['closed', ClosedError],
   ['auth-failed', AuthFailedError],
   ['removed', NoWatcherError],
-] as const)('a watch that ends (%s) rejects, and nobody has to catch it', async (reason, type) => {
+] as const)('a watch that ends (%s) rejects, and the rejection may stay unhandled', async (reason, type) => {
   const about = { operation: 'get', path: '/config' };
   const watched = new OneShotWatch((path) => path, about);
   const forgotten = new OneShotWatch((path) => path, about);
@@ -109,7 +109,7 @@ class RefusingSync implements Transport {
   }
 
   probe(): Promise<string> {
-    return Promise.reject(new Error('nobody is asked'));
+    return Promise.reject(new Error('no server is asked'));
   }
 
   connect(_target: unknown, events: TransportEvents): TransportStream {

@@ -15,7 +15,7 @@ import { makeEndError } from './watch-end.ts';
  * console.log((await watch.changed).type);
  */
 export class OneShotWatch implements WatchListener {
-  /** The path of the event is relative to the chroot. Rejects when the client ends; nobody has to catch that. */
+  /** The path of the event is relative to the chroot. Rejects when the client ends; the rejection may stay unhandled. */
   readonly changed: Promise<WatchEvent>;
   readonly #relative: RelativePath;
   readonly #about: About;

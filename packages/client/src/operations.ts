@@ -19,7 +19,7 @@ export interface CreateOptions extends CallOptions {
   readonly sequential?: boolean | undefined;
   /** The service deletes the znode when it has had no children and no change for so many milliseconds. Persistent only. */
   readonly ttlMs?: number | undefined;
-  /** Who may do what. Default: everybody everything. */
+  /** Who may do what. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface VersionOptions extends CallOptions {
 }
 
 /**
- * A read that leaves a watch. Whoever does not wait any longer, because his time is over say, takes it off, or what belongs to
+ * A read that leaves a watch. A caller that stops waiting, after a time limit say, should dispose of it; otherwise what belongs to
  * it is kept until the znode changes:
  *
  * @example
@@ -46,10 +46,10 @@ export interface VersionOptions extends CallOptions {
 export interface Watched extends Disposable {
   /**
    * Resolves with the first change after the read. Survives reconnects and new sessions. Rejects with a ClosedError or
-   * AuthFailedError when the client ends; nobody has to catch that.
+   * AuthFailedError when the client ends; the rejection may stay unhandled.
    */
   readonly changed: Promise<WatchEvent>;
-  /** Takes the watch off: `changed` is not settled any more. The server keeps its own, whose event is told nobody. */
+  /** Removes the watch: `changed` is not settled any more. The server keeps its own, whose event is dropped. */
   [Symbol.dispose](): void;
 }
 

@@ -2,7 +2,7 @@ import { type Deferred, makeDeferred } from './deferred.ts';
 import { retryClassOf } from './errors.ts';
 import type { WatchPorts } from './watch-ports.ts';
 
-/** Waits after a failure that passes, for whatever reads again and again as long as the client lives. */
+/** Waits after a transient failure, on behalf of readers that retry as long as the client lives. */
 export class Patience {
   readonly #ports: Pick<WatchPorts, 'whenConnected' | 'clock'>;
   readonly #end = new AbortController();
@@ -12,7 +12,7 @@ export class Patience {
     this.#ports = ports;
   }
 
-  /** Gives waiting up: whoever waits goes on. */
+  /** Ends the waiting: waiters continue. */
   end(): void {
     this.#end.abort();
     this.#ended.resolve();

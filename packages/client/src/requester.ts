@@ -18,7 +18,7 @@ export type ReadConsistency = 'local' | 'linearizable';
 export interface ReadOptions extends CallOptions {
   /**
    * 'local' (the default): what the connected server has, which may lag behind. 'linearizable': a sync goes before the
-   * read in the same round trip, so that it shows everything that was acknowledged to anybody before it was asked.
+   * read in the same round trip, so that it shows everything that was acknowledged to any client before it was asked.
    */
   readonly read?: ReadConsistency | undefined;
 }
@@ -32,7 +32,7 @@ export interface About {
 
 /** A persistent watch that stands. */
 export interface WatchHandle {
-  /** Takes the listener off, and the watch off the server when nobody else needs it. Never rejects. */
+  /** Removes the listener, and the server's watch when no other listener needs it. Never rejects. */
   close(): Promise<void>;
 }
 

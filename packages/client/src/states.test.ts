@@ -5,7 +5,7 @@ import { makeDeferred } from './deferred.ts';
 import type { ZooKeeperError } from './errors.ts';
 import type { StateChange } from './machine/state.ts';
 
-test('whoever asks for several changes of state at once gets them in their order, and the end', async () => {
+test('a caller that asks for several changes of state at once gets them in order, and the end', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const changes = client.states();
@@ -19,7 +19,7 @@ test('whoever asks for several changes of state at once gets them in their order
   expect(told).toEqual(['suspended', 'connected', 'closed', 'end']);
 });
 
-test('whoever asks while a change is told does not get what somebody else waited for', async () => {
+test('a caller that asks during a notification does not get what another caller waited for', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const changes = client.states();
@@ -33,7 +33,7 @@ test('whoever asks while a change is told does not get what somebody else waited
   expect(await second).toEqual({ done: true, value: undefined });
 });
 
-test('whoever hears by lostSignal that the client is being closed may close it, too, and asks in vain', async () => {
+test('a listener of lostSignal may close the client that is being closed, and asks in vain', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const told: string[] = [];

@@ -57,7 +57,7 @@ export function iterateStates(
 ): AsyncIterableIterator<StateChange> {
   const changes: StateChange[] = [];
   let isOver = isFinalState(session.state);
-  /** Whoever waits for a change, oldest first; there are no changes then. */
+  /** Waiters for a change, oldest first; there are no changes then. */
   let waiting: ((result: IteratorResult<StateChange>) => void)[] = [];
   const subscription = session.stateListeners.add((change) => {
     const resolve = waiting.shift();

@@ -40,7 +40,7 @@ test('gaps in a row are one, which says the most', () => {
   expect(takeAll(buffer)).toEqual(['changed /a', 'gap new-session null', 'changed /b', 'gap reconnected null']);
 });
 
-test('connections that come and go while nobody takes anything do not fill the buffer', () => {
+test('connections that come and go while nothing is taken do not fill the buffer', () => {
   const buffer = new WatchBuffer(2);
   buffer.push(changed('/a'));
   for (let i = 0; i < 1000; i++) buffer.pushGap('reconnected');

@@ -2,12 +2,12 @@ import { Fifo } from '@meerkat/protocol';
 import type { WatchEvent } from './machine/watches.ts';
 import type { GapReason } from './watch-sink.ts';
 
-/** Changes may be missing here: whoever keeps a picture of the znodes reads them again. */
+/** Changes may be missing here: a copy of the znodes must be read again. */
 export interface WatchGap {
   readonly type: 'gap';
-  /** 'overflow': nobody took the events, and the oldest were dropped in this place. */
+  /** 'overflow': the events were not taken in time, and the oldest were dropped in this place. */
   readonly reason: GapReason | 'overflow';
-  /** Events that were dropped; null when nobody knows how many there were. */
+  /** Events that were dropped; null when the number is unknown. */
   readonly missed: number | null;
 }
 

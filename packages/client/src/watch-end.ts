@@ -2,7 +2,7 @@ import { makeError, NoWatcherError, type ZooKeeperError } from './errors.ts';
 import type { WatchEnd } from './machine/watches.ts';
 import type { About } from './requester.ts';
 
-/** What somebody who waits for a watch is told when there will be no event any more. */
+/** The error of a watch that ends without another event. */
 export function makeEndError(reason: WatchEnd, about: About): ZooKeeperError {
   if (reason === 'removed') return new NoWatcherError({ ...about, detail: 'the watch was removed by removeWatches' });
   const detail =

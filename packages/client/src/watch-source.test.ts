@@ -8,7 +8,7 @@ import { WatchSource } from './watch-source.ts';
 
 const ABOUT = { operation: 'watch', path: '/a' } as const;
 
-/** A source without a connection: whoever waits for one waits for `connection`. */
+/** A source without a connection: waiters for one wait for `connection`. */
 class Scene {
   readonly ports = new FakeWatchPorts();
   readonly told: string[] = [];

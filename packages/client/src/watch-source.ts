@@ -18,7 +18,7 @@ export type WatchMode = 'persistent' | 'one-shot';
  * watches that are armed again where it does not. Tells its sink nothing once `close` was called.
  */
 export class WatchSource implements WatchListener, WatchSink {
-  /** Armed. Rejects when that is not possible, or `close` came first; nobody has to catch that. */
+  /** Armed. Rejects when that is not possible, or `close` came first; the rejection may stay unhandled. */
   readonly ready: Promise<void>;
   readonly #ports: WatchPorts;
   readonly #isRecursive: boolean;

@@ -6,7 +6,7 @@ export function describeWho({ scheme, id: anyId }: Acl): string {
   const id = anyId ?? '';
   switch (scheme) {
     case 'world':
-      return 'everybody';
+      return 'anyone';
     case 'digest':
       return `user ${id.split(':')[0]} (password)`;
     case 'sasl':

@@ -4,7 +4,7 @@ import { formatEntry, parseAclEntry, parseAclText, splitEntries } from '../value
 /** What becomes of an ACL. The same list when nothing does. */
 export type AclChange = (acl: readonly Acl[]) => readonly Acl[];
 
-/** Whoever has an entry already gets what is new in it. */
+/** An identity that has an entry already gets the new permissions in it. */
 export function adding(text: string): AclChange {
   const added = parseAclText(text);
   return (acl) => {

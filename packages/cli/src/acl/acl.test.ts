@@ -42,7 +42,7 @@ describe('who may do what', () => {
   });
 
   it('is told in words', () => {
-    expect(ACL.map(describeWho)).toEqual(['everybody', 'user ann (password)', 'clients in 10.0.0.0/8']);
+    expect(ACL.map(describeWho)).toEqual(['anyone', 'user ann (password)', 'clients in 10.0.0.0/8']);
     expect(ACL.map(({ perms }) => describePerms(perms))).toEqual(['read', 'read, write', 'create and delete children']);
     expect(describePerms(Perm.all)).toBe('do everything');
     expect(describePerms(Perm.admin | Perm.delete)).toBe('delete children, set the ACL');

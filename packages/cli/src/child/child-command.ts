@@ -87,7 +87,7 @@ export class ChildCommand {
   }
 }
 
-/** Nobody in the group is left: nothing to do. */
+/** The group is empty: nothing to do. */
 function signalGroup(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(-pid, name);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Ends a command whose parent was killed: kill -9 leaves nobody else to do it.
+ * Ends a command whose parent was killed: after kill -9 no other process does.
  *
  * A shell reads from a pipe that this process holds open. Its first line names the target; the end of the pipe without the
  * line "done" means that this process is gone: SIGTERM then, and SIGKILL after a while. It has a session of its own, so that

@@ -33,7 +33,7 @@ export interface HeldEnd extends ChildEnd {
  * Runs a command as long as something is held, and gives it back once the command has ended.
  *
  * Signals go to the command. When what is held is not certain any more, the command is told by SIGTERM, and killed
- * `killAfterMs` later or at the deadline less `marginMs`, whatever comes first; whoever makes `held` gives it a margin of
+ * `killAfterMs` later or at the deadline less `marginMs`, whatever comes first; the creator of `held` gives it a margin of
  * the sum of both, so that there is time for this.
  */
 export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> {
@@ -74,7 +74,7 @@ export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> 
   }
 }
 
-/** How long nobody else can have it, less the margin; below 0 when somebody may by now. */
+/** How long no other client can have it, less the margin; below 0 when one may by now. */
 function leftMs({ client, marginMs }: HeldRun): number {
   return client.lostAtMs - marginMs - client.surroundings.clock.monotonicMs();
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { takeSignals } from './signals.ts';
 
-test('keeps signals from whoever heard them before, and gives them back', () => {
+test('keeps signals from their former listeners, and restores these', () => {
   const heard: string[] = [];
   const before = (name: NodeJS.Signals): void => void heard.push(`before ${name}`);
   process.on('SIGHUP', before);

@@ -190,7 +190,7 @@ async function change(
   const paths = await everyPath(context, client, [path], options);
   const doubts = [
     ...(paths.length > 1 ? [`change the ACLs of ${count(paths.length)} znodes`] : []),
-    ...(whole !== null && !hasAdmin(whole) ? ['leave nobody who may set the ACL again, but the super user'] : []),
+    ...(whole !== null && !hasAdmin(whole) ? ['leave no identity that may set the ACL again, except the super user'] : []),
   ];
   if (doubts.length > 0 && options.yes !== true && !(await confirm(context, `${doubts.join(' and ')}?`))) {
     context.note('nothing was changed');
@@ -216,7 +216,7 @@ async function change(
       last = result.stat;
       await list?.add(result);
       if (whole === null && !hasAdmin(result.acl))
-        context.note(`nobody may set the ACL of ${result.path} again, but the super user`);
+        context.note(`only the super user may set the ACL of ${result.path} again`);
     }
   } catch (error) {
     progress.clear();
@@ -265,13 +265,13 @@ async function changeOne(
     try {
       return { path, acl: after, stat: await client.setAcl(path, after, { ...call, version: stat.aversion }) };
     } catch (error) {
-      // Somebody else has changed it in between: then on what it is now.
+      // It was changed in between: apply to what it is now.
       if (!(error instanceof BadVersionError) || version !== undefined || attempt === ATTEMPTS_MAX) throw error;
     }
   }
 }
 
-/** What was found below a znode that somebody named may go before its turn comes. @returns null then */
+/** A znode found below a named one may be deleted before its turn. @returns null then */
 async function unlessGone<T>(path: string, named: readonly string[], work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

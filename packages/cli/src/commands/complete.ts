@@ -10,7 +10,7 @@ import type { Io } from '../run/io.ts';
 
 /**
  * `complete`: what can stand at the cursor, for the scripts of `completion`. It says nothing rather than something wrong, and
- * nothing at all on standard error: whoever presses Tab is in the middle of a line.
+ * nothing at all on standard error: Tab is pressed in the middle of a line.
  */
 export const complete: DefineCommand = (command, host) => {
   const program = command.parent;

@@ -28,7 +28,7 @@ export const cp: DefineCommand = (command, host) => {
     .usage('[options] <source> [sources...] <target>')
     .option('-r, --recursive', 'with everything below');
   addPolicyOptions(command);
-  addSelectionOptions(command, 'copy data alone: what is made anew is open to everybody')
+  addSelectionOptions(command, 'copy data alone: new znodes are open to anyone')
     .option('--ephemerals-as-persistent', 'copy ephemeral znodes too; they stay then (default: left out and counted)')
     .option('--verify', 'read both sides again afterwards and compare (default: between two services)')
     .option('--no-verify', 'do not')
@@ -136,7 +136,7 @@ async function refuseItself(context: Context, source: Located, target: Located):
 async function isSeenByBoth({ call }: Context, source: Client, target: Client, path: string): Promise<boolean> {
   if (source.chroot !== '' || target.chroot !== '' || path === '') return false;
   const [a, b] = await Promise.all([source.exists(path, call), target.exists(path, call)]);
-  // The root was made by nobody, and at no time.
+  // The root has no creator and no time of creation.
   return a !== null && b !== null && a.ctime !== 0 && a.ctime === b.ctime && a.czxid === b.czxid;
 }
 

@@ -56,7 +56,7 @@ export const create: DefineCommand = (command, host) => {
         ['meerkat create /app/logo --file logo.png', 'the bytes of a file'],
         ['job=$(meerkat create -s /queue/job- "$text")', 'prints /queue/job-0000000007'],
         ["meerkat create -e /live/me --while './serve 80'", 'there as long as the program runs'],
-        ['meerkat create /secret x --acl creator --auth digest:ann:pw', 'for nobody but ann'],
+        ['meerkat create /secret x --acl creator --auth digest:ann:pw', 'for ann only'],
       ]),
     )
     .action((path: string, value: string | undefined, acl: string | undefined, options: Options) =>
@@ -123,7 +123,7 @@ async function send(context: Context, client: Client, path: string, data: Uint8A
   }
 }
 
-/** Somebody may create or delete it between the attempts: then it is the other's turn again. */
+/** It may be created or deleted between the attempts: then the other one is tried again. */
 async function createOrSet(
   context: Context,
   client: Client,

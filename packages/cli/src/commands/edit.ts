@@ -23,7 +23,7 @@ interface Options {
 export const edit: DefineCommand = (command, host) => {
   command
     .description(
-      'Edit the data of a znode in an editor. They are written only if nobody has changed them meanwhile; otherwise your ' +
+      'Edit the data of a znode in an editor. They are written only if they were not changed meanwhile; otherwise your ' +
         'text stays in a file, and you are told where. JSON must be JSON again; gzip is unpacked and packed again.',
     )
     .argument('<path>', 'the znode')
@@ -98,7 +98,7 @@ async function read({ call }: Context, client: Client, path: string, options: Op
   }
 }
 
-/** In a directory of its own: editors leave others beside it. Both are for nobody else to read. */
+/** In a directory of its own: editors leave other files beside it. Only the owner may read both. */
 async function makeFile(path: string, { text, suffix }: EditableValue): Promise<string> {
   const name = nameOf(path)
     .replace(/[^\w.-]/g, '_')
@@ -136,7 +136,7 @@ async function editUntilGood(
   }
 }
 
-/** What went wrong, where the text is, and how to go on with it. A text that nobody has touched is not kept. */
+/** What went wrong, where the text is, and how to continue with it. An untouched text is not kept. */
 async function explainKept(
   { call }: Context,
   client: Client,
@@ -158,7 +158,7 @@ async function explainKept(
     const version = now === null ? '' : `; it has version ${now.version} now`;
     const condition = now === null ? '' : ` --if-version ${now.version}`;
     const look = `"meerkat get ${shellWord(path)}" shows theirs`;
-    const words = `somebody else has changed ${path} meanwhile${version}: ${kept}\n${look}, "${target}${condition}" writes yours`;
+    const words = `another client has changed ${path} meanwhile${version}: ${kept}\n${look}, "${target}${condition}" writes yours`;
     return new CommandFailure(CommandExit.badVersion, words, error);
   }
   const goOn = error instanceof NoNodeError ? `${target} --create` : target;

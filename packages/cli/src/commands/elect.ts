@@ -103,7 +103,7 @@ async function campaign(
     if (!isZooKeeperError(error) || error.code !== 'TIMEOUT') throw error;
     throw new CommandFailure(
       CommandExit.timedOut,
-      `${election.path}: somebody else led for all of --acquire-timeout; the command was not run`,
+      `${election.path}: another candidate led for all of --acquire-timeout; the command was not run`,
     );
   }
 }
@@ -135,5 +135,5 @@ async function tellLeaders(context: Context, election: Election, client: Client,
 }
 
 function nameOfLeader({ id }: Candidate): string {
-  return id === '' ? 'somebody without a name' : id;
+  return id === '' ? 'a leader without a name' : id;
 }

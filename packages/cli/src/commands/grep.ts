@@ -98,7 +98,7 @@ function matchOf({ path, data }: Visited, expression: RegExp, contextLines: numb
   const isInName = options.names === true && nameOf(path).search(expression) !== -1;
   const bytes = unpacked(data ?? new Uint8Array(0));
   const text = textOf(bytes);
-  // What is readable in between can be found; the rest is no letter that anybody seeks.
+  // What is readable in between can be found; the rest is no text.
   const isInBinary = text === null && new TextDecoder().decode(bytes).search(expression) !== -1;
   const lines = text === null || text === '' ? [] : searchLines(text, expression, contextLines);
   return isInName || isInBinary || lines.length > 0 ? { path, isInName, isInBinary, lines } : null;

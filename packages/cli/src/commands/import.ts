@@ -22,7 +22,7 @@ export const importTree: DefineCommand = (command, host) => {
     .argument('[target]', 'the top of the tree: /path, zk://host:port/path or profile:/path (default: where it was)')
     .option('--prefix <path>', 'put it below this znode, under the path that it had: /app becomes /prefix/app');
   addPolicyOptions(command);
-  addSelectionOptions(command, 'import data alone: what is made anew is open to everybody')
+  addSelectionOptions(command, 'import data alone: new znodes are open to anyone')
     .option('--ephemerals-as-persistent', 'import ephemeral znodes too; they stay then (default: left out and counted)')
     .option('--verify', 'read the service again afterwards and compare (default)')
     .option('--no-verify', 'do not')
@@ -54,7 +54,7 @@ async function importFrom(
     throw new InvocationFailure('--update compares times, and a directory has none: --overwrite or --skip');
   }
   if (source.isDirectory && source.root === null) {
-    context.note(`${source.shown} has no _meerkat.json: nobody knows whether it is whole`);
+    context.note(`${source.shown} has no _meerkat.json: it may be incomplete`);
   }
   const located = await context.locate(targetOf(context, source, target, options));
   // Standard input is kept until it is done.

@@ -25,7 +25,7 @@ interface Options extends HoldWords {
   readonly conflictExitCode?: string;
 }
 
-/** Whoever waits longer is told whom for. Milliseconds. */
+/** A longer wait names the holder. Milliseconds. */
 const QUIET_MS = 300;
 
 /** `lock`: a command that runs while a lock is held. */
@@ -42,7 +42,7 @@ export const lock: DefineCommand = (command, host) => {
     .option('--write', 'a read-write lock: alone, among those who say --read and --write')
     .option('--leases <n>', 'a semaphore: up to so many hold it at a time; all have to say the same number');
   addHoldOptions(command)
-    .option('--no-wait', 'give up at once if somebody else has it (exit code 1)')
+    .option('--no-wait', 'give up at once if it is held (exit code 1)')
     .option('-E, --conflict-exit-code <n>', 'how to exit when it is not acquired (default 1 with --no-wait, else 124)')
     .addHelpText(
       'after',
@@ -97,7 +97,7 @@ async function run(context: Context, text: string, words: readonly string[], opt
   return end.exitCode;
 }
 
-/** Somebody else has it, and we wait no longer. */
+/** Another client has it, and we wait no longer. */
 class NotAcquired extends CommandFailure {}
 
 /** Whatever is locked. */
@@ -174,7 +174,7 @@ async function acquire(
   const { signal, call } = context;
   const describeHolders = async (): Promise<string> => {
     const holders = await lockable.holders(call).catch(() => []);
-    return holders.length === 0 ? 'somebody else' : holders.map(describeHolder).join(', ');
+    return holders.length === 0 ? 'another client' : holders.map(describeHolder).join(', ');
   };
   if (!wait) {
     const held = await lockable.tryAcquire(call);
@@ -204,7 +204,7 @@ async function acquire(
 
 function describeHolder({ data, since }: { readonly data: Uint8Array; readonly since: Date }): string {
   const id = new TextDecoder().decode(data);
-  return `${id === '' ? 'somebody without a name' : id} since ${since.toISOString()}`;
+  return `${id === '' ? 'a holder without a name' : id} since ${since.toISOString()}`;
 }
 
 function parseConflictExitCode({ conflictExitCode }: Options): number | null {

@@ -36,7 +36,7 @@ export const ls: DefineCommand = (command, host) => {
 
 interface Listed {
   readonly path: string;
-  /** null when nobody asked for it, or the znode may not be read. */
+  /** null when it was not asked for, or the znode may not be read. */
   readonly stat: Stat | null;
 }
 

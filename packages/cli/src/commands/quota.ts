@@ -121,7 +121,7 @@ async function setLimits(context: Context, client: Client, path: string, options
   return CommandExit.ok;
 }
 
-/** What lies below two quotas counts to the inner one alone: nobody expects that, and zkCli refuses it as well. */
+/** What lies below two quotas counts to the inner one alone: that is surprising, and zkCli refuses it as well. */
 async function refuseNesting({ call }: Context, client: Client, path: string): Promise<void> {
   const outer = await findQuota(client, path, call);
   if (outer !== null && outer.path !== path && outer.path !== '/') throw nested(path, outer.path, 'above');

@@ -41,7 +41,7 @@ export const rm: DefineCommand = (command, host) => {
       'after',
       examples([
         ['meerkat rm /app/old', 'a znode without children'],
-        ['meerkat rm /app/config --if-version 3', 'unless somebody has changed it since'],
+        ['meerkat rm /app/config --if-version 3', 'unless it was changed since'],
         ['meerkat rm -r /app', 'a znode with everything below it'],
         ["meerkat rm -rn '/jobs/done-*'", 'what the next one would delete'],
         ["meerkat rm -r '/jobs/done-*'", 'all that match'],

@@ -67,7 +67,7 @@ function readWords(values: Readonly<Record<string, string>>): ReadConfiguration 
   return readZooCfg({ text, file: 'command line', workingDirectory: process.cwd() });
 }
 
-/** Says where the server listens, where its data is, and what to try; for whoever started it, on standard output. */
+/** Says where the server listens, where its data is, and what to try; on standard output. */
 function greet(server: RunningServer, { core, server: options }: ReadConfiguration): void {
   const { host, port } = server.address;
   // An address that stands for all of them is none to connect to.

@@ -31,7 +31,7 @@ export const set: DefineCommand = (command, host) => {
         ['meerkat set /app/config off', 'the text "off"'],
         ['meerkat set /app/config --file config.json --json', 'a file, if it is JSON'],
         ['pg_dump app | meerkat set /app/dump - --gzip', 'what a command prints, packed'],
-        ['meerkat set /app/config on --if-version 3', 'unless somebody has changed it since'],
+        ['meerkat set /app/config on --if-version 3', 'unless it was changed since'],
         ["meerkat set /app/flags '' --create", 'empty, new or not'],
       ]),
     )
@@ -62,7 +62,7 @@ async function run(context: Context, text: string, words: Options): Promise<Comm
   return CommandExit.ok;
 }
 
-/** Somebody may create or delete it between the attempts: then it is the other's turn again. */
+/** It may be created or deleted between the attempts: then the other one is tried again. */
 async function setOrCreate(
   { call }: Context,
   client: Client,

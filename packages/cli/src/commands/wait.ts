@@ -12,7 +12,7 @@ interface Options extends ConditionWords {
   readonly for?: string;
 }
 
-/** Whoever waits longer is told what for. Milliseconds. */
+/** A longer wait is reported with its reason. Milliseconds. */
 const QUIET_MS = 500;
 
 /** `wait`: until a znode is as it should be. */
@@ -36,7 +36,7 @@ export const wait: DefineCommand = (command, host) => {
     .addHelpText(
       'after',
       examples([
-        ['meerkat wait /app/ready', 'until somebody creates it'],
+        ['meerkat wait /app/ready', 'until it exists'],
         ['meerkat wait /locks/deploy --gone --for 5m', 'at most five minutes'],
         ["meerkat wait /workers --children '>=3'", 'until three are there'],
         ['meerkat wait /app/state --value done', 'until it says exactly "done"'],

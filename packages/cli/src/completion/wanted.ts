@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { FORMATS } from '../output/report.ts';
 
-/** What can stand where somebody presses Tab. */
+/** What can stand at the cursor when Tab is pressed. */
 export type Wanted =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'files' }

@@ -1,6 +1,6 @@
 /**
  * Takes a command line apart as a shell does: blanks between words, quotes and backslashes. What is not closed yet, because
- * somebody is still typing, ends with the line.
+ * is still being typed, ends with the line.
  *
  * @returns the words; the last one is the one being typed, '' behind a blank
  */

@@ -5,7 +5,7 @@ import { type Io, PROCESS_IO } from '../run/io.ts';
 import { openSession, wordsFor } from '../run/process-context.ts';
 import type { Candidate } from './wanted.ts';
 
-/** Nobody waits longer for Tab. Milliseconds, for the connection and for the answers. */
+/** Limit for a completion: milliseconds, for the connection and for the answers. */
 const WAIT_MS = 500;
 
 /**

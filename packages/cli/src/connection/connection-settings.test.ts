@@ -49,7 +49,7 @@ function write(name: string, content: unknown): string {
 }
 
 describe('the service', () => {
-  test('is the one on this machine when nobody names another', async () => {
+  test('is the one on this machine when no other is named', async () => {
     expect(await settle({})).toEqual({
       options: { servers: '127.0.0.1:2181', connectTimeoutMs: 5000, auth: [], canBeReadOnly: false },
       sasl: null,
@@ -81,7 +81,7 @@ describe('credentials', () => {
   const authOf = async (words: ConnectionWords, env: Io['env'] = {}) => (await settle(words, env)).options.auth;
   const digest = (auth: string) => ({ scheme: 'digest', auth });
 
-  test('of a profile go to the service of nobody else', async () => {
+  test('of a profile go to no other service', async () => {
     writeProfiles();
     const none = { options: { auth: [] }, sasl: null };
     expect(await settle({})).toMatchObject({ options: { auth: [digest('one:1')] }, sasl: { username: 'one' } });

@@ -24,7 +24,7 @@ const SESSION_TIMEOUT_MS_MAX = 2 ** 31 - 1;
  * profile, else it is the default.
  *
  * 1. Which profile: the one of --profile; else, unless --server names a service, that of MEERKAT_PROFILE; else, unless
- *    MEERKAT_SERVER names a service, the default one. So nobody's credentials go to a service that they are not for.
+ *    MEERKAT_SERVER names a service, the default one. So no credentials go to a service that they are not for.
  * 2. With --profile the environment is not asked: it is about another service.
  */
 export async function settleConnection(words: ConnectionWords, io: Io): Promise<ConnectionSettings> {
@@ -47,7 +47,7 @@ export async function settleConnection(words: ConnectionWords, io: Io): Promise<
   };
 }
 
-/** Whoever waits two seconds for a request does not mean to wait five for a connection. */
+/** A limit of two seconds for a request implies no five seconds for a connection. */
 function connectTimeoutOf({ connectTimeout, timeout }: ConnectionWords): number {
   if (connectTimeout !== undefined) return parseDuration(connectTimeout, '--connect-timeout');
   if (timeout === undefined) return CONNECT_TIMEOUT_MS;

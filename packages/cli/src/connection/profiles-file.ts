@@ -8,7 +8,7 @@ export interface ProfilesFile {
   readonly directory: string;
   /** profiles.json */
   readonly path: string;
-  /** secrets.json, which nobody but its owner may read. */
+  /** secrets.json, which only its owner may read. */
   readonly secretsPath: string;
   readonly exists: boolean;
 }

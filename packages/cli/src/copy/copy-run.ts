@@ -37,7 +37,7 @@ export interface CopyJob {
 
 /** How often a pass is begun again that others or a lost connection have upset. */
 const PASSES_MAX = 5;
-/** How long writes in flight may take when others have failed, or somebody has pressed Ctrl-C. Milliseconds. */
+/** How long writes in flight may take when others have failed, or Ctrl-C was pressed. Milliseconds. */
 const SETTLE_MS = 3000;
 /** What is to be written is kept in memory up to this; beyond it is read again. Bytes. */
 const AGREED_BYTES_MAX = 64 * 1024 * 1024;
@@ -169,7 +169,7 @@ class CopyRun {
       await report.one(COPY_COLUMNS, result);
     }
     if (isVerified !== false) return CommandExit.ok;
-    const message = `${target.shown} is not the same as ${source}: ${open}; somebody may have changed either of them meanwhile: "meerkat diff" shows how, and the same command again copies what is missing`;
+    const message = `${target.shown} is not the same as ${source}: ${open}; either may have been changed meanwhile: "meerkat diff" shows how, and the same command again copies what is missing`;
     throw new CommandFailure(CommandExit.unverified, message);
   }
 

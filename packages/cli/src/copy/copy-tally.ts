@@ -62,7 +62,7 @@ export interface CopyResult {
   readonly target: string;
   readonly counts: Readonly<Counts>;
   readonly isDryRun: boolean;
-  /** null: nobody has looked. */
+  /** null: not counted. */
   readonly isVerified: boolean | null;
 }
 

@@ -32,7 +32,7 @@ export type Step =
   /** An ephemeral znode of the target makes room for one that stays. */
   | { readonly action: 'replace'; readonly path: string; readonly entry: TreeEntry }
   | { readonly action: 'delete'; readonly path: string }
-  /** The target has another one, and the policy lets nobody touch it. */
+  /** The target has another one, and the policy protects it. */
   | { readonly action: 'conflict'; readonly path: string; readonly what: readonly Difference[] }
   | { readonly action: 'leave'; readonly path: string; readonly reason: LeaveReason };
 

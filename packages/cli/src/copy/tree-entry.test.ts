@@ -41,7 +41,7 @@ test('znodes differ in data, ACL and kind; nothing differs from empty, and the o
   expect(differencesOf(entry, { ...entry, acl: [acl.ip('127.0.0.1', 'w'), acl.world('r')] })).toEqual([]);
   expect(differencesOf(entry, { ...entry, acl: [acl.world('r')] })).toEqual(['acl']);
   expect(differencesOf(entry, { ...entry, acl: null, kind: 'ephemeral' })).toEqual(['kind']);
-  // Servers show neither of them: nobody can say that they differ.
+  // Servers show neither of them: a difference cannot be found.
   expect(differencesOf(entry, { ...entry, kind: 'container' })).toEqual([]);
   // The server has put identities in its place.
   expect(differencesOf({ ...entry, acl: [acl.auth()] }, entry)).toEqual([]);

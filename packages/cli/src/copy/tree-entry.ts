@@ -12,7 +12,7 @@ export interface TreeEntry {
   readonly path: string;
   /** null is a value of its own: ZooKeeper tells it from empty. */
   readonly data: Uint8Array | null;
-  /** null: nobody knows, or nobody asked. */
+  /** null: not known, or not asked for. */
   readonly acl: readonly Acl[] | null;
   readonly kind: ZnodeKind;
   /** Milliseconds; null unless the kind is 'ttl'. */
@@ -42,7 +42,7 @@ function isSameData(a: Uint8Array | null, b: Uint8Array | null): boolean {
 /** The order of entries means nothing, nor does saying one twice. What is not known does not differ. */
 function isSameAcl(a: readonly Acl[] | null, b: readonly Acl[] | null): boolean {
   if (a === null || b === null) return true;
-  // `auth` stands for whoever creates the znode: the service puts identities in its place.
+  // `auth` stands for the creator of the znode: the service puts identities in its place.
   if (a.some(isAuth) || b.some(isAuth)) return true;
   const [left, right] = [new Set(a.map(aclEntryText)), new Set(b.map(aclEntryText))];
   return left.size === right.size && [...left].every((text) => right.has(text));
@@ -51,7 +51,7 @@ function isSameAcl(a: readonly Acl[] | null, b: readonly Acl[] | null): boolean 
 /** What an entry allows that a parent has only until everything below it is copied. */
 export const PASSAGE_PERMS: number = Perm.create | Perm.admin;
 
-/** Whether a znode is as its source but for such entries: whoever copied it was interrupted. */
+/** Whether a znode is as its source but for such entries: the copy was interrupted. */
 export function isUnfinished(source: TreeEntry, target: TreeEntry): boolean {
   const [wanted, found] = [source.acl ?? [], target.acl ?? []];
   const texts = found.map(aclEntryText);

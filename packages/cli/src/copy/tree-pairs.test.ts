@@ -18,7 +18,7 @@ test('every path of two trees comes once, in tree order, with what each tree has
   );
 });
 
-test('whoever leaves early closes both trees', async () => {
+test('leaving early closes both trees', async () => {
   const closed: string[] = [];
   const tree = async function* (name: string): AsyncGenerator<never, void> {
     try {

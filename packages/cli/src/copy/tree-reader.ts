@@ -74,7 +74,7 @@ interface Found {
   readonly children: readonly string[];
 }
 
-/** The promise of a znode that nobody waits for any more must not end the process. */
+/** An abandoned promise of a znode must not end the process. */
 function begin(client: Client, path: string, reading: TreeReading): Promise<Found | null> {
   const found = readZnode(client, path, reading);
   found.catch(() => {});
@@ -103,7 +103,7 @@ async function readZnode(client: Client, path: string, reading: TreeReading): Pr
 
 const NO_CHILDREN: readonly string[] = [];
 
-/** Who has no permission "a" is shown `user:x` in place of user and hash. Set elsewhere, that would lock everybody out. */
+/** Who has no permission "a" is shown `user:x` in place of user and hash. Set elsewhere, that would lock every user out. */
 function refuseMasked(path: string, acl: readonly Acl[]): void {
   if (!acl.some(({ scheme, id }) => scheme === 'digest' && id?.endsWith(':x') === true)) return;
   throw new CommandFailure(

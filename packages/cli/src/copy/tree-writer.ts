@@ -19,7 +19,7 @@ import { absolutePath, isBelow, PASSAGE_PERMS, type TreeEntry } from './tree-ent
 /** What a step of a plan does to the target. */
 export type WriteStep = Extract<Step, { action: 'create' | 'change' | 'finish' | 'replace' | 'delete' }>;
 
-/** Far below what servers take in one request (jute.maxbuffer, 1 MiB unless somebody changed it). Bytes. */
+/** Far below what servers take in one request (jute.maxbuffer, 1 MiB by default). Bytes. */
 const BATCH_BYTES_MAX = 256 * 1024;
 const BATCH_OPERATIONS_MAX = 250;
 /** Requests in flight at once. */
@@ -54,15 +54,15 @@ interface Operation {
  * Carries out the steps of a plan: in transactions of some hundred operations, several in flight. The service keeps the
  * order of a session's requests, so that a parent is there before its children are looked at.
  *
- * A parent in which not everybody may create gets its ACL when everything below it is there. Until then its entries
+ * A parent in which not every client may create gets its ACL when everything below it is there. Until then its entries
  * are joined by one that lets this session create children and set the ACL.
  */
 export class TreeWriter {
   readonly #client: Client;
   readonly #root: string;
-  /** Without the signal: what has been sent is waited for, so that everybody knows how far it came. */
+  /** Without the signal: what has been sent is waited for, so that the result is known. */
   readonly #call: CallOptions;
-  /** Rejects when somebody has had enough. */
+  /** Rejects at Ctrl-C. */
   readonly #aborted: Promise<never>;
   readonly #onDone: OnWritten;
   readonly #batch: Operation[] = [];
@@ -88,7 +88,7 @@ export class TreeWriter {
     await this.#release(step.path);
     await this.#leave(step.path);
     if (step.action === 'create' || step.action === 'replace') {
-      // Most ACLs let everybody in.
+      // Most ACLs are open.
       if (isOpenToChildren(aclOf(step.entry))) await this.#create(step, aclOf(step.entry));
       else this.#held = step;
     } else if (step.action === 'delete') {
@@ -198,14 +198,14 @@ function rejectWhenAborted(signal: AbortSignal | undefined): Promise<never> {
     if (signal?.aborted === true) abort();
     else signal?.addEventListener('abort', abort, { once: true });
   });
-  // Nobody may be waiting.
+  // There may be no waiter.
   aborted.catch(() => {});
   return aborted;
 }
 
 type Sent = Pick<Operation, 'path' | 'completes' | 'bytes'>;
 
-/** No list at all cannot be sent, and everybody passes one on a server that has it. */
+/** An empty list cannot be sent; on a server that has one it allows everything. */
 function aclOf({ acl }: TreeEntry): readonly Acl[] {
   return acl === null || acl.length === 0 ? OPEN : acl;
 }
@@ -267,7 +267,7 @@ function deletion(path: string, completes: Operation['completes']): Operation {
   };
 }
 
-/** Nobody who copies a tree has asked for a transaction: what refused it is what counts. */
+/** The transaction is an implementation detail of the copy: what refused it is what counts. */
 function explain(error: unknown, [first]: readonly Sent[]): unknown {
   const refused = error instanceof TransactionError ? error.cause : error;
   if (refused instanceof InvalidAclError) {

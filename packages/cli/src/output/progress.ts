@@ -8,7 +8,7 @@ const QUIET_MS = 400;
 /**
  * A line on standard error that tells how far long work is; on a terminal only.
  *
- * Whoever works sets `text` as often as it likes: a line is made ten times a second at most.
+ * The command sets `text` as often as it likes: a line is made ten times a second at most.
  */
 export class Progress implements Disposable {
   readonly #io: Io;

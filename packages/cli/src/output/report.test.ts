@@ -87,7 +87,7 @@ test('a format that does not exist is answered with those that do', () => {
   expect(() => parseFormat('yaml', '-o')).toThrow('-o: expected one of table, json, ndjson, fields, found "yaml"');
 });
 
-test('writing waits while the reader is slow, and for nobody when the reader has gone', async () => {
+test('writing waits while the reader is slow, and not when the reader has gone', async () => {
   const stdout = new PassThrough({ highWaterMark: 4 });
   const io: Io = { stdin: new PassThrough(), stdout, stderr: new PassThrough(), env: {} };
   const report = new Report(io, 'table', new Paint(false));

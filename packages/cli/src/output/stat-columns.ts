@@ -1,7 +1,7 @@
 import type { Stat } from '@meerkat/client';
 import type { Column } from './column.ts';
 
-/** A zxid or a session id, as everybody writes them: 0x10000004d. */
+/** A zxid or a session id, as usual: 0x10000004d. */
 export function hex(value: bigint): string {
   return `0x${BigInt.asUintN(64, value).toString(16)}`;
 }

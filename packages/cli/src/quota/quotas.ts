@@ -86,7 +86,7 @@ export async function changeQuota(
       await write(client, path, limits, found?.version ?? null, call);
       return await readQuota(client, path, call);
     } catch (error) {
-      // Somebody else has changed it in between.
+      // It was changed in between.
       if (attempt === ATTEMPTS_MAX || !isConflict(error)) throw error;
     }
   }
@@ -124,7 +124,7 @@ async function removeQuota(client: Client, path: string, version: number, call: 
     try {
       await client.delete(at, call);
     } catch (error) {
-      // Other quotas lie below it, or somebody else tidies up too.
+      // Other quotas lie below it, or another client cleans up too.
       if (error instanceof NotEmptyError) return;
       if (!(error instanceof NoNodeError)) throw error;
     }

@@ -34,7 +34,7 @@ describe('a question', () => {
     expect(await asked).toBe(false);
   });
 
-  it('is not asked where nobody can answer', async () => {
+  it('is not asked without a terminal', async () => {
     const { io, said } = terminal(false);
     expect(await confirm({ io, signal }, 'delete /a?')).toBe(true);
     expect(said()).toBe('');

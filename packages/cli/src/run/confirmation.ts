@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Context } from './context.ts';
 
 /**
- * Asks whether to go on, where there is somebody to ask: in a pipe nobody is, and the answer is yes.
+ * Asks whether to continue. Without a terminal the answer is yes.
  *
  * @param question says what will happen: `delete /app and 1,234 znodes below it?`
  * @returns false for everything but a yes

@@ -6,7 +6,7 @@ import type { Io } from './io.ts';
 /**
  * What a command works with: in a process of its own or as a line of the shell.
  *
- * Sessions are opened by whoever needs one first and closed behind the command, by whoever runs it.
+ * Sessions are opened when one is first needed, and closed by the host after the command.
  */
 export interface Context {
   readonly io: Io;
@@ -27,7 +27,7 @@ export interface Context {
   resolve(path: string): string;
   /** A note for the person, on standard error; nothing with --quiet. */
   note(text: string): void;
-  /** In the shell: tells of the event when it comes. Elsewhere there is nobody left to be told. */
+  /** In the shell: prints the event when it comes. Elsewhere the command has ended by then. */
   leaveWatch(changed: Promise<WatchEvent>): void;
   /** Begins a progress line. */
   progress(): Progress;

@@ -3,7 +3,7 @@ import { takeSignals } from '../child/signals.ts';
 import { InvocationFailure } from './command-failure.ts';
 import type { Io } from './io.ts';
 
-/** The person's editor. @throws InvocationFailure when there is none, and nobody at a terminal to use vi */
+/** The user's editor. @throws InvocationFailure when there is none, and no terminal for vi */
 export function editorOf({ env, stdin }: Io, wanted: string | undefined): string {
   const editor = [wanted, env['VISUAL'], env['EDITOR']].find((line) => line !== undefined && line.trim() !== '');
   if (editor !== undefined) return editor;
@@ -34,7 +34,7 @@ export async function openEditor(editor: string, file: string): Promise<void> {
     end = await child.ended;
   }
   if (taken !== null) {
-    // Now for whoever listens when no editor is open; it comes with the next turn.
+    // Now for the usual listeners; it comes with the next turn.
     process.kill(process.pid, taken);
     await new Promise((resolve) => setImmediate(resolve));
     throw new DOMException('interrupted in the editor', 'AbortError');

@@ -56,7 +56,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof CommandExit, string>> =
   quotaExceeded: 'A quota allows no more.',
   badArguments: 'The service does not take the arguments: a path, a name, a number.',
   tooLarge: 'The request is longer than the service takes.',
-  outcomeUnknown: 'The connection was lost, and nobody knows whether the change happened.',
+  outcomeUnknown: 'The connection was lost, and it is unknown whether the change happened.',
   sessionLost: 'The session has ended: its ephemeral znodes are gone.',
   readOnly: 'The server answers reads only.',
   unsupported: 'The service cannot do it: too old, switched off, or the wrong moment of a reconfiguration.',
@@ -68,7 +68,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof CommandExit, string>> =
   bug: 'A mistake of this program.',
   timedOut: 'Not within `--timeout`, as timeout(1) ends.',
   interrupted: 'Ended by Ctrl-C; 128 + SIGINT.',
-  pipeClosed: 'Whoever read the output has gone; 128 + SIGPIPE.',
+  pipeClosed: 'The reader of the output has gone; 128 + SIGPIPE.',
   terminated: 'Ended by SIGTERM or SIGHUP; 128 + SIGTERM.',
 };
 
@@ -113,7 +113,7 @@ export const EXIT_OF_ERROR: Readonly<Record<ZooKeeperCode, CommandExit>> = {
   REQUESTTOOLARGE: CommandExit.tooLarge,
   BADREPLY: CommandExit.service,
   CONNECTFAILED: CommandExit.unreachable,
-  // What refused the transaction decides; this stands for one that nobody knows.
+  // What refused the transaction decides; this stands for an unknown one.
   TRANSACTIONFAILED: CommandExit.service,
   DECODEFAILED: CommandExit.undecodable,
 };

@@ -19,7 +19,7 @@ describe('a failure', () => {
     expect(failure.message).toMatch(/^operation 2 of the transaction: cannot set \/b: .*; nothing was done$/);
   });
 
-  test('after which nobody knows what happened has a code that says so', () => {
+  test('of unknown outcome has a code that says so', () => {
     const failure = explainFailure(new ConnectionLossError({ operation: 'set', path: '/x' }));
     expect(failure.exitCode).toBe(CommandExit.outcomeUnknown);
   });
@@ -38,7 +38,7 @@ describe('a failure', () => {
     });
   });
 
-  test('that nobody expected is a mistake of this program and says where', () => {
+  test('that is unexpected is a mistake of this program and says where', () => {
     const failure = explainFailure(new TypeError('x is not a function'));
     expect(failure).toMatchObject({ exitCode: CommandExit.bug, code: 'BUG' });
     expect(failure.message).toContain('failure.test.ts');

@@ -80,7 +80,7 @@ const MEANINGS: Readonly<Partial<Record<string, string>>> = {
   NONODE: 'there is no such znode; a create needs its parent, which --parents makes',
   NODEEXISTS: 'the znode exists already; "set" changes it',
   NOTEMPTY: 'the znode has children; -r deletes them too',
-  BADVERSION: 'the znode has another version: somebody has changed it; look at it again ("stat") and decide anew',
+  BADVERSION: 'the znode has another version: it was changed; look at it again ("stat")',
   INVALIDACL: 'the ACL is empty or names a scheme or id that the server does not take; "auth" needs --auth',
   NOCHILDRENFOREPHEMERALS: 'its parent is ephemeral, and such znodes have no children',
   AUTHFAILED:

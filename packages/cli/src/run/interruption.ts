@@ -12,7 +12,7 @@ export class Interruption implements Disposable {
   /** Why the output could not be written, unless its reader has gone; null while it can. */
   outputError: NodeJS.ErrnoException | null = null;
 
-  /** @param hearsSigint false when Ctrl-C is taken by somebody else */
+  /** @param hearsSigint false when another listener handles Ctrl-C */
   constructor(io: Io, hearsSigint = true) {
     this.#io = io;
     if (hearsSigint) process.on('SIGINT', this.#onSigint);
@@ -48,7 +48,7 @@ export class Interruption implements Disposable {
   }
 
   readonly #onOutputError = (error: NodeJS.ErrnoException): void => {
-    // Only a reader that has gone is nobody's fault; a full disk behind a redirection is told.
+    // Only a reader that has gone is no failure; a full disk behind a redirection is reported.
     if (error.code !== 'EPIPE') this.outputError ??= error;
     this.#abort(error.code === 'EPIPE' ? CommandExit.pipeClosed : CommandExit.file, error.message);
   };

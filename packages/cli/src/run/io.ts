@@ -13,7 +13,7 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 export const PROCESS_IO: Io = process;
 
 /**
- * Writes, and waits while whoever reads is slower. A stream that is closed takes everything and says nothing.
+ * Writes, and waits while the reader is slower. A stream that is closed takes everything and says nothing.
  *
  * @param signal aborted: waits no longer; what was written leaves if the reader takes it in time
  */

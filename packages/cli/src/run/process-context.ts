@@ -47,7 +47,7 @@ export class ProcessContext implements Context, AsyncDisposable {
   }
 
   note(text: string): void {
-    // Whoever has closed the pipe, as head does, wants to hear nothing more.
+    // A reader that has closed the pipe, as head does, wants no more output.
     if (this.#words.quiet !== true && !this.io.stdout.destroyed) void writeAll(this.io.stderr, `${text}\n`);
   }
 

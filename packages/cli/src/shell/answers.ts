@@ -3,7 +3,7 @@ import type { Client } from '@meerkat/client';
 /** How long an answer is believed. Milliseconds. */
 const FRESH_MS = 3000;
 
-/** What the server has answered of late, by path. Whoever asks gets what is known, and hears when there is more. */
+/** What the server has answered of late, by path. A question is answered with what is known; listeners are notified when there is more. */
 export class Answers<T> {
   readonly #onNews: () => void;
   readonly #known: Map<string, { readonly value: T; readonly atMs: number }> = new Map();

@@ -7,7 +7,7 @@ import type { ShellCatalogEntry } from './shell-command.ts';
 import type { Quote } from './words.ts';
 import { resolvePath } from './znode-path.ts';
 
-/** Then nobody waits for an answer any more. Milliseconds. */
+/** Limit for an answer. Milliseconds. */
 const ASK_MS = 2000;
 
 /**

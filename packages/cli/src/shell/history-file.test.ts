@@ -43,7 +43,7 @@ test('the file is made shorter once it has become long', () => {
   expect(statSync(file.path).mode & 0o777).toBe(0o600);
 });
 
-test('a file that cannot be used bothers nobody', () => {
+test('a file that cannot be used is ignored', () => {
   const file = HistoryFile.of({ XDG_STATE_HOME: '/dev/null' });
   file.append('ls');
   expect(file.read()).toEqual([]);

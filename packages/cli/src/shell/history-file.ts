@@ -11,7 +11,7 @@ const KEPT_MAX = 2000;
  * The commands of earlier shells, oldest first, a line each; a command of several lines is written as a JSON string. Shells
  * that run at the same time append to it side by side.
  *
- * It is a convenience: a file that cannot be read or written is left alone, and nobody is bothered.
+ * It is a convenience: a file that cannot be read or written is left alone, without a message.
  */
 export class HistoryFile {
   readonly path: string;

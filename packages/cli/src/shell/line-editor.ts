@@ -16,7 +16,7 @@ export type LineRead =
   | { readonly kind: 'end' };
 
 /**
- * Lines that somebody types at a terminal, with Node's readline.
+ * Lines typed at a terminal, with Node's readline.
  *
  *     terminal ──► process.stdin ──► keys ──► readline ──► lines
  *                        └ only while a line is read: between lines the terminal is as a command expects it

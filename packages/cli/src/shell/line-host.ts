@@ -62,7 +62,7 @@ export class LineHost implements ShellCommandHost {
 /** Which line it is. */
 export interface LinePlace {
   readonly command: string;
-  /** Of messages on standard error: where the line is, unless somebody has typed it. */
+  /** Of messages on standard error: where the line is, unless it was typed. */
   readonly prefix: string;
 }
 
@@ -71,7 +71,7 @@ function mergedWords(shell: CommonWords, line: CommonWords): CommonWords {
   return { ...shell, ...line, color: shell.color !== false && line.color !== false };
 }
 
-/** What to do is told to somebody at a command line; here it is done by other commands. */
+/** Advice for a command line; here other commands do it. */
 function inShellWords(message: string): string {
   return message
     .replace('--auth gives credentials', '"addauth" gives credentials')

@@ -5,7 +5,7 @@ import type { Io } from '../run/io.ts';
 import type { Shell } from './shell.ts';
 import { type CommandLine, type Missing, scan } from './words.ts';
 
-/** How lines that nobody types are run. */
+/** How lines of a script are run. */
 export interface ScriptOptions {
   /** Stop at the first line that fails. */
   readonly exitOnError: boolean;

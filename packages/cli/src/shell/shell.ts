@@ -108,7 +108,7 @@ export class Shell implements ShellState, AsyncDisposable {
   }
 }
 
-/** What a change of the connection means to whoever works with it; null for those that nobody needs to know. */
+/** What a change of the connection means to the user; null for those that do not matter. */
 function describeChange(
   { state, previous, reason, sessionId, sameSession }: StateChange,
   server: string,

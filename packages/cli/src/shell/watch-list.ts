@@ -29,7 +29,7 @@ export class WatchList {
 
   /** A watch that tells one change. */
   leave(changed: Promise<WatchEvent>): void {
-    // It rejects when the watch is removed or the session closed: whoever did that has been told.
+    // It rejects when the watch is removed or the session closed, which is reported there.
     changed.then((event) => this.#print(event)).catch(() => {});
   }
 

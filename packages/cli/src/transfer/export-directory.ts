@@ -19,8 +19,8 @@ import { ACL, aclOf, aclRecord, describeIssue, describePathFault, KIND, TTL_MS }
  *     dir/_znode.json       {"acl": […], "kind": …, "ttlMs": …}; only what is not as usual: open, persistent
  *     dir/config/_znode     the data of /app/config
  *
- * A directory that somebody made by hand has no _meerkat.json and is as good, and a file by another name is a znode too,
- * one without children; of such znodes nobody knows the ACL. What a file of an export has and a directory has not: Stats.
+ * A directory made by hand has no _meerkat.json and is as good, and a file by another name is a znode too,
+ * one without children; of such znodes the ACL is unknown. What a file of an export has and a directory has not: Stats.
  */
 const HEADER_FILE = '_meerkat.json';
 const DATA_FILE = '_znode';
@@ -97,11 +97,11 @@ const FIELDS = v.strictObject({
 
 export interface DirectoryHeader extends ExportHeader {
   readonly znodes: number;
-  /** Whether a znode without fields is open; otherwise nobody knows its ACL. */
+  /** Whether a znode without fields is open; otherwise its ACL is unknown. */
   readonly hasAcls: boolean;
 }
 
-/** @returns null for a directory that somebody made by hand. @throws CommandFailure when its export was never finished */
+/** @returns null for a directory made by hand. @throws CommandFailure when its export was never finished */
 export function readDirectoryHeader(directory: string): DirectoryHeader | null {
   const path = join(directory, HEADER_FILE);
   const value = readJson(path);
@@ -125,7 +125,7 @@ export async function* readDirectory(directory: string): AsyncGenerator<TreeEntr
     yield entry;
   }
   if (header !== null && header.znodes !== znodes) {
-    const message = `it counts ${header.znodes} znodes, and the directory has ${znodes}; without ${HEADER_FILE} nobody counts them`;
+    const message = `it counts ${header.znodes} znodes, and the directory has ${znodes}; without ${HEADER_FILE} they are not counted`;
     throw badFile(join(directory, HEADER_FILE), message);
   }
 }

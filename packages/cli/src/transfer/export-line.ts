@@ -16,7 +16,7 @@ import { ACL, aclOf, aclRecord, describeIssue, describePathFault, KIND, TTL_MS }
  * Paths begin at the root: "/" is the root itself. Znodes stand in tree order. The zxids are those of the service before
  * the first and behind the last znode was read: a change with a zxid in between is in the file or is not. `data` is null
  * for a znode that holds nothing, which is not the same as empty. `source`, `zxid`, `time` and `stat` are told to people;
- * of `stat` only `mtime` is read. A znode without `acl` gets one that is open to everybody, when it is made.
+ * of `stat` only `mtime` is read. A znode without `acl` gets one that is open to anyone, when it is created.
  */
 export const EXPORT_VERSION = 1;
 

@@ -21,7 +21,7 @@ export interface LineWriterOptions {
 
 /**
  * Writes lines to a file or to standard output, packed if need be. The file has another name until it is whole, so that
- * nobody takes a part of it for all.
+ * a part is never taken for the whole.
  */
 export class LineWriter implements AsyncDisposable {
   readonly #path: string | null;

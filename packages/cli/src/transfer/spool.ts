@@ -15,9 +15,9 @@ export class Spool implements Disposable {
   readonly #directory: string;
 
   static async fill({ io, signal, isShell }: Context): Promise<Spool> {
-    // In the shell, lines that somebody types come in there.
+    // In the shell, typed lines come in there.
     if (isShell || io.stdin.isTTY === true) {
-      throw new InvocationFailure('no export comes on standard input, where somebody types: name a file');
+      throw new InvocationFailure('standard input is a terminal: name a file');
     }
     const spool = new Spool();
     try {

@@ -10,7 +10,7 @@ import { type ExportFile, readExport, readExportHeader } from './export-reader.t
 export interface TreeSource {
   /** As it is named to people. */
   readonly shown: string;
-  /** Where the tree was when it was exported; null when nobody says. */
+  /** Where the tree was when it was exported; null when unknown. */
   readonly root: string | null;
   readonly isDirectory: boolean;
   /** @throws CommandFailure when a file is not what it has to be */

@@ -88,7 +88,7 @@ export function parseExpression(text: string, flags: string, origin: string): Re
   }
 }
 
-/** A session id as everybody writes it: 0x100abc, or the same digits alone. */
+/** A session id as usual: 0x100abc, or the same digits alone. */
 function parseSession(text: string): bigint {
   if (/^(?:0x)?[0-9a-f]{1,16}$/i.test(text)) return BigInt(`0x${text.replace(/^0x/i, '')}`);
   throw new InvocationFailure(`--owner: expected the id of a session, such as 0x100000a1b2c0001, found "${text}"`);

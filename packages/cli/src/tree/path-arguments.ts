@@ -6,7 +6,7 @@ import { expandGlob, hasWildcard } from './glob.ts';
 
 /**
  * The paths that a command was given, in their order, patterns replaced by what they mean, each once. A path without
- * wildcards is not looked for: whoever reads it finds out.
+ * wildcards is not looked for: reading it shows that.
  *
  * @throws CommandFailure when a pattern means nothing that is there
  */

@@ -15,7 +15,7 @@ export async function* pipelined<T, R>(
   const begun: Promise<R>[] = [];
   for (const thing of things) {
     const result = work(thing);
-    // Nobody may wait for it any more: that must not end the process.
+    // It may be abandoned by then: that must not end the process.
     result.catch(() => {});
     begun.push(result);
     if (begun.length < inFlightMax) continue;

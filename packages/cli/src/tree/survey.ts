@@ -11,7 +11,7 @@ import { type Visited, type WalkOptions, walkTree } from './tree-walk.ts';
 const REFUSED_NAMED_MAX = 3;
 
 /**
- * A walk through trees for somebody who reads them: it shows its progress, tells what is missing or may not be read and
+ * A walk through trees for a command that reads them: it shows progress, reports what is missing or may not be read and
  * goes on behind it, and says how far it came when it is interrupted.
  */
 export class Survey {
@@ -83,7 +83,7 @@ export class Survey {
   }
 }
 
-/** By a person, not by the end of whoever reads the output. */
+/** By the user, not by the end of the reader of the output. */
 function isInterrupted({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof Error && reason.message === 'interrupted';
 }

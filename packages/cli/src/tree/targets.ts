@@ -11,7 +11,7 @@ export interface Targets {
 }
 
 /**
- * The znodes that words name, patterns expanded. A pattern never means the service's own znodes: nobody who writes
+ * The znodes that words name, patterns expanded. A pattern never means the service's own znodes: no user who writes
  * `/*` wants those.
  */
 export async function findTargets(context: Context, client: Client, words: readonly string[]): Promise<Targets> {

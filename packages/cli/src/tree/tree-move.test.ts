@@ -49,7 +49,7 @@ describe('a move', () => {
     await expect(moved).rejects.toMatchObject({
       exitCode: 26,
       message:
-        'the move stopped: the copy differs from its source at /from/a/x, which somebody may have changed meanwhile; ' +
+        'the move stopped: the copy differs from its source at /from/a/x, which may have changed meanwhile; ' +
         '/from is whole, and its copy is in /to: delete one of the two with "rm -r"',
     });
     expect(await names('/from')).toEqual(['a', 'b']);

@@ -28,7 +28,7 @@ export interface Survey {
   readonly fitsOneRequest: boolean;
 }
 
-/** Half of what servers take in one request, unless somebody changed jute.maxbuffer. Bytes. */
+/** Half of what servers take in one request, with the default jute.maxbuffer. Bytes. */
 const REQUEST_BYTES_MAX = 512 * 1024;
 /** What the two operations of a znode take besides its data and paths, ACL included, roughly. Bytes. */
 const OPERATIONS_BYTES = 256;
@@ -58,7 +58,7 @@ export async function surveyMove(client: Client, from: string, to: string, call:
 const ATTEMPTS_MAX = 5;
 
 /**
- * Moves a tree in one transaction: nobody sees a part of it.
+ * Moves a tree in one transaction: no client sees a part of it.
  *
  * @returns the number of znodes; null when it is more than one request after all
  */
@@ -79,7 +79,7 @@ export async function moveAtOnce(client: Client, from: string, to: string, call:
       return entries.length;
     } catch (error) {
       if (error instanceof RequestTooLargeError) return null;
-      // Somebody has changed the tree since it was read: then as it is now.
+      // The tree was changed since it was read: move it as it is now.
       const isStale = error instanceof TransactionError && error.index >= entries.length && isChange(error.cause);
       if (!isStale || attempt === ATTEMPTS_MAX) throw explainRefusal(error, from, to);
     }
@@ -90,7 +90,7 @@ function isChange(error: unknown): boolean {
   return error instanceof BadVersionError || error instanceof NotEmptyError || error instanceof NoNodeError;
 }
 
-/** Nobody who moves a znode has asked for a transaction. */
+/** The transaction is an implementation detail of the move. */
 function explainRefusal(error: unknown, from: string, to: string): unknown {
   if (!(error instanceof TransactionError) || !isZooKeeperError(error.cause)) return error;
   if (error.cause instanceof NodeExistsError) return targetExists(from, error.cause.path ?? to);
@@ -113,7 +113,7 @@ export interface MoveProgress {
 
 /**
  * Moves a tree that is more than one request: copies it, compares the copy with what is there, and deletes what was
- * compared, if nobody has changed it since. Others see both for a while.
+ * compared, if it was not changed since. Others see both for a while.
  *
  * @throws CommandFailure which says what is where
  */
@@ -152,7 +152,7 @@ export async function moveInSteps(
       if (left === null || right === null || differencesOf(left, right).length > 0) {
         throw new CommandFailure(
           CommandExit.unverified,
-          `the copy differs from its source at ${absolutePath(from, path)}, which somebody may have changed meanwhile`,
+          `the copy differs from its source at ${absolutePath(from, path)}, which may have changed meanwhile`,
         );
       }
       doomed.push({ path: absolutePath(from, path), version: left.stat?.version ?? -1 });

@@ -84,7 +84,7 @@ interface Pending {
 
 type Visit = Visited | 'missing' | 'refused';
 
-/** The promise of a visit that nobody waits for any more, because the walk was left, must not end the process. */
+/** An abandoned promise of a visit, after the walk was left, must not end the process. */
 function begin(client: Client, { path, depth }: Pending, options: WalkOptions): Promise<Visit> {
   const visit = visitOne(client, path, depth, options);
   visit.catch(() => {});

@@ -4,7 +4,7 @@ export type UpCommand =
   | { readonly kind: 'partition'; readonly groups: readonly (readonly number[])[] }
   | { readonly kind: 'heal' | 'status' | 'help' | 'quit' };
 
-/** What is wrong with a command, for whoever typed it. */
+/** What is wrong with a command, for the user. */
 export interface CommandFault {
   readonly fault: string;
 }

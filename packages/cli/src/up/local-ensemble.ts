@@ -72,7 +72,7 @@ export class LocalEnsemble {
   }
 
   async stop(): Promise<void> {
-    // Nobody hands over to anybody across a cut.
+    // No leader hands over across a cut.
     this.heal();
     await Promise.all(this.members.map((member) => member.stop()));
   }

@@ -61,7 +61,7 @@ export function parseAclEntry(entry: string): Acl {
       if (id !== 'anyone') throw bad(entry, 'the scheme world has no other id than "anyone"');
       break;
     case 'digest':
-      // The service takes any text, which then opens to nobody.
+      // The service takes any text, which then opens to no client.
       if (!HASHED_USER.test(id)) {
         throw bad(
           `digest:${id.split(':')[0]}:…`,

@@ -25,7 +25,7 @@ export function unpack(data: Uint8Array): Uint8Array | null {
 
 /**
  * Tab, line feed and carriage return belong to text. Data with any other control character are bytes: an escape sequence
- * in a znode would otherwise speak to the terminal of whoever looks at it.
+ * in a znode would otherwise control the terminal of its reader.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const NOT_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;

@@ -13,7 +13,7 @@
 export interface Codec<T> {
   /** null: the znode holds nothing, which ZooKeeper tells from empty. May throw for a value that has no form in bytes. */
   encode(value: T): Uint8Array | null;
-  /** Throws or rejects when the data is no such value; whoever reads gets a DecodeError then. */
+  /** Throws or rejects when the data is no such value; the read then rejects with a DecodeError. */
   decode(data: Uint8Array | null): T | Promise<T>;
 }
 

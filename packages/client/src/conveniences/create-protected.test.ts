@@ -88,7 +88,7 @@ describe('a protected create', () => {
     const { service, create } = setUp();
     service.fault = (request) => (isCreate(request) ? 'reply-lost' : null);
     service.meanwhile = (request) => {
-      // Somebody deletes it each time, so that it is never found.
+      // Another client deletes it each time, so that it is never found.
       if (request.op !== OpCode.getChildren2) return;
       if (service.requests.filter(isCreate).length < 10) {
         for (const path of service.paths.slice(1)) service.znodes.delete(path);

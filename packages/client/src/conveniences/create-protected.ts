@@ -10,8 +10,8 @@ import { ATTEMPTS_MAX, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 
 /*
- * A create whose reply is lost may have made the znode or not, and of a sequential znode nobody knows the name. So the
- * name gets a mark that nobody else uses, in the form of Curator's protection mode:
+ * A create whose reply is lost may have made the znode or not, and the name of a sequential znode is unknown. So the
+ * name gets a unique mark, in the form of Curator's protection mode:
  *
  *     /locks/lock-0000000007   ──►   /locks/_c_5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21-lock-0000000007
  *
@@ -21,7 +21,7 @@ import type { Operations } from './operations.ts';
  */
 
 export interface CreateProtectedOptions extends CreateShape, CallOptions {
-  /** What the name begins with instead of `_c_<uuid>-`; nobody else may use it. */
+  /** What the name begins with instead of `_c_<uuid>-`; it must be unique. */
   readonly mark?: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function createProtected(
       return await operations.create(own.path, data, { ...options, ...budget.next() });
     } catch (error) {
       if (!(error instanceof ZooKeeperError)) throw error;
-      // Nobody else uses the mark: what exists under it was made by an earlier attempt.
+      // The mark is unique: what exists under it was created by an earlier attempt.
       const isOwn = error instanceof NodeExistsError && attempt > 1;
       isDoubtful ||= isOwn || error.outcome === 'unknown';
       if ((isOwn || isLoss(error)) && attempt < ATTEMPTS_MAX) continue;

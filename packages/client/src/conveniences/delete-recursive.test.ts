@@ -66,7 +66,7 @@ describe('a recursive delete', () => {
     expect(service.paths).toEqual([]);
   });
 
-  test('gives up when somebody creates children all the time', async () => {
+  test('gives up when another client keeps creating children', async () => {
     const { service, remove } = setUp();
     service.put('/a');
     let count = 0;

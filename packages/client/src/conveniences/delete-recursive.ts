@@ -20,7 +20,7 @@ export interface DeleteProgress {
 
 /**
  * Deletes a znode with everything below it, children before parents, many requests in flight. Children that come while
- * it runs are deleted too; somebody who creates them faster makes it reject with a NotEmptyError in the end.
+ * it runs are deleted too; if they are created faster than that, it rejects with a NotEmptyError.
  *
  * It is not one change: others see it going on, and when it ends early (aborted, for instance) a part is left. What
  * others delete meanwhile is not counted.
@@ -129,7 +129,7 @@ class Deletion {
         break;
       } catch (error) {
         if (error instanceof NoNodeError) {
-          // Either somebody else has deleted it or, if we cannot know, we have.
+          // Another client has deleted it, or an earlier attempt of ours.
           if (!isDoubtful) return;
           break;
         }

@@ -38,7 +38,7 @@ describe('ensurePath', () => {
     ]);
   });
 
-  test('is content with what somebody else makes at the same time', async () => {
+  test('accepts what another client creates at the same time', async () => {
     const service = new FakeService();
     service.meanwhile = ({ op }) => {
       if (op === OpCode.create2) for (const path of ['/a', '/a/b']) if (!service.znodes.has(path)) service.put(path);

@@ -14,7 +14,7 @@ import { ATTEMPTS_MAX, isLoss } from './losses.ts';
  */
 
 export interface EnsurePathOptions extends CallOptions {
-  /** Of the znodes that are made. Default: everybody everything. */
+  /** Of the znodes that are created. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
   /** 'container': the service deletes them some time after their last child. Default 'persistent'. */
   readonly mode?: 'persistent' | 'container' | undefined;

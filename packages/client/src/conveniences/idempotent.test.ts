@@ -33,12 +33,12 @@ describe('an idempotent set', () => {
     },
   );
 
-  test('is refused when somebody else was faster', async () => {
+  test('is refused when another client was faster', async () => {
     const { service, set } = setUp(null, ({ put }, count) => count === 1 && put.call(service, '/a', 'theirs'));
     await expect(set()).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'not-applied' });
   });
 
-  test('does not take the data of somebody else for its own', async () => {
+  test('does not take the data of another client for its own', async () => {
     const { set } = setUp('not-applied', (service, count) => count === 2 && service.put('/a', 'theirs'));
     await expect(set()).rejects.toBeInstanceOf(BadVersionError);
   });

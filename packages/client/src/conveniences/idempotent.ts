@@ -16,8 +16,8 @@ export interface ExpectedVersionOptions extends CallOptions {
  * Sets data on a known version and goes through lost connections: when a repetition is refused because the version has
  * changed, the znode is read, and if it holds the same data under the next version, that was the earlier attempt.
  *
- * Two limits. Somebody else who sets the same data on the same version cannot be told from ourselves; for a counter,
- * say, use `update`. And when somebody else changes the znode after our own attempt, this rejects with a
+ * Two limits. Another client that sets the same data on the same version cannot be told apart; for a counter,
+ * say, use `update`. And when another client changes the znode after our own attempt, this rejects with a
  * BadVersionError of outcome 'unknown'.
  *
  * @example
@@ -54,8 +54,8 @@ export async function setIdempotent(
  * Deletes a known version and goes through lost connections: when a repetition finds the znode gone, that was the
  * earlier attempt.
  *
- * Two limits. Somebody else who deletes it meanwhile cannot be told from ourselves: it is gone, and not surely by us. And a
- * znode that somebody creates anew after our own attempt has version 0, and a repetition that expects version 0 deletes it.
+ * Two limits. A deletion by another client cannot be told apart: the znode is gone, but perhaps not by us. And a
+ * znode that another client recreates after our own attempt has version 0, and a repetition that expects version 0 deletes it.
  *
  * @example
  * await client.deleteIdempotent('/task-7', { version: stat.version });

@@ -1,7 +1,7 @@
 import { ERRORS } from '../error-table.ts';
 import { ZooKeeperError } from '../errors.ts';
 
-/** How often conveniences try again what a lost connection ended, and what somebody else undid. */
+/** How often conveniences retry after a lost connection, and after a concurrent change. */
 export const ATTEMPTS_MAX = 10;
 
 /**

@@ -44,7 +44,7 @@ describe('an update', () => {
     expect(result!.stat.version).toBe(1);
   });
 
-  test('begins again when somebody else was faster, and loses nobody’s change', async () => {
+  test('starts over when another client was faster, and loses no change', async () => {
     const { service, surroundings, others, run } = setUp();
     others.push((count) => {
       if (count > 0 && count <= 4) service.put('/n', `${Number(service.text('/n')) + 10}`);
@@ -81,7 +81,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('6');
   });
 
-  test('does not count twice, nor somebody else’s for its own: it says that the outcome is unknown', async () => {
+  test('counts no change twice, nor another client’s as its own: the outcome is unknown', async () => {
     const ours = setUp(['reply-lost']);
     await expect(ours.run(addOne)).rejects.toMatchObject({ code: 'CONNECTIONLOSS', outcome: 'unknown' });
     expect(ours.service.text('/n')).toBe('6');
@@ -156,7 +156,7 @@ describe('an update of a missing znode', () => {
     expect(service.paths).toEqual(['/n']);
   });
 
-  test('sees what somebody else has created in between', async () => {
+  test('sees what another client has created in between', async () => {
     const { service, others, run } = setUp();
     others.push((count) => count === 1 && service.put('/m', '7'));
     await run(addOne, { create: true }, '/m');

@@ -14,7 +14,7 @@ import type { Operations } from './operations.ts';
 
 export interface UpdateOptions extends CallOptions {
   /**
-   * Changing it twice is harmless, and so is taking somebody else's identical change for ours: goes on when the outcome
+   * Changing it twice is harmless, and so is taking another client's identical change for ours: continues when the outcome
    * of a write stays unknown. Right for switching something on; wrong for counting. Default false.
    */
   readonly idempotent?: boolean | undefined;
@@ -48,11 +48,11 @@ export const DATA_CODEC: UpdateCodec<Uint8Array, Data> = {
 };
 
 /**
- * Reads, asks what shall become of it, and writes if nobody has changed it meanwhile; otherwise all over again, until it
+ * Reads, calls `change`, and writes the result if the znode was not changed meanwhile; otherwise starts over, until it
  * fits or the caller gives up.
  *
  * The change is applied once or not at all. When a lost connection leaves the outcome of a write unknown, the znode is
- * read again. If that shows that the write was not applied, it goes on; if not, because somebody else may have written
+ * read again. If that shows that the write was not applied, it continues; if not, because another client may have written
  * the same or something newer, it rejects with the error of the lost connection, `outcome: 'unknown'`.
  *
  * @returns the znode as it is now; null when it is missing and the function left it so
@@ -146,7 +146,7 @@ async function write(
   return (await operations.create(path, data, { ...options, mode, ttlMs, acl })).stat;
 }
 
-/** Somebody else was faster: the next round sees what they did. */
+/** Another client was faster: the next round sees its change. */
 function isRace(error: unknown, found: Found | null): boolean {
   if (found === null) return error instanceof NodeExistsError;
   return error instanceof BadVersionError || error instanceof NoNodeError;
@@ -155,9 +155,9 @@ function isRace(error: unknown, found: Found | null): boolean {
 /**
  * What a linearizable read after the loss of a connection says of a write on what was found before.
  *
- * - not-applied: certainly not. A znode that was missing and still is counts as this: whoever deleted it meanwhile has
+ * - not-applied: certainly not. A znode that was missing and still is counts as this: the client that deleted it meanwhile has
  *   ended whatever was in it.
- * - as-wanted: the next version, with our data; ours, or somebody's who wrote the same.
+ * - as-wanted: the next version, with our data; ours, or those of a client that wrote the same.
  * - unknown: later versions, or another znode of that name, hide it.
  */
 function judge(

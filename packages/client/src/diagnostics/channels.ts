@@ -2,7 +2,7 @@ import { type Channel, channel, type TracingChannel, tracingChannel } from 'node
 import type { RequestTrace } from './request-trace.ts';
 
 /*
- * What anybody in the process can listen to without touching the client (node:diagnostics_channel):
+ * What any code of the process can subscribe to without access to the client (node:diagnostics_channel):
  *
  *     tracing:meerkat.client.request:{start,end,asyncStart,asyncEnd,error}    RequestTrace
  *     meerkat.client.state                                                    StateChange

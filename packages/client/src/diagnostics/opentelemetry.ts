@@ -77,7 +77,7 @@ export async function instrumentIfRegistered(): Promise<void> {
 let stop: (() => void) | null = null;
 let isAutomatic = false;
 
-/** Where every copy of the API, version 1, keeps what was registered: without a tracer provider nobody sees spans. */
+/** Where every copy of the API, version 1, keeps what was registered: without a tracer provider there are no spans. */
 function isSdkRegistered(): boolean {
   const registered: unknown = Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1'));
   return typeof registered === 'object' && registered !== null && 'trace' in registered;

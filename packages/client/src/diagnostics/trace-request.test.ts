@@ -9,7 +9,7 @@ import { isTraced, traceRequest } from './trace-request.ts';
 const ABOUT = { operation: 'get', path: '/a' };
 
 describe('traceRequest', () => {
-  test('nobody listens at first, so that nothing is made for a trace', () => {
+  test('without subscribers nothing is created for a trace', () => {
     expect(isTraced()).toBe(false);
     listen();
     expect(isTraced()).toBe(true);
@@ -102,7 +102,7 @@ interface Heard {
   readonly traces: RequestTrace[];
 }
 
-/** Subscribes as anybody can who knows the name of the channel alone. */
+/** Subscribes by the name of the channel alone. */
 function listen(): Heard {
   const heard: Heard = { told: [], traces: [] };
   const note = (name: string) => (message: object) => {

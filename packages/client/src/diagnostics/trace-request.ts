@@ -10,7 +10,7 @@ export interface TracedSession {
 }
 
 /**
- * Somebody listens. Asked before anything is made for a trace: without subscribers a request costs this look alone,
+ * There are subscribers. Checked before anything is created for a trace: without subscribers a request costs this look alone,
  * about a nanosecond and no memory (Node 20).
  */
 export function isTraced(): boolean {

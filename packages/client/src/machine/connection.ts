@@ -27,7 +27,7 @@ export interface ConnectionEvents {
   /** A request was refused because the session is over, or about to be. */
   onSessionExpired(): void;
   onRearmed(): void;
-  /** The server has not armed the watches: nobody would hear of a change. The connection is of no use. */
+  /** The server has not armed the watches: changes would not be reported. The connection is of no use. */
   onRearmRefused(code: number): void;
   /** What the server sent makes no sense: the connection is of no use. */
   onBadReply(what: string): void;
@@ -269,12 +269,12 @@ export class Connection {
   #onVoidWatch(request: AddWatchRequest): void {
     const kind = request.mode === AddWatchMode.persistentRecursive ? 'recursive' : 'persistent';
     if (this.#watches.has(kind, request.path)) return;
-    this.#watches.add(kind, request.path, NOBODY);
-    this.removeWatch(kind, request.path, NOBODY, () => {});
+    this.#watches.add(kind, request.path, NO_LISTENER);
+    this.removeWatch(kind, request.path, NO_LISTENER, () => {});
   }
 
   /**
-   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody
+   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply no
    * told. Nor does another one that has been asked for since tell what was before it.
    */
   #armUncovered(path: string, coveredAt: number): void {
@@ -357,7 +357,7 @@ const XID_MAX = 0x7fffffff;
 export const LOSSES_MAX = 5;
 
 /** Holds the place of a listener that is gone. */
-const NOBODY: WatchListener = {
+const NO_LISTENER: WatchListener = {
   onWatchEvent() {},
   onWatchSuspended() {},
   onWatchRearmed() {},

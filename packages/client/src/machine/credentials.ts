@@ -1,6 +1,6 @@
 import type { CallFailure } from './call.ts';
 
-/** Who the client says it is: goes out first on every connection. Whoever gave it hears of the first answer. */
+/** Who the client says it is: goes out first on every connection. The caller that gave it is notified of the first answer. */
 export class Credentials {
   readonly scheme: string;
   readonly auth: Uint8Array;

@@ -32,7 +32,7 @@ describe('damaged bytes', () => {
     }
   });
 
-  test('in an event disturb nobody', () => {
+  test('in an event have no effect on others', () => {
     const notification = replyBytes(-1, 9, 0, new Bytes().int(3).int(3).text('/a'));
     for (let offset = 0; offset < notification.length; offset++) {
       for (const mask of MASKS) {

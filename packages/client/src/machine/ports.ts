@@ -33,7 +33,7 @@ export function formatServer({ host, port, address }: Target): string {
 export type AttemptFailure =
   /** The name could not be looked up. */
   | 'dns'
-  /** Nobody listens at the address. */
+  /** Nothing listens at the address. */
   | 'refused'
   /** No route, network down, reset while dialling and the like. */
   | 'unreachable'

@@ -170,7 +170,7 @@ export function replyReaderOf(request: Request): ReplyReader {
   }
 }
 
-/** True when doing it twice does what doing it once does, and nobody can tell the difference. */
+/** True when doing it twice does what doing it once does, and no client can tell the difference. */
 export function isRepeatable(request: Request): boolean {
   switch (request.op) {
     case OpCode.exists:

@@ -197,7 +197,7 @@ describe('requests', () => {
     expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([1, 2, 3].map((xid) => [xid, OpCode.getData]));
   });
 
-  test('one that is given up is settled at once, and its late reply disturbs nobody', () => {
+  test('a cancelled request is settled at once, and its late reply has no effect', () => {
     const world = new ScriptedWorld();
     world.connect();
     const given = world.submit(GET_A);
@@ -448,7 +448,7 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x78n });
   });
 
-  test('nobody is sure of a session for longer than the least that a server gave to it', () => {
+  test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
     const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
     const world = new ScriptedWorld({ session });
     // Servers may have other limits than the one that made it, and remember its first timeout when they start.
@@ -608,7 +608,7 @@ describe('the end', () => {
     expect(world.session.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('nobody is sure of a session that is being closed, whatever is answered meanwhile', () => {
+  test('a session that is being closed is not certain, whatever is answered meanwhile', () => {
     const world = new ScriptedWorld();
     world.connect();
     const write = world.submit(SET_A);
@@ -644,7 +644,7 @@ describe('the end', () => {
     expect(write.failure).toMatchObject({ kind: 'closed', wasSent: true });
   });
 
-  test('refused credentials end the client; whoever waits is told', () => {
+  test('refused credentials end the client, and waiting callers are notified', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -1096,7 +1096,7 @@ describe('watches', () => {
       state: 'suspended',
       reason: 'one:2181 (10.0.0.1) refused to arm the watches (code -127)',
     });
-    // Nobody sees newer data before the event.
+    // No newer data are seen before the event.
     expect(read.isSettled).toBe(false);
     world.advance(200);
     world.open();

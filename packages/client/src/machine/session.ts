@@ -29,15 +29,15 @@ export interface SessionEffects {
   probe(host: HostPort): void;
 }
 
-/** What the session tells. Called in the middle of events: whoever listens only notes it. */
+/** Notifications of the session. Called in the middle of events: listeners must not call back into it. */
 export interface SessionListener {
   onState(change: StateChange): void;
   /**
    * The session timeout has passed since a server with a quorum answered, while others did (`canBeReadOnly`): the session
-   * may be over although the state is not `lost`. Where it is, that is told instead.
+   * may be over although the state is not `lost`. Where it is, that is reported instead.
    */
   onUnsure(reason: string): void;
-  /** The server is about to be asked to end the session: it does so before this client hears of it. */
+  /** The server is about to be asked to end the session, which it does before this client learns of it. */
   onClosing(): void;
   onAttemptFailed(attempt: FailedAttempt): void;
   /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
@@ -47,7 +47,7 @@ export interface SessionListener {
 export interface SessionIdentity {
   readonly id: bigint;
   readonly password: Uint8Array;
-  /** As negotiated by whoever had the session before, milliseconds: nobody is sure of it for longer. Default: not known. */
+  /** As negotiated by the process that had the session before, milliseconds: it is certain for no longer. Default: not known. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface SessionOptions {
   readonly backOff: BackOff;
   /** Also takes a server without a quorum, for reads. */
   readonly canBeReadOnly: boolean;
-  /** A session to go on with; null for a new one. */
+  /** A session to continue; null for a new one. */
   readonly session: SessionIdentity | null;
   readonly credentials: readonly { readonly scheme: string; readonly auth: Uint8Array }[];
   /** Makes the client's half of a SASL exchange; null for none. */
@@ -81,10 +81,10 @@ export interface SessionOptions {
  * 2. After `submit` a call is settled exactly once. It is settled at the latest when the session is lost, so no request
  *    waits longer than the session timeout for a server that does not answer.
  * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
- * 4. On a new connection credentials go first, then the watches, then requests: nobody sees new data before the event.
- * 5. `lost` is told at the latest when the negotiated timeout has passed since the sending of the last request that was
+ * 4. On a new connection credentials go first, then the watches, then requests: no new data are seen before the event.
+ * 5. `lost` is reported at the latest when the negotiated timeout has passed since the sending of the last request that was
  *    answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since; `onClosing`
- *    before a closeSession leaves. From then on the servers may give what the session owned to somebody else.
+ *    before a closeSession leaves. From then on the servers may give what the session owned to another client.
  *
  * The way to a server, in phases:
  *
@@ -109,14 +109,14 @@ export class Session {
   #connection: Connection | null = null;
   /**
    * The least that a server gave to this session; the wish of the options until then. A server that starts, or a leader that
-   * takes over, remembers the first, whatever others gave when connections were made anew.
+   * takes over, remembers the first, whatever others gave on later connections.
    */
   #sessionTimeoutMs: number;
   /** The same; Infinity until then. */
   #timeoutMaxMs: number;
   #sessionId = 0n;
   #password: Uint8Array = NO_PASSWORD;
-  /** A read-write server has confirmed the session: read-only servers give out ids that nobody else knows. */
+  /** A read-write server has confirmed the session: read-only servers give out ids that no other server knows. */
   #isConfirmed: boolean;
   #isSameSession = true;
   /** In which the watches were armed last: several connections may break before they are again. */
@@ -231,7 +231,7 @@ export class Session {
     else this.#reject(call, refusal[0], refusal[1]);
   }
 
-  /** Gives a call up; its reply is dropped when it comes. */
+  /** Cancels a call; its reply is dropped when it comes. */
   cancel(call: Call, kind: 'timed-out' | 'aborted', detail: string): void {
     this.#reject(call, kind, detail);
   }
@@ -265,7 +265,7 @@ export class Session {
     }
   }
 
-  /** Goes on with the same session on another server (null: the next in turn), once what is in flight is answered. */
+  /** Continues the same session on another server (null: the next in turn), once what is in flight is answered. */
   moveTo(host: HostPort | null): void {
     if (this.#hasEnded || this.#isClosing) return;
     this.#contact.prefer(host);
@@ -276,7 +276,7 @@ export class Session {
     }
   }
 
-  /** Ends the session in good order: after what is in flight. `onState` tells `closed` when it is done. */
+  /** Ends the session gracefully: after what is in flight. `onState` reports `closed` when it is done. */
   close(): void {
     if (this.#hasEnded || this.#isClosing) return;
     if (this.#connection === null) {
@@ -288,17 +288,17 @@ export class Session {
     this.#sendWaiting(this.#connection);
     this.#isClosing = true;
     this.#listener.onClosing();
-    // Whoever hears of it may have ended it at once.
+    // The listener may have ended it at once.
     this.#connection?.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
   }
 
-  /** Ends before a server was found. What is being tried at this moment is told as an attempt that failed. */
+  /** Ends before a server was found. What is being tried at this moment is reported as a failed attempt. */
   giveUp(reason: string): void {
     this.#contact.giveUp();
     this.end('closed', reason);
   }
 
-  /** Ends at once, without telling the server. */
+  /** Ends at once, without notifying the server. */
   end(state: 'closed' | 'auth-failed', reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -328,11 +328,11 @@ export class Session {
       if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
       else this.#contact.fail('not-zookeeper', describeStranger(chunk));
     }
-    // After a stall bytes may be read before the timer rings: nobody is to act on them as the owner of a lost session.
+    // After a stall bytes may be read before the timer rings: no caller may act on them as the owner of a lost session.
     this.#maybeLose(nowMs);
   }
 
-  /** The stream is gone, or could not be opened. `failure` null: closed by the server in good order. */
+  /** The stream is gone, or could not be opened. `failure` null: closed cleanly by the server. */
   onStreamClosed(failure: AttemptFailure | null, detail: string): void {
     if (this.#connection !== null) this.#disconnect(detail);
     else this.#contact.onStreamClosed(failure, detail);
@@ -395,7 +395,7 @@ export class Session {
     else this.#contact.onFrame(bytes, start, end);
   }
 
-  /** The server does not know the session any more. @returns false when nobody asked for one */
+  /** The server does not know the session any more. @returns false when none was asked for */
   #onRefused(isInquiry: boolean): boolean {
     if (!this.#isConfirmed) return false;
     // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
@@ -539,7 +539,7 @@ export class Session {
     }
   }
 
-  /** What depended on the session is over; whoever waits is told. The session itself may still come back. */
+  /** What depended on the session is over; waiting callers are notified. The session itself may still come back. */
   #lose(kind: 'session-lost' | 'session-expired', reason: string): void {
     if (this.#connection !== null) this.#drop(reason);
     if (this.#hasEnded) return;

@@ -11,7 +11,7 @@ import type { Target } from './ports.ts';
  * - connecting: no server has answered yet.
  * - connected: requests are sent as they come.
  * - read-only: connected to a server without a quorum; reads only, while others are asked for one that has it.
- * - suspended: the connection is gone, the session probably still lives. New requests wait. Whoever holds a lock pauses.
+ * - suspended: the connection is gone, the session probably still lives. New requests wait. A holder of a lock pauses.
  * - lost: the session may be over: as long as its timeout has passed since the sending of the last request that was
  *   answered, or the server has said so. Final for whatever depended on the session; requests are refused at once.
  * - closed: `close` was called.

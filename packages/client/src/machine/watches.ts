@@ -15,18 +15,18 @@ export type WatchEventType = 'created' | 'deleted' | 'changed' | 'children';
 export interface WatchEvent {
   readonly type: WatchEventType;
   readonly path: string;
-  /** zxid of the txn that made the change; null when the server does not tell (before 3.9, and replayed events). */
+  /** zxid of the txn that made the change; null when the server does not send it (before 3.9, and replayed events). */
   readonly zxid: bigint | null;
 }
 
-/** Whoever waits for a watch. Called synchronously while bytes are taken apart: it only notes what it is told. */
+/** A listener of a watch. Called synchronously while bytes are decoded: it must not call back into the session. */
 export interface WatchListener {
   onWatchEvent(event: WatchEvent): void;
   /** The connection is gone; the watch is armed again on the next one. Persistent watches miss what happens meanwhile. */
   onWatchSuspended(): void;
   /** The watch is armed again, after `onWatchSuspended`; a persistent one may have missed events before this. */
   onWatchRearmed(sameSession: boolean): void;
-  /** The watch is gone for good. Nothing follows. */
+  /** The watch has ended. Nothing follows. */
   onWatchEnded(reason: WatchEnd): void;
 }
 
@@ -36,7 +36,7 @@ export type WatchEnd = 'closed' | 'auth-failed' | 'removed';
 export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
 
 /**
- * Who waits for which watch: the client's image of what the server holds for its connection.
+ * The listeners of each watch: the client's image of what the server holds for its connection.
  *
  * A server knows one entry for a connection and a path. Since 3.9 the entry is a set of modes; before, the mode that
  * was set last replaces the others, so that `get` with a watch would silently end a recursive watch on the same path.
@@ -44,8 +44,8 @@ export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
  *
  * 1. Where a persistent or recursive watch stands on exactly that path, it serves the one-shot watches too, and the
  *    server is not asked for them (`isCovered`), unless it is known to keep modes apart.
- * 2. A recursive watch tells nothing of 'children'. It is told from the creation and deletion of a direct child. A
- *    server that keeps modes apart tells it as well; the zxid shows that it is the same change.
+ * 2. A recursive watch has no 'children' events. They are derived from the creation and deletion of a direct child. A
+ *    server that keeps modes apart sends them as well; the zxid shows that it is the same change.
  */
 export class Watches {
   readonly #entries: Map<string, Entry> = new Map();
@@ -104,7 +104,7 @@ export class Watches {
     return AddWatchMode.persistentRecursive;
   }
 
-  /** The reply to an addWatch has come, whatever it says and whoever still wants to know. */
+  /** The reply to an addWatch has come, whatever it says and whether or not it is still wanted. */
   onAddWatchAnswered(path: string, mode: number): void {
     const entry = this.#entries.get(path);
     if (entry === undefined) return;
@@ -163,14 +163,14 @@ export class Watches {
     return isLast;
   }
 
-  /** Takes a listener off the one-shot watches of a path. The server's fire into the void. */
+  /** Removes a listener from the one-shot watches of a path. Events of the server's watches are then dropped. */
   forgetOneShots(path: string, listener: WatchListener): void {
     this.remove('data', path, listener);
     this.remove('exist', path, listener);
     this.remove('child', path, listener);
   }
 
-  /** Takes everybody of these kinds off a path; they are told. */
+  /** Removes all listeners of these kinds from a path, and notifies them. */
   removeAll(kinds: readonly WatchKind[], path: string): void {
     const entry = this.#entries.get(path);
     if (entry === undefined) return;
@@ -228,7 +228,7 @@ export class Watches {
     return this.#entries.get(path)?.hasLasting === true;
   }
 
-  /** The requests that arm all watches of one path; the server tells what they have missed. */
+  /** The requests that arm all watches of one path; the server reports what they have missed. */
   rearmRequestsOf(path: string, lastZxid: number): SetWatchesRequest[] {
     const entry = this.#entries.get(path);
     return entry === undefined ? [] : this.#setWatches([[path, entry]], lastZxid);
@@ -277,24 +277,24 @@ export class Watches {
       entry.childrenZxid = null;
       this.#dropIfEmpty(path, entry);
     }
-    for (const listener of this.#everybody()) listener.onWatchSuspended();
+    for (const listener of this.#allListeners()) listener.onWatchSuspended();
   }
 
-  /** The requests that arm everything on a new connection, and let the server tell what one-shot watches missed. */
+  /** The requests that arm everything on a new connection, and let the server report what one-shot watches missed. */
   rearmRequests(lastZxid: number): SetWatchesRequest[] {
     return this.#setWatches(this.#entries, lastZxid);
   }
 
   onRearmed(sameSession: boolean): void {
-    for (const listener of this.#everybody()) listener.onWatchRearmed(sameSession);
+    for (const listener of this.#allListeners()) listener.onWatchRearmed(sameSession);
   }
 
-  /** Nothing will be told any more. */
+  /** No event follows. */
   end(reason: WatchEnd): void {
-    const everybody = this.#everybody();
+    const listeners = this.#allListeners();
     this.#entries.clear();
     this.#recursiveCount = 0;
-    for (const listener of everybody) listener.onWatchEnded(reason);
+    for (const listener of listeners) listener.onWatchEnded(reason);
   }
 
   /** 'children' of a path with a recursive watch, from what happened to a direct child. */
@@ -328,12 +328,12 @@ export class Watches {
     return requests;
   }
 
-  #everybody(): Set<WatchListener> {
-    const everybody = new Set<WatchListener>();
+  #allListeners(): Set<WatchListener> {
+    const listeners = new Set<WatchListener>();
     for (const entry of this.#entries.values()) {
-      for (const kind of KINDS) for (const listener of entry[kind]) everybody.add(listener);
+      for (const kind of KINDS) for (const listener of entry[kind]) listeners.add(listener);
     }
-    return everybody;
+    return listeners;
   }
 
   #entryOf(path: string): Entry {
@@ -350,7 +350,7 @@ export class Watches {
   }
 }
 
-/** Everybody who waits for something on one path. */
+/** The listeners of one path. */
 class Entry {
   readonly data: Set<WatchListener> = new Set();
   readonly exist: Set<WatchListener> = new Set();
@@ -362,14 +362,14 @@ class Entry {
   isRecursiveSent = false;
   /** On this connection, something here was left to a persistent or recursive watch that stands here. */
   hasCovered = false;
-  /** On this connection, a recursive watch tells what persistent ones are to hear, which were not set by themselves, or not yet. */
+  /** On this connection, a recursive watch delivers the events of persistent ones, which were not set by themselves, or not yet. */
   isWidened = false;
   /** The removal of that watch, in whose place the others are set; its reply has not come. */
   narrowing: Request | null = null;
   /** How many of them have no reply yet. */
   persistentAsked = 0;
   recursiveAsked = 0;
-  /** zxid of the last 'children' that was told, to tell it once. */
+  /** zxid of the last 'children' event, to deliver it once. */
   childrenZxid: bigint | null = null;
 
   askedOf(kind: WatchKind): number {
@@ -377,7 +377,7 @@ class Entry {
     return kind === 'recursive' ? this.recursiveAsked : 0;
   }
 
-  /** What the watch that goes has told may be on its way until its removal is answered. */
+  /** Events of the removed watch may be on their way until its removal is answered. */
   narrowBehind(removal: Request, kind: 'persistent' | 'recursive'): void {
     if (kind === 'recursive') this.isWidened = true;
     this.narrowing = removal;
@@ -433,7 +433,7 @@ const EVENT_NAMES: ReadonlyMap<number, WatchEventType> = new Map([
   [EventType.nodeChildrenChanged, 'children'],
 ]);
 
-/** Tells each listener once, whatever the number of lists it stands in. */
+/** Notifies each listener once, however many lists contain it. */
 function tell(listeners: Set<WatchListener>, event: WatchEvent, told: Set<WatchListener>): void {
   if (listeners.size === 0) return;
   for (const listener of [...listeners]) {

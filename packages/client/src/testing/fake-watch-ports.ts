@@ -44,7 +44,7 @@ export class FakeWatchPorts implements WatchPorts {
   /** The watch that was asked for last. */
   get watch(): FakeWatch {
     const watch = this.watches.at(-1);
-    if (watch === undefined) throw new Error('nobody has asked for a watch');
+    if (watch === undefined) throw new Error('no watch was asked for');
     return watch;
   }
 

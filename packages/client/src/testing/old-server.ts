@@ -11,7 +11,7 @@ export class OldServer implements AsyncDisposable {
   readonly #sockets: Set<Socket> = new Set();
   /** Operations that were refused, oldest first. */
   readonly refused: number[] = [];
-  /** False: whoever connects is cut off at once. */
+  /** False: every connection is cut at once. */
   isOpen = true;
   /** Paths of the watches that clients have armed again on new connections. */
   readonly rearmed: string[] = [];

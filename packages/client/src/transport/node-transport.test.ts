@@ -48,7 +48,7 @@ describe('a stream over a socket', () => {
     expect(stream.writeBytes(new Uint8Array(64 * 1024 * 1024))).toBe(false);
   });
 
-  test('tells an orderly end although bytes are queued that nobody reads', async () => {
+  test('reports a clean end although unread bytes are queued', async () => {
     const target = await listen((socket) => {
       socket.pause();
       socket.write('bye', () => socket.end());
@@ -71,7 +71,7 @@ describe('a stream over a socket', () => {
     expect(stream.write('into the void')).toBe(true);
   });
 
-  test('tells that nobody listens', async () => {
+  test('reports that nothing listens', async () => {
     const stream = new Stream(makeNodeTransport(), await deadTarget());
 
     const [failure, detail] = await stream.closed;
@@ -196,7 +196,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await Promise.all([right.opened, named.opened]);
   });
 
-  test('refuses a server that nobody vouches for', async () => {
+  test('refuses a server without a trusted certificate', async () => {
     const stream = new Stream(makeNodeTransport({ tls: {} }), await listenTls(forLoopback, () => {}));
     const [failure, detail] = await stream.closed;
     expect(failure).toBe('tls');
@@ -219,8 +219,8 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     const options: TlsServerOptions = { ca, requestCert: true, rejectUnauthorized: true, maxVersion: version };
     const target = await listenTls(forLoopback, (socket) => void socket.write('welcome'), options);
 
-    const nobody = new Stream(makeNodeTransport({ tls: { ca } }), target);
-    const [failure, detail] = await nobody.closed;
+    const anonymous = new Stream(makeNodeTransport({ tls: { ca } }), target);
+    const [failure, detail] = await anonymous.closed;
     expect(failure).toBe('tls');
     expect(detail).toMatch(/^(SSL routines: .*alert|the server closed|Client network socket)/);
 
@@ -339,7 +339,7 @@ async function targetOf(server: Server): Promise<Target> {
   return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, address: '127.0.0.1' };
 }
 
-/** An address where somebody listened a moment ago. */
+/** An address where something listened a moment ago. */
 async function deadTarget(): Promise<Target> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -57,7 +57,7 @@ export class SocketStream implements TransportStream {
       if (!this.#isTls) this.#onOpen();
     });
     if (this.#isTls) socket.once('secureConnect', this.#onOpen);
-    // It stays for the life of the socket: what happens to one that is given up interests nobody, but must be heard.
+    // It stays for the life of the socket: errors of an abandoned one do not matter, but need a listener.
     socket.on('error', (error: SocketError) => this.#end(this.#classify(error), this.#describe(error)));
     // The other side has closed. Node would send what is still queued before it tells so, and it may never leave.
     socket.once('end', this.#onEnd);

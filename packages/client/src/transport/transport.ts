@@ -31,7 +31,7 @@ export interface TransportStream {
 export interface Transport {
   /** Looks up all addresses of a host, anew at each call. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]>;
-  /** Begins to connect and returns at once; never throws. There is no time limit here: whoever asked has one. */
+  /** Begins to connect and returns at once; never throws. There is no time limit here: the caller has one. */
   connect(target: Target, events: TransportEvents): TransportStream;
   /**
    * Sends a four-letter word on a connection of its own.

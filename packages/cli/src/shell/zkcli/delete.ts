@@ -8,7 +8,7 @@ export const deleteOne: DefineShellCommand = (command, host) => {
   command
     .argument('<path>', 'the znode')
     .option('-v, --if-version <n>', 'only if the znode has this version')
-    .addHelpText('after', examples([['delete -v 3 /app/config', 'unless somebody has changed it since']]))
+    .addHelpText('after', examples([['delete -v 3 /app/config', 'unless it was changed since']]))
     .action((text: string, options: { readonly ifVersion?: string }) =>
       host.run(async (context) => {
         const version = parseVersion(options.ifVersion);

@@ -59,7 +59,7 @@ async function remove(
   await removeOthers(context, client, path, selection, isLocal || ended > 0);
 }
 
-/** @param isEnough it is no failure that there are no others, or that nobody can be told */
+/** @param isEnough it is no failure that there are no others, or that it cannot be known */
 async function removeOthers(
   { call }: Context,
   client: Client,

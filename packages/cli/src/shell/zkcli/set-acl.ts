@@ -30,7 +30,7 @@ export const setAcl: DefineShellCommand = (command, host) => {
       'after',
       examples([
         ['setAcl /app world:anyone:r,auth::cdrwa', 'all may read, this session may do all'],
-        ['setAcl -R /app open', 'everything for everybody'],
+        ['setAcl -R /app open', 'all permissions for anyone'],
       ]),
     )
     .action((text: string, aclText: string, options: Options) =>

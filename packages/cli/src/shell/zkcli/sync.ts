@@ -1,7 +1,7 @@
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
-/** `sync`: what is read behind it is at least as new as what anybody had written before it. */
+/** `sync`: what is read behind it is at least as new as what any client had written before it. */
 export const sync: DefineShellCommand = (command, host) => {
   command.argument('[path]', 'is of no account: the server catches up with everything', '/').action((text: string) =>
     host.run(async (context) => {

@@ -1,7 +1,7 @@
 import { ConnectError, connect } from '@meerkat/client';
 
 // #region report
-// Nobody listens on these ports. A wrong address never hangs: the first connect has a deadline.
+// Nothing listens on these ports. A wrong address never hangs: the first connect has a deadline.
 try {
   await connect('127.0.0.1:1,127.0.0.1:2', { connectTimeoutMs: 300 });
 } catch (error) {

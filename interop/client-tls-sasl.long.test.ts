@@ -167,7 +167,7 @@ describeWith(['apache'], 'our client with SASL DIGEST-MD5 (apache)', () => {
     ['a wrong password', { ...BOB, password: 'wrong' }],
     // Not with Bob's password: Apache 3.8.0 tries an unknown name with the password of the user who was named last.
     ['an unknown user', { username: 'nobody', password: 'wrong' }],
-  ])('%s is told at once', async (_, user) => {
+  ])('%s is reported at once', async (_, user) => {
     await expect(open(server.port, { sasl: digestMd5(user) })).rejects.toThrow(AuthFailedError);
   });
 

@@ -37,7 +37,7 @@ describeWith(['apache'], 'a data directory', () => {
         const nextSession = await fill(server.port, '/second');
         await handOver(server, first, ending);
         await checkSession(server.port, nextSession);
-        // The sequence goes on where the other server left it.
+        // The sequence continues where the other server left it.
         const client = await RawClient.connect(server.port);
         await client.auth('digest', 'alice:secret');
         expect(await createSequential(client, '/first/seq/n-')).toBe('/first/seq/n-0000000060');
@@ -48,7 +48,9 @@ describeWith(['apache'], 'a data directory', () => {
 });
 
 describeWith(['apache'], "a log with holes of Apache's server", () => {
-  test('is read whole by ours, which says so, and goes on; then Apache reads both', { timeout: 120_000 }, async () => {
+  test('is read whole by ours, which says so, and continues; then Apache reads both', {
+    timeout: 120_000,
+  }, async () => {
     await using server = await ServerProcess.start('apache', { config: { preAllocSize: 64 } });
     const client = await RawClient.connect(server.port);
     const paths = ['/a', '/b', '/c', '/d'];

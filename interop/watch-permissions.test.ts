@@ -84,7 +84,7 @@ function testServer(kind: ServerKind): void {
     }
   });
 
-  test('no watch is told of what happens to a znode without READ, whatever its kind', async () => {
+  test('no watch is notified of what happens to a znode without READ, whatever its kind', async () => {
     await setWatches(2n ** 40n, [[], [], [], [PATH], ['/', PATH]]);
     const before = stranger.notifications.length;
     await setData(owner, PATH);

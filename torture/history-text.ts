@@ -25,7 +25,7 @@ function describeEntry(entry: HistoryEntry): string {
       return `connected to ${server}, connection ${connection}, ${session}, has seen ${hex(lastZxidSeen)}`;
     }
     case 'refused':
-      return `is told by ${entry.server} that its session 0x${entry.sessionId.toString(16)} is over`;
+      return `is reported by ${entry.server} that its session 0x${entry.sessionId.toString(16)} is over`;
     case 'ping':
       return `pings on connection ${entry.connection}`;
     case 'pong':

@@ -36,7 +36,7 @@ beforeAll(async () => {
   workload.start();
   await until(() => history.operations.length >= OPERATIONS);
   await workload.stop();
-  // A session that nobody has closed ends by itself.
+  // A session that is not closed yet ends by itself.
   await until(() => new Set(ensemble.servers.map(({ view }) => `${view.lastZxid} ${view.sessionCount}`)).size === 1);
   await until(() => ensemble.servers.every(({ view }) => view.sessionCount === 0));
   await until(() => new Set(ensemble.servers.map(({ view }) => view.lastZxid)).size === 1);
@@ -69,7 +69,7 @@ function broken(changes: Partial<Evidence>): readonly string[] {
   return [...new Set(violations.map(({ invariant }) => invariant))].sort();
 }
 
-/** The last write of a key that somebody was told of. */
+/** The last write of a key that somebody was notified of. */
 function acknowledged(): number {
   const told = evidence.history.operations.findLast(({ result, request }) => result !== null && request.op === 'set');
   return told!.zxid!;
@@ -137,7 +137,7 @@ describe('the judge', () => {
     read.result = result;
   });
 
-  it('goes on behind what it has judged', () => {
+  it('continues behind what it has judged', () => {
     const judge = new Judge();
     judge.judge(evidence);
     const logs = evidence.logs.map((one) => ({ ...one, isWhole: false }));

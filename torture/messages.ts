@@ -47,7 +47,7 @@ export type FromServer =
 
 /**
  * Both ends are of one build, and the channel is theirs alone; what is looked at is that a message was not meant for
- * somebody else in the process.
+ * another client in the process.
  */
 export function isToServer(message: unknown): message is ToServer {
   const kind = kindOf(message);

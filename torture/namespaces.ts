@@ -104,7 +104,7 @@ export class Namespaces {
   }
 }
 
-/** What `ip rule` is told of packets that are dropped. */
+/** What `ip rule` is notified of packets that are dropped. */
 export function ruleOf(from: string, to: string, port: string | null): string {
   const pair = `from ${from} to ${to}`;
   // A rule that is to be deleted is found by what is said of it: without a port, one with any would do.
@@ -122,7 +122,7 @@ export function removeLeftNamespaces(): void {
   for (const prefix of prefixes) new Namespaces(prefix).remove();
 }
 
-/** Why this process cannot make any, as far as that can be told before it is tried; null when it may. */
+/** Why this process cannot make any, as far as that can be reported before it is tried; null when it may. */
 export function whyNoNamespaces(): string | null {
   if (process.platform !== 'linux') return `${process.platform} has none`;
   if (process.getuid?.() !== 0) return 'only root may make them';

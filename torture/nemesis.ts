@@ -208,7 +208,7 @@ const REVIVE_MS = 500;
 /** Milliseconds that a server may take to finish, besides the length of the fault. */
 const STOP_MS = 2000;
 
-/** Every pair of a server with anybody else; clients have nothing to do with each other. */
+/** Every pair of a server with any other client; clients have nothing to do with each other. */
 function pairsOf(hosts: readonly string[], others: readonly string[]): readonly Cut[] {
   return hosts.flatMap((from) =>
     others.flatMap((to): readonly Cut[] => (isServer(from) || isServer(to) ? [{ from, to, port: null }] : [])),

@@ -1,4 +1,4 @@
-/** Where a run tells how it goes on: one line that is renewed on a terminal, a line each ten seconds elsewhere. */
+/** Where a run tells how it continues: one line that is renewed on a terminal, a line each ten seconds elsewhere. */
 export class Screen {
   readonly #write: (text: string) => void;
   readonly #isTerminal: boolean;

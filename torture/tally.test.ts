@@ -2,7 +2,7 @@ import { History } from '@meerkat/simulator';
 import { expect, it } from 'vitest';
 import { formatTime, Tally, tableOf } from './tally.ts';
 
-it('a tally counts what clients were told, and how long nobody was told of a write', () => {
+it('a tally counts what clients were told, and how long nobody was notified of a write', () => {
   let nowMs = 0;
   const history = new History(() => nowMs);
   const doAt = (atMs: number, op: 'sync' | 'delete', isAnswered: boolean): void => {

@@ -51,7 +51,7 @@ describe('a disk', () => {
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
-  it('that hangs tells nothing until it goes on, and everything in its order then', () => {
+  it('that hangs tells nothing until it continues, and everything in its order then', () => {
     const file = openFile();
     trouble({ kind: 'stall' });
     file.write(0, BYTES, note('write'));
@@ -97,7 +97,7 @@ describe('a disk', () => {
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
-  it('that is full has no room for anything, and goes on to sync and remove', () => {
+  it('that is full has no room for anything, and continues to sync and remove', () => {
     const file = openFile();
     trouble({ kind: 'full' });
     file.write(0, BYTES, note('write'));

@@ -18,7 +18,7 @@ export interface TroubledDiskHost {
  *     core ◄──done──── waiting ◄─done──┘
  *
  * Effects take place as they are asked for; what is late or fails is the news of it. So nothing overtakes anything, and a
- * process that is killed leaves what nobody has heard of: the worst case for whoever reads the files next.
+ * process that is killed leaves what nobody has learned of: the worst case for whoever reads the files next.
  *
  * Logs that are removed or set aside keep a second name in `attic`, so that what was committed can be read when all is over.
  */

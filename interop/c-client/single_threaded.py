@@ -6,7 +6,7 @@ single-threaded API wants it.
 
 usage: single_threaded.py host:port[,host:port...] [timeout in milliseconds]
 
-Besides the answers it tells of events, and of the states that the library tells. Hosts are tried in the order in which they stand.
+Besides the answers it reports events, and of the states that the library tells. Hosts are tried in the order in which they stand.
 """
 import ctypes
 import os

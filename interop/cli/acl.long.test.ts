@@ -16,7 +16,7 @@ describeCli('meerkat acl', (site) => {
     const open = await site.run(['acl', '/acl']);
     expect(open).toMatchObject({ exitCode: 0 });
     expect(open.stdout).toMatch(
-      /^entry +who +may\nworld:anyone:cdrwa +everybody +do everything\n\nyou are .*: you may do everything\n$|^entry +who +may\nworld:anyone:cdrwa +everybody +do everything\n$/,
+      /^entry +who +may\nworld:anyone:cdrwa +anyone +do everything\n\nyou are .*: you may do everything\n$|^entry +who +may\nworld:anyone:cdrwa +anyone +do everything\n$/,
     );
     await site.client.setAcl('/acl/own', [acl.world('r'), acl.digest('ann', 'secret', 'rw'), acl.ip('127.0.0.1', 'a')]);
     const own = await site.run(['acl', 'get', '/acl/own', ...ANN]);
@@ -86,7 +86,7 @@ describeCli('meerkat acl', (site) => {
     const away = await site.run(['acl', '/acl', '--server', '127.0.0.1:1', '--connect-timeout', '200ms']);
     expect(away).toMatchObject({ exitCode: 3 });
     const locked = await site.run(['acl', 'remove', '/acl/own', 'ip:127.0.0.1']);
-    expect(locked.stderr).toMatch(/^nobody may set the ACL of \/acl\/own again/);
+    expect(locked.stderr).toMatch(/^only the super user may set the ACL of \/acl\/own again/);
   });
 });
 

@@ -115,7 +115,7 @@ describe('a connection that cannot be', () => {
   const tryServer = (server: string, ...more: string[]): Promise<Ended> =>
     site.run(['ls', '/', '--server', server, '--connect-timeout', '3s', ...more]);
 
-  test('is told with every address, the reason and what to look at; the exit code is 3', async () => {
+  test('is reported with every address, the reason and what to look at; the exit code is 3', async () => {
     const closed = `127.0.0.1:${await freePort()}`;
     const cases: readonly (readonly [server: string, words: readonly string[]])[] = [
       [closed, [`${closed}: connection refused`, 'check that the server runs there']],

@@ -94,7 +94,7 @@ describeCli('meerkat cp', (site) => {
     expect(await site.client.exists('/other/extra')).toBe(null);
   });
 
-  test('goes on where it was interrupted below a znode whose ACL was still to be set', async () => {
+  test('continues where it was interrupted below a znode whose ACL was still to be set', async () => {
     const { client } = site;
     const final = [acl.ip('127.0.0.1', 'r'), acl.world('r')];
     await client.create('/begun', 'top');
@@ -170,7 +170,7 @@ describeCli('meerkat cp', (site) => {
     expect(mirror).toMatchObject({ exitCode: 2 });
   });
 
-  test('an interrupted copy says how far it came, and the same command goes on', async () => {
+  test('an interrupted copy says how far it came, and the same command continues', async () => {
     const count = 20_000;
     await fill(site.client, '/many', count);
     const { changed } = await site.client.exists('/half', { watch: true });
@@ -180,7 +180,7 @@ describeCli('meerkat cp', (site) => {
     const ended = await running.ended;
     expect(ended).toMatchObject({ exitCode: 130, stdout: '' });
     expect(ended.stderr).toMatch(
-      /^copy: [\d,]+ znodes are written, the last one is \/half.*; the same command again goes on from there\nmeerkat: interrupted\n$/,
+      /^copy: [\d,]+ znodes are written, the last one is \/half.*; the same command again continues from there\nmeerkat: interrupted\n$/,
     );
     const again = await site.run(['cp', '-r', '/many', '/half', '-o', 'json']);
     const { created, same } = JSON.parse(again.stdout) as { created: number; same: number };
@@ -237,7 +237,7 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     const ended = await running.ended;
     expect(ended).toMatchObject({ exitCode: 26 });
     expect(ended.stderr).toMatch(
-      /\/raced is not the same as \/raced: \/raced\/00000 \(data\); somebody may have changed/,
+      /\/raced is not the same as \/raced: \/raced\/00000 \(data\); either may have been changed/,
     );
   });
 });

@@ -42,7 +42,7 @@ describeCli('meerkat edit', (site) => {
     expect(readdirSync(scratch)).toEqual([]);
   });
 
-  test('gives the editor a file for nobody else, and writes nothing when nothing was changed', async () => {
+  test('gives the editor a file for no other client, and writes nothing when nothing was changed', async () => {
     const script = join(scratch, 'look.sh');
     writeFileSync(
       script,
@@ -58,7 +58,7 @@ describeCli('meerkat edit', (site) => {
     expect((await edit('/edit/text', 'true')).stderr).toBe('/edit/text is as it was: nothing was written\n');
   });
 
-  test('keeps the text when somebody else was faster, and says how to go on', async () => {
+  test('keeps the text when another client was faster, and says how to go on', async () => {
     const script = join(scratch, 'slow.sh');
     writeFileSync(script, '#!/bin/sh\necho mine > "$1"\ntouch "$STARTED"\nwhile [ ! -e "$GO" ]; do sleep 0.05; done\n');
     chmodSync(script, 0o700);
@@ -73,7 +73,7 @@ describeCli('meerkat edit', (site) => {
     expect(exitCode).toBe(13);
     const kept = keptIn(stderr);
     expect(stderr).toBe(
-      `meerkat: somebody else has changed /edit meanwhile; it has version 1 now: nothing was written; your text is in ${kept}\n` +
+      `meerkat: another client has changed /edit meanwhile; it has version 1 now: nothing was written; your text is in ${kept}\n` +
         `"meerkat get /edit" shows theirs, "meerkat set /edit --file ${kept} --if-version 1" writes yours\n`,
     );
     expect(readFileSync(kept, 'utf8')).toBe('mine\n');

@@ -51,7 +51,7 @@ describeCli('meerkat get and stat', (site) => {
     );
   });
 
-  test('shows several under their paths, tells which are missing and goes on', async () => {
+  test('shows several under their paths, tells which are missing and continues', async () => {
     const several = await site.run(['get', '/get/{text,js*}', '/get/nothing', '/get/logo']);
     expect(several.exitCode).toBe(10);
     expect(several.stdout).toMatch(

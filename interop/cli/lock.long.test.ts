@@ -7,7 +7,7 @@ import { describeWith } from '../harness/peers.ts';
 import { ForeignProgram } from '../recipes/harness.ts';
 import { describeCli, type RunningCommand } from './harness.ts';
 
-/** Says that it runs, and goes on until it is told to end. */
+/** Says that it runs, and continues until it is told to end. */
 const UNTIL_TOLD = "trap 'echo told; exit 3' TERM; echo runs; while :; do sleep 0.05; done";
 /** Says in a file that it runs, over and over, and cannot be told to end. */
 const STUBBORN = 'trap \'\' TERM; echo runs; while :; do echo "$NAME" >> "$LOG"; sleep 0.02; done';

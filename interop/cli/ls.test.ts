@@ -30,7 +30,7 @@ describeCli('meerkat ls', (site) => {
     expect(lines.stdout).toBe('/ls/b\tb\n/ls/ä\tä\n');
   });
 
-  test('takes patterns, and goes on behind what is missing or may not be read', async () => {
+  test('takes patterns, and continues behind what is missing or may not be read', async () => {
     const { client } = site;
     await client.create('/ls-shut');
     await client.create('/ls-shut/open');

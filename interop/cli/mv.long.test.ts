@@ -18,7 +18,7 @@ describeCli('meerkat mv', (site) => {
     expect(await site.run(['mv', '/mv/a', '/mv/new/z', '-p'])).toMatchObject({
       exitCode: 0,
       stdout: '',
-      stderr: 'moved 3 znodes to /mv/new/z in one transaction; versions and zxids begin anew\n',
+      stderr: 'moved 3 znodes to /mv/new/z in one transaction; versions and zxids start over\n',
     });
     expect(await tree('/mv')).toEqual([
       '/mv',
@@ -56,7 +56,7 @@ describeCli('meerkat mv', (site) => {
     const moved = await site.run(['mv', '/mv/a', '/mv/big', '-o', 'ndjson']);
     expect(moved).toMatchObject({
       exitCode: 0,
-      stderr: 'moved 6 znodes to /mv/big in steps: copied, compared, deleted; versions and zxids begin anew\n',
+      stderr: 'moved 6 znodes to /mv/big in steps: copied, compared, deleted; versions and zxids start over\n',
     });
     expect(JSON.parse(moved.stdout)).toEqual({ from: '/mv/a', to: '/mv/big', znodes: 6, atomic: false });
     expect(await site.client.exists('/mv/a')).toBeNull();

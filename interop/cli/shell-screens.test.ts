@@ -13,7 +13,7 @@ import { Terminal } from './shell/terminal.ts';
 const PAGE = fileURLToPath(new URL('../../docs/cli/shell.md', import.meta.url));
 /** The address of the page. */
 const SHOWN_ADDRESS = '127.0.0.1:2181';
-/** A prompt with nothing typed behind it: of the shell, of a value that goes on, of sh. */
+/** A prompt with nothing typed behind it: of the shell, of a value that continues, of sh. */
 const PROMPT = /^(?:\[.*\]|\S{0,5}>|\$)$/;
 
 describeWith(['tmux'], 'docs/cli/shell.md', () => {

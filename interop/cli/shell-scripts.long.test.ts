@@ -12,7 +12,7 @@ describeCli('meerkat shell without a terminal', (site) => {
     await site.client.create('/s/child', new Uint8Array([0, 255, 1]));
   });
 
-  test('runs the lines of -c in one session, and goes on behind a failure', async () => {
+  test('runs the lines of -c in one session, and continues behind a failure', async () => {
     const { exitCode, stdout, stderr } = await site.run([
       'shell',
       '-c',

@@ -64,7 +64,7 @@ describeCli('meerkat tree and du', (site) => {
     expect(await site.run(['tree', '-L', 'x'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
-  test('says what is missing or may not be read, and goes on behind it', async () => {
+  test('says what is missing or may not be read, and continues behind it', async () => {
     const drawn = await site.run(['tree', '/nowhere', '/shut']);
     expect(drawn).toMatchObject({ exitCode: 10 });
     expect(drawn.stdout).toBe('/shut\n├── open\n└── secret  (may not be read)\n\n2 znodes, 2 B of data\n');

@@ -205,7 +205,7 @@ describe('connect', () => {
     }
   });
 
-  test('looks names up anew at each attempt, and succeeds when they are known at last', async () => {
+  test('looks names up again at each attempt, and succeeds when they are known at last', async () => {
     let lookUps = 0;
     const transport = withNames(async () => {
       lookUps++;
@@ -268,7 +268,7 @@ describe('connect', () => {
 });
 
 describe('a client whose server is away', () => {
-  test('looks its name up anew, and finds the server where it is now', async () => {
+  test('looks its name up again, and finds the server where it is now', async () => {
     await using one = await TcpProxy.start({ target: server.port });
     let lookUps: 'good' | 'failing' | 'moved' = 'good';
     // Both names of one port: the second address is where nobody listens.

@@ -68,7 +68,7 @@ for (const kind of SERVER_KINDS) {
         if (outcome.ok) outcomes.acknowledged++;
         else outcomes[isThere ? 'really there' : 'really not there']++;
 
-        // The one-shot watch and the stream hear of the creation, whichever connection or client made it.
+        // The one-shot watch and the stream learn of the creation, whichever connection or client made it.
         if (!isThere) await observer.create(path);
         expect(await changed).toMatchObject({ type: 'created', path });
         await checkHears(events, observer, `/write/after-${round}-`);

@@ -27,7 +27,7 @@ afterEach(() => proxy.stop());
 
 /** What a client may be doing when it is closed; each is brought about before `close` is called. */
 const MOMENTS: Readonly<Record<string, (client: Client, states: StateLog) => Promise<unknown>>> = {
-  'while nothing goes on': async () => {},
+  'while nothing continues': async () => {},
   'while the connection is cut': async () => void proxy.cut(),
   'while suspended': async (_client, states) => {
     await proxy.refuse();

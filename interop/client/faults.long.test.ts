@@ -17,7 +17,7 @@ const SHORT = { sessionTimeoutMs: 600 } as const;
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a client whose ${kind} server fails`, () => {
-    test('and comes back: the session goes on, with all its znodes, watches and acknowledged writes', async () => {
+    test('and comes back: the session continues, with all its znodes, watches and acknowledged writes', async () => {
       await using site = await FaultSite.start(kind, { sessionTimeoutMs: 60_000, attemptTimeoutMs: 1000 });
       // Apache's server forgets a connection that comes while it starts: that attempt has to be given up.
       const { client, server, states } = site;
@@ -277,7 +277,7 @@ describe('a client whose server has lost its data', () => {
       expect((await client.children('/')).children).toEqual(expect.arrayContaining(['writes']));
       expect(await kept.changed).toMatchObject({ type: 'deleted', path: '/old-0' });
       expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
-      // A change that comes while the watch is being armed is told as a gap: the next one is told as itself.
+      // A change that comes while the watch is being armed is reported as a gap: the next one is reported as itself.
       for (let i = 0, told = 'gap'; told !== 'created'; i++) {
         const from = events.events.length;
         await observer.create(`/news-${i}`);

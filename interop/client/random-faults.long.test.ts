@@ -189,7 +189,7 @@ class Worker {
     const stats = await Promise.all(children.map((name) => observer.exists(`${this.#parent}/${name}`)));
     const czxids = new Map(children.map((name, i) => [`${this.#parent}/${name}`, stats[i]?.czxid ?? 0n]));
     const sorted = [...czxids].sort(([, a], [, b]) => (a < b ? -1 : 1));
-    // Walks along both: the znodes as they were made, and what was told of them.
+    // Walks along both: the znodes as they were made, and what was notified of them.
     let next = 0;
     let isAfterGap = true;
     for (const event of events) {

@@ -12,7 +12,7 @@ let client: Client;
 let states: StateLog;
 let stalls: Stall[];
 beforeAll(async () => {
-  // In a process of its own: it goes on while this one stands still.
+  // In a process of its own: it continues while this one stands still.
   server = await ServerProcess.start('meerkat', { config: { tickTime: 100 } });
 });
 afterAll(() => server.dispose());
@@ -34,7 +34,7 @@ async function turns(count: number): Promise<void> {
 }
 
 describe('an event loop that stands still', () => {
-  test('for a part of the session timeout is told, and the session goes on', async () => {
+  test('for a part of the session timeout is told, and the session continues', async () => {
     const id = client.session?.id;
     // The time runs from the sending of this.
     await client.ping();

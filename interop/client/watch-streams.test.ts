@@ -87,7 +87,7 @@ for (const kind of SERVER_KINDS) {
       }
     });
 
-    test('one-shot watches on a watched znode are told too, and end no stream', async () => {
+    test('one-shot watches on a watched znode are reported too, and end no stream', async () => {
       await writer.create('/a');
       const streams = [client.watch('/a'), client.watch('/a', { recursive: true })];
       await Promise.all(streams.map(({ ready }) => ready));
@@ -119,7 +119,7 @@ for (const kind of SERVER_KINDS) {
     });
 
     test.each([1, 2, 3])(
-      'whoever reads what he is told of, and everything after a gap, has the whole tree (seed %i)',
+      'whoever reads what he is notified of, and everything after a gap, has the whole tree (seed %i)',
       async (seed) => {
         const random = makeRandom(seed);
         await writer.create('/t');

@@ -227,7 +227,7 @@ class Comparison {
       }
     }
     this.#differ('the replies differ', step, theirs, ours);
-    // Who goes on all the same wants to see what is new, not this again and again.
+    // Who continues all the same wants to see what is new, not this again and again.
     if (reference !== null && tested !== null && reference.zxid > 0n && tested.zxid > 0n) {
       for (let zxid = tested.zxid; zxid < reference.zxid; zxid++) this.#reference.noteExtraZxid(reference.rawZxid);
       for (let zxid = reference.zxid; zxid < tested.zxid; zxid++) this.#tested.noteExtraZxid(tested.rawZxid);

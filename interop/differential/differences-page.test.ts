@@ -6,7 +6,7 @@ const PAGE = new URL('../../docs/differences-from-apache-zookeeper.md', import.m
 const BEGIN = '<!-- known differences: begin -->\n';
 const END = '<!-- known differences: end -->\n';
 
-/** `RECORD=1 npx vitest run differences-page` writes the tables anew. */
+/** `RECORD=1 npx vitest run differences-page` writes the tables again. */
 describe('the page about differences', () => {
   it('lists exactly what the comparison lets pass', () => {
     const page = readFileSync(PAGE, 'utf8');

@@ -11,7 +11,7 @@ import type { ConnectStep, FrameStep, RequestStep, Step, StepFacts } from './ste
 import * as vocabulary from './vocabulary.ts';
 import { WatchGenerator } from './watch-generator.ts';
 
-/** What the generator is told about a step it made. */
+/** What the generator is reported about a step it made. */
 export interface StepResult {
   readonly error: number;
   readonly isClosed: boolean;

@@ -136,7 +136,7 @@ export class LockstepServer implements Names {
   async #connect(step: ConnectStep): Promise<Outcome> {
     const slot = this.#slot(step.slot);
     const old = slot.stream;
-    // Apache's server forgets the new connection of a session when it hears of the old one's end later.
+    // Apache's server forgets the new connection of a session when it learns of the old one's end later.
     if (!step.keepsOldConnection) await old?.end();
     const stream = await FrameStream.open(this.#port);
     slot.stream = stream;

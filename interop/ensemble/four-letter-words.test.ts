@@ -8,10 +8,10 @@ import { Ensemble } from './ensemble.ts';
 const ROLES = ['leader', 'follower', 'observer'] as const;
 type Role = (typeof ROLES)[number];
 
-/** What depends on nothing but what happened; `crst`, `srst` and `stmk` change something, and `envi` tells of the process. */
+/** What depends on nothing but what happened; `crst`, `srst` and `stmk` change something, and `envi` reports the process. */
 const WORDS = ['srvr', 'stat', 'dump', 'conf', 'cons', 'isro', 'dirs', 'wchs', 'wchc', 'wchp', 'ruok', 'gtmk'];
 
-/** The lines of `mntr` that tell of the ensemble, of sessions and of the tree, which are the same after the same requests. */
+/** The lines of `mntr` that report the ensemble, of sessions and of the tree, which are the same after the same requests. */
 const SAME = new Set(
   `server_state peer_state quorum_size learners synced_followers synced_non_voting_followers synced_observers observer_master_id
   last_proposal_size min_proposal_size max_proposal_size proposal_count looking_count num_alive_connections outstanding_requests
@@ -98,7 +98,7 @@ async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Ro
   }
 }
 
-/** Asks again when somebody else was connected: what answers on a port that was another's a moment ago, gets strange guests. */
+/** Asks again when another client was connected: what answers on a port that was another's a moment ago, gets strange guests. */
 async function askUndisturbed(server: ServerProcess): Promise<Map<string, string>> {
   const isAlone = async (): Promise<boolean> => {
     // The client, and the one that asks.

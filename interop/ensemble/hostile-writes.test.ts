@@ -27,7 +27,7 @@ describeWith(['apache'], 'under a leader of ours, with a follower of Apache', ()
   const setData = (client: RawClient, path: string, data: string | null): Promise<Reply> =>
     client.request(Op.setData, record().ustring(path).buffer(data).int(-1).build());
 
-  // Apache's leader never answers an undecodable reconfig, and then nobody else at it, nor at the follower that sent it on.
+  // Apache's leader never answers an undecodable reconfig, and then no other client at it, nor at the follower that sent it on.
   test('a write that cannot be decoded is answered at every server, and holds nobody up', async () => {
     const clients = await clientsOfAll();
     for (const [i, client] of clients.entries()) {

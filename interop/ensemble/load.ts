@@ -13,9 +13,9 @@ export interface Writer extends AsyncDisposable {
   readonly root: string;
   /** How many writes are known to be done, as far as has been told. */
   readonly acknowledged: number;
-  /** What it has printed, or run into, for whoever waits in vain. */
+  /** What it has printed, or run into, for a caller that waits in vain. */
   readonly report: string;
-  /** Ends the writing; the session goes on. */
+  /** Ends the writing; the session continues. */
   finish(): Promise<Written>;
 }
 
@@ -131,7 +131,7 @@ function nameOf(n: number): string {
   return String(n).padStart(6, '0');
 }
 
-/** What is there already was created by an attempt whose answer was lost: nobody else creates it. */
+/** What is there already was created by an attempt whose answer was lost: no other client creates it. */
 async function untilDone(write: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

@@ -29,7 +29,7 @@ function testReads(kind: ServerKind, count: number): void {
     'reads without number behind a write that no quorum takes stay outside a %s, and are answered later',
     { timeout: TIMEOUT_MS },
     async (role) => {
-      // The others may be silent for long enough that nobody looks for another leader.
+      // The others may be silent for long enough that no caller looks for another leader.
       ensemble = await Ensemble.start([{ kind }, { kind }], { syncLimit: 200 });
       onTestFailed(() => console.log(ensemble?.logs));
       const leader = await ensemble.leader();

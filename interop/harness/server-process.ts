@@ -120,7 +120,7 @@ export class ServerProcess {
   }
 
   /**
-   * Stops the process where it is (SIGSTOP); the kernel goes on to take what is sent to it.
+   * Stops the process where it is (SIGSTOP); the kernel continues to take what is sent to it.
    *
    * @returns once every thread of it stands still
    */
@@ -184,7 +184,7 @@ export class ServerProcess {
       if (this.#options.tls !== undefined) this.#securePort = await freePort();
       const fault = await this.#startOnce();
       if (fault === null) return;
-      // Between the probe and the start somebody else may have taken the port.
+      // Between the probe and the start another client may have taken the port.
       if (tries === START_TRIES || !/in use|EADDRINUSE|BindException/i.test(this.#output)) {
         throw new Error(`${this.#kind} did not start: ${fault}\n${this.#output}`);
       }

@@ -3,7 +3,7 @@
 usage: writer.py hosts root timeout-in-seconds
 
 Write number n creates root/n with the data n, and then sets root/register to n. The root and an ephemeral below it are made
-first. Says "acknowledged N" as it goes on, and at the end its session and every state that it was told of.
+first. Says "acknowledged N" as it continues, and at the end its session and every state that it was notified of.
 """
 import sys
 import threading
@@ -33,7 +33,7 @@ def create(path, data, **options):
     try:
         until_answered(client.create, path, data, **options)
     except NodeExistsError:
-        # Nobody else creates it: an attempt whose answer was lost.
+        # No other client creates it: an attempt whose answer was lost.
         pass
 
 

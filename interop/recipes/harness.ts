@@ -150,7 +150,7 @@ export class ForeignProgram implements AsyncDisposable {
     await this.#ended;
   }
 
-  /** Ends it in good order: its session is closed. @returns its exit code */
+  /** Ends it cleanly: its session is closed. @returns its exit code */
   async end(): Promise<number | null> {
     this.#child.stdin?.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), WAIT_MS);

@@ -13,7 +13,7 @@ const LAST = 2 ** 31 - 1;
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `locks whose numbers run out (${kind})`, () => {
-    test('are made anew when nobody stands in line, with the layout of Curator', async () => {
+    test('are recreated when the line is empty, with the layout of Curator', async () => {
       // A process tells each path once.
       const path = `/locks-${kind}`;
       await using place = await startAt(kind, path, LAST - 1);
@@ -76,7 +76,7 @@ for (const kind of SERVER_KINDS) {
   });
 
   describeWith(kind === 'apache' ? ['apache'] : [], `other numbers that run out (${kind})`, () => {
-    test('no name and no number is given out twice, and who gets none is told so in words', async () => {
+    test('no name and no number is given out twice, and who gets none is notified in words', async () => {
       await using place = await startAt(kind, '/ids', LAST - 2);
       const names = new NameService(place.client, '/');
       expect(await names.nextId('ids')).toBe(LAST - 2);
@@ -103,7 +103,7 @@ for (const kind of SERVER_KINDS) {
       expect(children[0]).toContain(`worker-${LAST - 1}`);
     });
 
-    test('a queue goes on on our server, and says so in words where Apache does not', async () => {
+    test('a queue continues on our server, and says so in words where Apache does not', async () => {
       const path = `/jobs-${kind}`;
       await using place = await startAt(kind, path, LAST - 1);
       const warned = new Promise<Error>((resolve) => process.once('warning', resolve));

@@ -70,7 +70,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     expect(await doomed.ask('lockingGet', path, 30)).toBe('a');
     expect(await queue.tryTake()).toBeNull();
     const taking = queue.take();
-    // In good order, so that its session ends at once.
+    // Cleanly, so that its session ends at once.
     await doomed.end();
     const item = await taking;
     expect(item.value).toBe('a');
@@ -120,7 +120,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     const ours = await queue.take();
     await curator.ask('consume', path, locks);
     await curator.waitForEvent('item slow-1');
-    // Curator has it for a second, and goes on to the next; ours it does not get.
+    // Curator has it for a second, and continues to the next; ours it does not get.
     await curator.waitForEvent('item slow-2');
     expect(curator.events).toEqual([]);
     expect(ours.isHeld).toBe(true);

@@ -80,7 +80,7 @@ describeShared({ library: 'curator', program: 'values', what: 'counters' }, (sha
     await curator.ask('setCount', '/numbers/shared', -6);
     expect((await changed).data).toBe(-6);
     expect(await count.trySet(await count.get({ read: 'linearizable' }), 7)).toBe(true);
-    // Curator hears of it by its watch.
+    // Curator learns of it by its watch.
     while ((await curator.ask('getCount', '/numbers/shared')) !== '7') await client.sync();
   });
 });

@@ -60,7 +60,7 @@ export function testOneShotWatches(site: Site): void {
       expect(await client.checkWatches(path, 'any')).toBe(false);
     });
 
-    test('watches are looked for and taken off by kind; whoever waits is told', async () => {
+    test('watches are looked for and taken off by kind; a caller that waits is told', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);

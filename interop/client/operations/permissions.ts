@@ -56,7 +56,7 @@ export function testPermissions(site: Site): void {
       expect(await client.exists(path)).toBeNull();
     });
 
-    test('credentials open what their owner has created, to nobody else but the super user', async () => {
+    test('credentials open what their owner has created, to no other client but the super user', async () => {
       await using stranger = await site.connect();
       await using ann = await site.connect();
       await using root = await site.connect({ auth: [{ scheme: 'digest', auth: SUPER_CREDENTIALS }] });
@@ -123,7 +123,7 @@ export function testPermissions(site: Site): void {
       await created;
     });
 
-    test('refused credentials end the client, and everything that waits hears of it', async () => {
+    test('refused credentials end the client, and everything that waits learns of it', async () => {
       const client = await site.connect();
       const states = new StateLog(client);
       const { lostSignal } = client;

@@ -112,7 +112,7 @@ export function testRequests(site: Site): void {
       expect(await client.exists(path)).toMatchObject({ dataLength: 5000 });
     });
 
-    test('a linearizable read sees what was acknowledged to anybody else', async () => {
+    test('a linearizable read sees what was acknowledged to any other client', async () => {
       await using writer = await site.connect();
       await using reader = await site.connect();
       const path = site.freshPath();
@@ -146,7 +146,7 @@ export function testRequests(site: Site): void {
       expect(error).toMatchObject({ operation: 'reconfig', outcome: 'not-applied' });
     });
 
-    test('a request is given up after timeoutMs; its reply, when it comes, disturbs nobody', async () => {
+    test('a request is given up after timeoutMs; its reply, when it comes, has no effect on others', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       await using client = await site.connectThrough(proxy);
       const path = site.freshPath();

@@ -5,7 +5,7 @@ import { errorOf, errorsOf } from '../outcome.ts';
 import { StateLog } from '../state-log.ts';
 import { type Site, text } from './site.ts';
 
-/** The session: what it is, how it goes on elsewhere, how it ends. */
+/** The session: what it is, how it continues elsewhere, how it ends. */
 export function testSessions(site: Site): void {
   describe('sessions', () => {
     test('a connected client knows its session, its timeout and its server', async () => {
@@ -25,7 +25,7 @@ export function testSessions(site: Site): void {
       expect([hasty.session?.timeoutMs, slow.session?.timeoutMs]).toEqual([1000, 10_000]);
     });
 
-    test('another client goes on with a session, ephemeral znodes included', async () => {
+    test('another client continues with a session, ephemeral znodes included', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       const first = await site.connectThrough(proxy);
       const path = site.freshPath();

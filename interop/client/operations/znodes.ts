@@ -13,7 +13,7 @@ import { type Site, text } from './site.ts';
 /** Creating, reading, changing and deleting. */
 export function testZnodes(site: Site): void {
   describe('znodes', () => {
-    test('a created znode is told with its path and Stat, and reads as it was written', async () => {
+    test('a created znode is reported with its path and Stat, and reads as it was written', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       const created = await client.create(path, 'hello');

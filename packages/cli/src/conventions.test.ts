@@ -122,7 +122,7 @@ describe.each(VISIBLE.map((entry) => [entry.name, entry] as const))('meerkat %s'
     }
   });
 
-  test('tells of an option that it has not, with its usage', async () => {
+  test('reports an option that it has not, with its usage', async () => {
     const { program, command, host, output } = await define(entry);
     command.configureOutput({ outputError: command.parent?.configureOutput().outputError ?? (() => {}) });
     const error: unknown = await program
@@ -150,7 +150,7 @@ describe('meerkat', () => {
     [['lss'], 'did you mean ls?'],
     [
       ['ls', '--recursiv'],
-      'did you mean --recursive?\nusage: meerkat ls [options] [paths...]\n"meerkat ls --help" tells more',
+      'did you mean --recursive?\nusage: meerkat ls [options] [paths...]\n"meerkat ls --help" says more',
     ],
     [['ls', '--serve', 'x'], 'did you mean --server?'],
     [['ls', '--server'], "option '--server <hosts>' argument missing"],
@@ -167,12 +167,12 @@ describe('meerkat', () => {
       process.stderr.write = write;
     }
     expect(written.join('')).toContain(words);
-    expect(written.join('')).toMatch(/"meerkat .*(--help|options)" (tells more|lists)/);
+    expect(written.join('')).toMatch(/"meerkat .*(--help|options)" (says more|lists)/);
   });
 });
 
 describe('help', () => {
-  test('tells the meaning of every exit code', () => {
+  test('reports the meaning of every exit code', () => {
     const text = describeExitCodes();
     for (const [name, code] of Object.entries(CommandExit)) {
       expect(text).toContain(`${code}  ${EXIT_MEANINGS[name as keyof typeof CommandExit]}\n`);

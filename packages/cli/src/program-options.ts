@@ -47,7 +47,7 @@ const EXAMPLES = [
   ['meerkat shell', 'all of it in one session, with history and completion'],
 ] as const;
 
-const HOW_TO_GO_ON = `"meerkat <command> --help" tells of one command; "meerkat help options" of what all
+const HOW_TO_GO_ON = `"meerkat <command> --help" explains one command; "meerkat help options" of what all
 take: which service (--server, --profile), as whom (--auth, --sasl, --tls), and
 how it is printed (-o json). "meerkat help output" and "meerkat help exit-codes" are
 for those who write scripts.`;

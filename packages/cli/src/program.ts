@@ -37,7 +37,7 @@ export async function parseCommand(args: readonly string[], io: Io = PROCESS_IO)
   }
   if (serverExitCode !== null) return serverExitCode;
   if (!ENDED_EARLY.includes(host.exitCode)) await flushBoth(io);
-  // The error of the last write is told in a later turn.
+  // The error of the last write is reported in a later turn.
   await new Promise((resolve) => setImmediate(resolve));
   for (const stream of [io.stdout, io.stderr]) stream.off('error', onOutputError);
   return isPipeClosed && host.exitCode === CommandExit.ok ? CommandExit.pipeClosed : host.exitCode;

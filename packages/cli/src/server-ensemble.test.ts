@@ -109,7 +109,7 @@ describe('a server of an ensemble that is wrongly configured', () => {
       /looks for a leader: 1 of 4 voting servers is reachable, this one included; without a connection: /,
     );
     // How a name is not known depends on who is asked.
-    await said(run, new RegExp(`2 \\(nothing listens at 127\\.0\\.0\\.1:${portsOf(b)[1]}\\), 3 \\(.*nowhere\\.invalid`));
+    await said(run, new RegExp(`2 \\(nobody listens at 127\\.0\\.0\\.1:${portsOf(b)[1]}\\), 3 \\(.*nowhere\\.invalid`));
   });
 
   test('says that another one may have the same myid', async () => {
@@ -125,7 +125,7 @@ describe('a server of an ensemble that is wrongly configured', () => {
     );
   });
 
-  test('hears of lists that differ, once', async () => {
+  test('learns of lists that differ, once', async () => {
     const [a = '', b = '', c = ''] = await freeAddresses(3);
     const one = start({ name: '1', myid: '1', list: { 1: a, 2: b, 3: c } });
     const two = start({ name: '2', myid: '2', list: { 1: a, 2: b, 3: c, 4: 'nowhere.invalid:2888:3888:observer' } });

@@ -372,7 +372,7 @@ describe('meerkat server', () => {
 });
 
 describe('meerkat', () => {
-  test('helps with examples, and tells its version', async () => {
+  test('helps with examples, and reports its version', async () => {
     const help = run('server', '--help');
     expect(await help.exit).toBe(0);
     expect(help.output).toContain('meerkat server conf/zoo.cfg');

@@ -159,14 +159,14 @@ describe('meerkat up', () => {
     const up = run('up', '1', '--port', await freePort(), '--set', 'extendedTypesEnabled=true');
     const client = await connect(await serving(up));
     await client.create('/expires', '', { ttlMs: 60_000 });
-    await type(up, 'pause 1', /server 1 is paused: "resume 1" lets it go on/);
+    await type(up, 'pause 1', /server 1 is paused: "resume 1" lets it continue/);
     const written = client.create('/a');
     await type(up, 'status', /^server 1 {2}127\.0\.0\.1:\d+ {2}paused/m);
-    await type(up, 'resume 1', /server 1 goes on/);
+    await type(up, 'resume 1', /server 1 continues/);
     await written;
   });
 
-  test('a server that dies by itself is told of with the place of its log', async () => {
+  test('a server that dies by itself is reported with the place of its log', async () => {
     const up = run('up', '3', '--port', await freePort());
     await serving(up);
     process.kill(serverProcesses()[0] ?? 0, 'SIGKILL');

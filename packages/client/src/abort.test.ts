@@ -32,7 +32,7 @@ test('a signal without waiters has no listener, and gets one again', () => {
   expect(told).toEqual(['here']);
 });
 
-test('a signal that is aborted already tells at once, and none never', () => {
+test('a signal that is aborted already reports at once, and none never', () => {
   const told: string[] = [];
   onAbort(AbortSignal.abort(), () => told.push('aborted'))();
   onAbort(undefined, () => told.push('none'))();

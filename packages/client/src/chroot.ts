@@ -38,7 +38,7 @@ export function addChrootSequential(chroot: string, path: string, operation: str
   return chroot + path;
 }
 
-/** The path that the user knows. What lies outside of the chroot stays as it is; `isInChroot` tells. */
+/** The path that the user knows. What lies outside of the chroot stays as it is; see `isInChroot`. */
 export function removeChroot(chroot: string, path: string): string {
   if (chroot === '' || !isInChroot(chroot, path)) return path;
   return path.length === chroot.length ? '/' : path.slice(chroot.length);

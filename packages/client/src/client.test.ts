@@ -55,7 +55,7 @@ describe('arguments that make no sense', () => {
   };
 
   test.each(Object.entries(calls))(
-    '%s: never thrown, never sent as something else, and the client goes on',
+    '%s: never thrown, never sent as something else, and the client continues',
     async (_, call) => {
       const { state } = client;
       for (const odd of ODD) {
@@ -77,7 +77,7 @@ describe('arguments that make no sense', () => {
     },
   );
 
-  test('a time limit that is no number is told of, and is not taken for none', async () => {
+  test('a time limit that is no number is refused, and not taken for none', async () => {
     const call = { timeoutMs: Number.NaN };
     const { state } = client;
     const calls = [

@@ -106,7 +106,7 @@ export class Client implements AsyncDisposable {
 
   /**
    * The largest zxid of any reply so far: the connected server had applied everything up to it. Whatever a watch of this
-   * client had to tell of changes up to there has arrived.
+   * client had to report up to there has arrived.
    */
   get lastZxid(): bigint {
     return BigInt(this.#session.session.lastZxid);
@@ -128,7 +128,7 @@ export class Client implements AsyncDisposable {
 
   /**
    * When `lostSignal` aborts unless a server with a quorum answers before: milliseconds of `surroundings.clock`, −∞ when it
-   * has aborted by now. After a process stood still this tells the truth before the first timer has rung.
+   * has aborted by now. After a process stood still this is right before the first timer has rung.
    */
   get lostAtMs(): number {
     return this.#session.session.sureUntilMs;

@@ -50,13 +50,13 @@ describe('a connect string', () => {
     ['dns-srv://zookeeper.example', 'begins with "dns-srv://"'],
     ['zk1//app', '//app'],
     ['zk1/app/', '/app/'],
-  ])('tells what is wrong with %j', (text, part) => {
+  ])('says what is wrong with %j', (text, part) => {
     const parse = (): unknown => parseConnectString(text);
     expect(parse).toThrow(BadArgumentsError);
     expect(parse).toThrow(part);
   });
 
-  test('that is not there at all is told as such', () => {
+  test('that is not there at all is reported as such', () => {
     expect(() => parseConnectString(undefined as unknown as string)).toThrow('the servers are undefined');
     expect(() => parseConnectString([])).toThrow('names no server');
   });

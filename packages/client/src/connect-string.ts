@@ -110,7 +110,7 @@ function checkServer({ host, port }: HostPort): HostPort {
   return { host, port };
 }
 
-/** Names are the resolver's business; what no resolver can know is told at once. */
+/** Names are the resolver's business; what no resolver can know is reported at once. */
 function isHostName(text: string): boolean {
   return isIPv6(text) || (text.length <= HOST_CHARACTERS_MAX && /^[^\s/,:;@?#[\]()"']+$/.test(text));
 }

@@ -1,4 +1,4 @@
-/** What a znode is given to hold: bytes, text that is sent as UTF-8, or nothing, which ZooKeeper tells from empty. */
+/** What a znode is given to hold: bytes, text that is sent as UTF-8, or nothing, which is not the same as empty in ZooKeeper. */
 export type Data = string | Uint8Array | null;
 
 const ENCODER = new TextEncoder();

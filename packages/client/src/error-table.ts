@@ -51,7 +51,7 @@ export type ZooKeeperCode =
 export type Outcome = 'not-applied' | 'unknown';
 
 /**
- * When a request that failed may be sent again by the call that sent it. Whether that is safe, the outcome tells.
+ * When a request that failed may be sent again by the call that sent it. Whether that is safe, the outcome says.
  *
  * - connection: once there is a connection, the session being the same
  * - session: once there is another session. What belonged to this one is lost

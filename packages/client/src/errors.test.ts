@@ -30,7 +30,7 @@ describe('an error', () => {
     expect(error).toBeInstanceOf(BadVersionError);
     expect(error.message).toBe(
       'set /config: the znode has another version than expected: another client has changed it; read it again and decide ' +
-        'anew (BADVERSION -103, 10.0.0.7:2181)',
+        'again (BADVERSION -103, 10.0.0.7:2181)',
     );
     expect(error).toMatchObject({
       name: 'BadVersionError',

@@ -47,7 +47,7 @@ export abstract class ZooKeeperError extends Error {
   /** host:port of the server that was asked. */
   readonly server: string | null;
   readonly outcome: Outcome;
-  /** Trying again later may succeed without any change. Whether it is safe, `outcome` tells. */
+  /** Trying again later may succeed without any change. Whether it is safe, `outcome` says. */
   readonly isRetryable: boolean;
 
   constructor(details: ErrorDetails, code: ZooKeeperCode = codeOf(new.target)) {
@@ -410,7 +410,7 @@ for (const type of Object.values(TYPES)) {
   Object.defineProperty(type.prototype, 'name', { value, configurable: true, writable: true });
 }
 
-/** A class that is not in the table of classes tells its code itself, or inherits that of one that is. */
+/** A class that is not in the table of classes reports its code itself, or inherits that of one that is. */
 function codeOf(type: { readonly name: string }): ZooKeeperCode {
   for (let known = type; known !== null; known = Object.getPrototypeOf(known)) {
     const code = CODE_OF_TYPE.get(known);

@@ -48,7 +48,7 @@ test('a listener stays until each of its registrations is disposed of, each at m
   expect(listeners.size).toBe(0);
 });
 
-test('a listener hears nothing that was told before it came or is heard after it went', async () => {
+test('a listener gets nothing that was reported before it was added or after it was removed', async () => {
   const heard: string[] = [];
   const listeners = new Listeners<string>();
   const going = listeners.add((value) => heard.push(`going ${value}`));

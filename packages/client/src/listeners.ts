@@ -4,7 +4,7 @@
  * 1. A function that is added twice is called once; it stays until each of its registrations has been disposed of.
  * 2. Values are delivered in the order of `tell`, each in a microtask and never in the middle of what the client is
  *    doing. So a listener may call the client.
- * 3. A function gets what is told after it was added, and nothing once it has been removed.
+ * 3. A function gets what is reported after it was added, and nothing once it has been removed.
  * 4. A listener that throws does not disturb the others: its error becomes an uncaught exception of the process in a
  *    microtask of its own, as with an EventTarget.
  *

@@ -29,7 +29,7 @@ export interface ObserveOptions {
  *
  * 1. A loop gets the value as it is now, then each change. One that is slower than the changes gets the newest value and
  *    never the ones between: nothing piles up.
- * 2. The same value does not come twice in a row, whatever connections and sessions did meanwhile. Writing a znode anew
+ * 2. The same value does not come twice in a row, whatever connections and sessions did meanwhile. Writing a znode again
  *    is a change also when the bytes are the same.
  * 3. Data that the codec refuses is told (`error`) and ends nothing: the next value may be good again.
  * 4. Without a connection the value is the last one known; after the next connection it is brought up to date.
@@ -232,7 +232,7 @@ function isGoodEnd(error: Error): boolean {
   return error instanceof AbortedError || error instanceof ClosedError || error instanceof NoWatcherError;
 }
 
-/** Nothing has been written since. A znode that was deleted and created anew has another mzxid, too. */
+/** Nothing has been written since. A znode that was deleted and created again has another mzxid, too. */
 function isSame(observed: Observed<unknown> | null, znode: Znode<unknown> | null): boolean {
   if (observed === null) return false;
   return observed.stat?.mzxid === znode?.stat.mzxid;

@@ -38,7 +38,7 @@ test('the first one asks again when the one before was given up before there was
 });
 
 describe('a plain watch', () => {
-  test('tells what a persistent one tells, with zxids where the Stat has them', async () => {
+  test('reports what a persistent one reports, with zxids where the Stat has them', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     const events = collect(client.watch('/a'));
@@ -68,7 +68,7 @@ describe('a plain watch', () => {
     ]);
   });
 
-  test('a znode that is deleted and created anew between two looks is told as both', async () => {
+  test('a znode that is deleted and created again between two looks is reported as both', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -80,7 +80,7 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['deleted /a', 'created /a']);
   });
 
-  test('what happens while the connection is away is told after it, and then a gap', async () => {
+  test('what happens while the connection is away is reported after it, and then a gap', async () => {
     await using world = await makeWorld();
     const { old, writer, client } = world;
     await writer.create('/a');
@@ -96,7 +96,7 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['changed /a', 'gap reconnected']);
   });
 
-  test('a new session is told as a gap, and what happened is told too', async () => {
+  test('a new session is reported as a gap, and what happened is reported too', async () => {
     await using world = await makeWorld();
     const { server, old, writer, client } = world;
     await writer.create('/a');

@@ -20,7 +20,7 @@ import type { GapReason, WatchSink } from './watch-sink.ts';
  *     event ──► dirty ──► read and armed again ──► differs from what was told ──► told
  *
  * 1. A change is reported once its watch is armed again: a read after it misses nothing.
- * 2. What is told leads from the state before to the state now. Changes that follow each other quickly are told as one,
+ * 2. What is told leads from the state before to the state now. Changes that follow each other quickly are reported as one,
  *    and a znode that was created and deleted between two looks is not told at all.
  * 3. In one round deletions are told first, children before parents, then everything else, parents before children. The
  *    order among znodes is not that of the changes.
@@ -104,7 +104,7 @@ export class OneShotTree implements WatchListener {
     this.#work.resolve();
   }
 
-  /** A znode is gone. If it was created anew, and its parent was listed in between, only another list tells. */
+  /** A znode is gone. If it was created again, and its parent was listed in between, only another list shows it. */
   #markParent(path: string): void {
     if (path !== this.#root) this.#mark(parentOf(path), CHILDREN);
   }
@@ -143,7 +143,7 @@ export class OneShotTree implements WatchListener {
     }
   }
 
-  /** Tells what leads from the state before a round to the state after it. */
+  /** Says what leads from the state before a round to the state after it. */
   #tell(before: ReadonlyMap<string, Stat | null>): void {
     // A path is a prefix of those below it: in this order parents come before their children.
     const paths = [...before.keys()].sort();
@@ -176,7 +176,7 @@ export class OneShotTree implements WatchListener {
     for (const [path, watches] of dirty) {
       const isRoot = path === this.#root;
       if (!isRoot && (watches & GONE) !== 0) this.#drop(path, round);
-      // Otherwise nothing is known of it, and the list of its parent's children tells whether it is there.
+      // Otherwise nothing is known of it, and the list of its parent's children says whether it is there.
       else if (isRoot || (watches & NEW) !== 0 || this.#known.has(path)) level.push([path, watches]);
     }
     while (level.length > 0) {
@@ -199,7 +199,7 @@ export class OneShotTree implements WatchListener {
     return round;
   }
 
-  /** Waits until it makes sense to go on. @throws what cannot be waited for */
+  /** Waits until it makes sense to continue. @throws what cannot be waited for */
   async #recover(failure: unknown): Promise<void> {
     const { sessionId } = this.#ports;
     if (await this.#patience.after(failure)) this.#awayFrom ??= sessionId;
@@ -248,7 +248,7 @@ export class OneShotTree implements WatchListener {
     }
     if (stat === null) {
       this.#markParent(path);
-      // The watch that `exists` has left where nothing is tells of the root only: of others the parent does.
+      // The watch that `exists` has left where nothing is reports only the root: others are reported by their parents.
       if (path !== this.#root) this.#ports.forgetOneShots(path, this);
       return [];
     }

@@ -33,7 +33,7 @@ test.each([
   await expect(watched.changed).rejects.toMatchObject(about);
 });
 
-test('a read with a watch tells the next change, also after a reconnect and on a new session', async () => {
+test('a read with a watch reports the next change, also after a reconnect and on a new session', async () => {
   await using server = await TestServer.start();
   await using writer = await connect(server.connectString);
   await using client = await connect(server.connectString);
@@ -64,7 +64,7 @@ test('a watch whose client is closed rejects', async () => {
   await expect(changed).rejects.toBeInstanceOf(ClosedError);
 });
 
-test('a watch that is taken off tells nothing, and leaves those of others on the same path', async () => {
+test('a watch that is taken off reports nothing, and leaves those of others on the same path', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
   await client.create('/a');

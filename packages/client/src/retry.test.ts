@@ -71,7 +71,7 @@ describe('a retry', () => {
     expect(await run(retry.forever(), [error], { idempotent: true })).toMatchObject({ result: error, attempts: 1 });
   });
 
-  test('ends with the session, unless the policy goes on across sessions', async () => {
+  test('ends with the session, unless the policy continues across sessions', async () => {
     const error = new SessionLostError(about);
     expect(await run(retry.forever(), [error])).toMatchObject({ result: error, attempts: 1 });
     expect(await run(retry.forever({ acrossSessions: true }), [error])).toMatchObject({ result: 'done' });

@@ -13,7 +13,7 @@ export interface RetryPolicy {
   /** No attempt begins when so much time has passed since the first one began. May be infinite. */
   readonly elapsedMaxMs: number;
   /**
-   * Goes on when the session is lost or has expired. Right for what does not depend on the session: not for whatever
+   * Continues when the session is lost or has expired. Right for what does not depend on the session: not for whatever
    * a lock, a leadership or an ephemeral znode of this session protects.
    */
   readonly acrossSessions: boolean;

@@ -121,7 +121,7 @@ describe('a session on a transport', () => {
     expect(stream.written[1]).toHaveLength(10 * (4 + 4 + 4 + 6 + 1));
   });
 
-  test('nothing that a stream tells after it was closed is heard', async () => {
+  test('nothing that a stream reports after it was closed is heard', async () => {
     const scene = new Scene();
     const old = await scene.connect();
     old.events.onClosed(null, 'gone');
@@ -215,7 +215,7 @@ describe('a session on a transport', () => {
     expect(scene.states).toEqual(['read-only', 'suspended', 'connected']);
   });
 
-  test('the end closes the stream, and nothing is heard of it any more', async () => {
+  test('the end closes the stream, and nothing is reported of it any more', async () => {
     const scene = new Scene();
     const stream = await scene.connect();
     const read = scene.submitRead();

@@ -19,7 +19,7 @@ export class SessionHost implements SessionEffects {
   readonly #transport: Transport;
   readonly #clock: Clock;
   #stream: TransportStream | null = null;
-  /** Raised for every stream and look-up: what an earlier one still tells is dropped. */
+  /** Raised for every stream and look-up: what an earlier one still reports is dropped. */
   #attempt = 0;
   #cancelTimer: (() => void) | null = null;
   #timerAtMs = Number.POSITIVE_INFINITY;

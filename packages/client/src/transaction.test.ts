@@ -59,7 +59,7 @@ describe('a transaction', () => {
   });
 
   // A refused multi has header error 0 and an error for each operation: 0 before the one to blame, −2 behind it.
-  test('that is refused tells which operation is to blame and why', async () => {
+  test('that is refused says which operation is to blame and why', async () => {
     const service = new ScriptedService([refused(0), refused(-110), refused(-2)], '/app');
     const error = await new Transaction(service)
       .check('/a')

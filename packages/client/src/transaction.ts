@@ -108,7 +108,7 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
     path: string,
     make: (about: About) => MultiOp,
   ): Transaction<[...Results, Result]> {
-    // What is wrong with an argument is told by `commit`: a chain does not throw in its middle.
+    // What is wrong with an argument is reported by `commit`: a chain does not throw in its middle.
     this.#operations.push({
       about: { operation, path },
       make: (about) => {
@@ -143,7 +143,7 @@ interface Operation {
 
 const COMMIT: About = { operation: 'transaction', path: null };
 
-/** What a request that fails as a whole is told of: the znode that is written, when there is one alone besides checks. */
+/** What a request that fails as a whole is about: the znode that is written, when there is one alone besides checks. */
 function subjectOf(operations: readonly Operation[]): About {
   let path: string | null = null;
   for (const { about } of operations) {

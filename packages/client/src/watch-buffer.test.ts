@@ -17,7 +17,7 @@ test('a full buffer drops the oldest and says in their place how many', () => {
   expect(takeAll(buffer)).toEqual(['gap overflow 3', 'changed /d', 'changed /e']);
 });
 
-test('what is dropped after the gap was taken is counted anew', () => {
+test('what is dropped after the gap was taken is counted again', () => {
   const buffer = new WatchBuffer(1);
   buffer.push(changed('/a'));
   buffer.push(changed('/b'));

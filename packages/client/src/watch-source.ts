@@ -10,7 +10,7 @@ import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import type { GapReason, WatchSink } from './watch-sink.ts';
 
-/** How changes are heard of: by one watch that stays on the server, or by one-shot watches that are armed again. */
+/** How changes are learned of: by one watch that stays on the server, or by one-shot watches that are armed again. */
 export type WatchMode = 'persistent' | 'one-shot';
 
 /**
@@ -95,7 +95,7 @@ export class WatchSource implements WatchListener, WatchSink {
    */
   async #addWatch(path: string): Promise<boolean> {
     for (;;) {
-      // It was closed while somebody else asked the service whether it knows addWatch, or while there was no connection.
+      // It was closed while another client asked the service whether it knows addWatch, or while there was no connection.
       if (this.#arming === null) throw this.#endedEarly();
       const { signal } = this.#arming;
       try {
@@ -121,7 +121,7 @@ export class WatchSource implements WatchListener, WatchSink {
     this.#tree?.close();
   }
 
-  /* ------------------------------------------------------------------------ what the persistent watch tells ---- */
+  /* ------------------------------------------------------------------------ what the persistent watch reports ---- */
 
   onWatchEvent(event: WatchEvent): void {
     if (!this.#isOver) this.#sink.onEvent(relativeEvent(this.#relative, event));

@@ -21,7 +21,7 @@ describe('on a scripted session', () => {
     expect(stream.mode).toBe('persistent');
   });
 
-  test('events come in their order, whether somebody waits for them or not', async () => {
+  test('events come in their order, whether or not they are waited for', async () => {
     const { ports, stream } = await makeArmed('/a');
     const iterator = stream[Symbol.asyncIterator]();
     const waiting = [iterator.next(), iterator.next()];
@@ -183,7 +183,7 @@ describe('on a scripted session', () => {
     expect(() => stream[Symbol.asyncIterator]()).toThrow(/the watch of \/a has a consumer already/);
   });
 
-  test('the loop ends when the client is closed, after what was told before', async () => {
+  test('the loop ends when the client is closed, after what was reported before', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
     ports.end('closed');
@@ -191,7 +191,7 @@ describe('on a scripted session', () => {
     expect((await take(stream, 2)).map(({ type }) => type)).toEqual(['changed']);
   });
 
-  test('the loop throws when the credentials are refused, after what was told before', async () => {
+  test('the loop throws when the credentials are refused, after what was reported before', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
     ports.end('auth-failed');
@@ -222,7 +222,7 @@ describe('on a scripted session', () => {
     await expect(take(stream, 1)).rejects.toBeInstanceOf(BadArgumentsError);
   });
 
-  test('the type of an event tells what else it has', () => {
+  test('the type of an event says what else it has', () => {
     expectTypeOf<Extract<WatchStreamEvent, { type: 'gap' }>>().toEqualTypeOf<WatchGap>();
     expectTypeOf<Extract<WatchStreamEvent, { type: 'created' }>>().toHaveProperty('path');
     expectTypeOf<WatchStream>().toExtend<AsyncIterable<WatchStreamEvent> & AsyncDisposable>();
@@ -230,7 +230,7 @@ describe('on a scripted session', () => {
 });
 
 describe('on a server', () => {
-  test('a recursive watch tells of everything below, and nothing beside', async () => {
+  test('a recursive watch reports everything below, and nothing beside', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     await client.create('/a');
@@ -321,7 +321,7 @@ describe('on a server', () => {
     expect(await plain.until(({ type }) => type === 'changed')).toMatchObject({ path: '/a' });
   });
 
-  test('a watch that is armed as the recursive one ends is told of children all the same', async () => {
+  test('a watch that is armed as the recursive one ends is notified of children all the same', async () => {
     await using server = await TestServer.start();
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);

@@ -6,7 +6,7 @@ import type { WatchPorts } from './watch-ports.ts';
 import { type WatchMode, WatchSource } from './watch-source.ts';
 
 export interface WatchOptions {
-  /** Also hears of everything below the znode, but not of `children`: creations and deletions tell those. Default false. */
+  /** Also learns of everything below the znode, but not of `children`: creations and deletions tell those. Default false. */
   readonly recursive?: boolean | undefined;
   /** How many events wait for a slow consumer before the oldest are dropped. At least 1, default 1024. */
   readonly bufferMax?: number | undefined;
@@ -19,13 +19,13 @@ export interface WatchOptions {
  * left, `close` is called or the signal is aborted; each of these removes the watch. It outlives connections and
  * sessions.
  *
- * 1. Events come in the order of the changes. Whoever reads after an event sees that change or a later state.
+ * 1. Events come in the order of the changes. A read after an event sees that change or a later state.
  * 2. After a lost connection a `gap` says that changes may be missing; it comes once the watch is armed again, so that
  *    a read after it misses nothing.
  * 3. A consumer that is slower than the changes for longer than `bufferMax` events gets a `gap` in the place of the
- *    oldest ones; it holds nobody else up.
+ *    oldest ones; it delays no other client.
  * 4. Servers before 3.6 know no such watches. The stream is made of one-shot watches there (`mode`): changes that
- *    follow each other quickly are told as one, and a subtree may have 10,000 znodes at the most.
+ *    follow each other quickly are reported as one, and a subtree may have 10,000 znodes at the most.
  * 5. The loop ends when the client is closed. It throws when the watch cannot be armed, and when the client ends because
  *    its credentials are refused.
  *
@@ -38,16 +38,16 @@ export interface WatchOptions {
 export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDisposable {
   /** As it was asked for. */
   readonly path: string;
-  /** The watch is armed: what changes from now on is told. Rejects when it cannot be; nobody has to catch that. */
+  /** The watch is armed: what changes from now on is told. Rejects when it cannot be; the rejection need not be handled. */
   readonly ready: Promise<void>;
   readonly #source: WatchSource;
   readonly #buffer: WatchBuffer;
   /** Takes the listener off the signal. */
   #releaseSignal: (() => void) | null = null;
-  /** Whoever waits for an event, oldest first; the buffer is empty then. */
+  /** Callers that wait for an event, oldest first; the buffer is empty then. */
   #waiting: Deferred<IteratorResult<WatchStreamEvent, undefined>>[] = [];
   #hasConsumer = false;
-  /** Resolved with the next arrival or the end; null while nobody asked. */
+  /** Resolved with the next arrival or the end; null while not asked for. */
   #arrival: Deferred<void> | null = null;
   /** Nothing comes any more. */
   #isOver = false;
@@ -84,12 +84,12 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     else if (!this.#isOver) this.#releaseSignal = onAbort(signal, this.#onAbort);
   }
 
-  /** How changes are heard of; null until it is `ready`. */
+  /** How changes are learned of; null until it is `ready`. */
   get mode(): WatchMode | null {
     return this.#source.mode;
   }
 
-  /** The events, once: whoever wants them a second time watches a second time. */
+  /** The events, once: call `watch` again for a second loop. */
   [Symbol.asyncIterator](): AsyncIterator<WatchStreamEvent, undefined> {
     if (this.#hasConsumer) {
       throw new TypeError(
@@ -107,7 +107,7 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   }
 
   /**
-   * What has arrived, oldest first, without waiting; null when nothing is there. For whoever must know that it has had
+   * What has arrived, oldest first, without waiting; null when nothing is there. For callers that must know that it has had
    * everything before it believes a reply: a change that a reply could show is here when that reply is. Beside a loop it
    * would take the loop's events.
    */

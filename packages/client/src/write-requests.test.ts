@@ -20,7 +20,7 @@ describe('a create', () => {
     expect(makeCreate('/a', 'x', shape, about)).toMatchObject({ op, flags, ttl, path: '/a' });
   });
 
-  test('is open to everybody and empty unless something else is said', () => {
+  test('is open to everyone and empty unless something else is said', () => {
     const request = makeCreate('/a', undefined, {}, about);
     expect(request.acl).toEqual([{ perms: 31, scheme: 'world', id: 'anyone' }]);
     expect(request.data).toHaveLength(0);

@@ -45,7 +45,7 @@ test('a simulation runs outside of vitest, and is the same in whatever process',
   expect(together.violations).toEqual([]);
   expect(together.outcomes.map(({ seed }) => seed)).toEqual([1, 2]);
   const [first, second] = together.outcomes.map(({ runs }) => runs);
-  expect(first?.map(({ title }) => title)).toEqual(['a latch counts everybody once, and a barrier holds everybody']);
+  expect(first?.map(({ title }) => title)).toEqual(['a latch counts everyone once, and a barrier holds everyone']);
   expect(together.tally.virtualMs).toBeGreaterThan(1000);
   expect(first?.[0]?.traces).not.toEqual(second?.[0]?.traces);
 

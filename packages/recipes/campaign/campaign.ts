@@ -131,7 +131,7 @@ export class Campaign {
     }
   }
 
-  /** The seed that ran counts as a violation; the seeds behind it are done by somebody else. */
+  /** The seed that ran counts as a violation; the seeds behind it are run by another worker. */
   #onDeath(work: Work, reason: string): void {
     const { slice, seed, outcomes } = work;
     if (seed <= slice.last) {

@@ -26,7 +26,7 @@ export function parseOptions(args: readonly string[], simulations: readonly stri
     .option('--out <file>', 'where each slice of seeds that is done is added as a line of JSON')
     .option('--resume', 'slices that the same sources have recorded in --out are not run again', false)
     .addHelpText('after', HELP)
-    .showHelpAfterError('(--help tells more)')
+    .showHelpAfterError('(--help says more)')
     .exitOverride();
   try {
     command.parse(args, { from: 'user' });

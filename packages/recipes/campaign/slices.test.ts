@@ -13,7 +13,7 @@ describe('seeds', () => {
 });
 
 describe('slices', () => {
-  test('hold every seed of every simulation once, and each simulation begins before any goes on', () => {
+  test('hold every seed of every simulation once, and each simulation begins before any continues', () => {
     expect(divide(['a', 'b'], { first: 3, last: 7 }, [], 2)).toEqual([
       { name: 'a', first: 3, last: 4 },
       { name: 'b', first: 3, last: 4 },

@@ -21,7 +21,7 @@ export function parseSeeds(text: string): Seeds | null {
 
 /**
  * Divides the seeds of all simulations into slices. Each simulation has its first slice before any has its second: what is
- * done when somebody ends it early is about the same for all of them.
+ * done when the user ends it early is about the same for all of them.
  *
  * @param done slices that are left out; they may be of any size, and overlap
  * @param seedsMax of one slice

@@ -15,7 +15,7 @@ let strayErrors: unknown[] = [];
 // Recipes live through many errors, and each would look for where it came from. vitest tells it of the seed that is repeated.
 Error.stackTraceLimit = 0;
 subscribe(WORLD_CHANNEL, (world) => worlds.push(world as VirtualWorld));
-// Errors that nobody waits for are those of the test that runs, as in vitest.
+// Unhandled rejections are those of the test that runs, as in vitest.
 process.on('unhandledRejection', (error) => strayErrors.push(error));
 process.on('uncaughtException', (error) => strayErrors.push(error));
 process.on('message', (message: ToWorker) => {
@@ -60,7 +60,7 @@ async function runTest({ title, run }: SimulationTest): Promise<Run> {
   } catch (error) {
     errors.push(error);
   }
-  // Whatever was rejected without a handler has been told by then.
+  // Whatever was rejected without a handler has been reported by then.
   await new Promise((resolve) => setImmediate(resolve));
   errors.push(...strayErrors);
   const { user, system } = process.cpuUsage(before);

@@ -42,7 +42,7 @@ afterAll(async () => {
 const PATIENCE_MS = 500;
 
 describe('a wait that has been in vain', () => {
-  test('for a lock or a leadership tells who has it, and in which session', () =>
+  test('for a lock or a leadership says who has it, and in which session', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new Mutex(one.client, '/m').acquire();
       const leader = await new Election(one.client, '/e').campaign();
@@ -57,7 +57,7 @@ describe('a wait that has been in vain', () => {
       });
     }));
 
-  test('for a lock for which others wait as well tells who has it, and who stands between', () =>
+  test('for a lock for which others wait as well says who has it, and who stands between', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const lock = await new Mutex(one.client, '/m').acquire();
       const waiting = new Mutex(two.client, '/m').acquire();
@@ -70,7 +70,7 @@ describe('a wait that has been in vain', () => {
       await (await waiting).release();
     }));
 
-  test('for a lease tells who has them', () =>
+  test('for a lease says who has them', () =>
     inWorld(1, async ([one]) => {
       const semaphore = new Semaphore(one.client, '/s', { leasesMax: 1 });
       const lease = await semaphore.acquire();
@@ -78,7 +78,7 @@ describe('a wait that has been in vain', () => {
       expect(message).toContain(`Semaphore.acquire /s: timeoutMs has passed: all leases are held: ${lease.path}`);
     }));
 
-  test('for a lock with priorities tells who has it', () =>
+  test('for a lock with priorities says who has it', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new PriorityLock(one.client, '/p').acquire();
       const session = `(session 0x${one.client.session!.id.toString(16)})`;
@@ -107,7 +107,7 @@ describe('a wait that has been in vain', () => {
     inWorld(1, async ([one]) => {
       const queue = new Queue(one.client, '/q', { codec: text, itemsMax: 1 });
       expect(await failureOf(queue.take({ timeoutMs: PATIENCE_MS }))).toMatchObject({
-        message: 'Queue.take /q: timeoutMs has passed: there was no item that nobody had (TIMEOUT)',
+        message: 'Queue.take /q: timeoutMs has passed: there was no free item (TIMEOUT)',
         outcome: 'not-applied',
       });
       await queue.put('one');
@@ -200,7 +200,7 @@ test('an election of a style that does not exist is refused at once', () => {
   expect(() => new Election(client, '/x', { style: style as 'selector' })).toThrow("there is no style 'Selector'");
 });
 
-test('a guarded write whose answer is lost tells what was to be written', () =>
+test('a guarded write whose answer is lost says what was to be written', () =>
   inWorld(1, async ([one], { cut }) => {
     const lock = await new Mutex(one.client, '/m').acquire();
     const writing = failureOf(lock.guarded.create('/report', 'x'));
@@ -208,7 +208,7 @@ test('a guarded write whose answer is lost tells what was to be written', () =>
     expect((await writing).message).toMatch(/^transaction \/report: /);
   }));
 
-test('a guarded write that waited for a connection until the session was over tells that nothing is held', () =>
+test('a guarded write that waited for a connection until the session was over says that nothing is held', () =>
   inWorld(1, async ([one], { cut }) => {
     const lock = await new Mutex(one.client, '/m').acquire();
     const suspended = new Promise<void>((resolve) => {
@@ -242,7 +242,7 @@ test('a rollback of what was never published says that there is nothing before i
   await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never; kept are: 0');
 });
 
-test('a migration that is refused is told by its number, and its operations are its own', async () => {
+test('a migration that is refused is reported by its number, and its operations are its own', async () => {
   const migrations = new Migrations(client);
   const error = await failureOf(
     migrations.apply('shop', [[{ kind: 'create', path: '/shop' }], [{ kind: 'create', path: '/no/parent' }]]),

@@ -157,7 +157,7 @@ test('Inside.leave keeps no watch of one that came later either, when it waits f
     const counter = new WatchCounter(one.client);
     const other = new DoubleBarrier(two.client, '/it', MEMBERS);
     const [inside] = await enterInTurn(new DoubleBarrier(counter.client, '/it', MEMBERS), other);
-    // Somebody has closed the barrier by hand; the name is lower than any of a member.
+    // The barrier was closed by hand; the name is lower than any of a member.
     await two.client.delete('/it/ready');
     await two.client.create('/it/!', '', { mode: 'ephemeral' });
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,6 @@
 /**
- * Waiting calls whose connection or session is lost at any moment. Whoever gives up just then leaves no znode behind,
- * although it cannot delete one; whoever does not, waits on.
+ * Waiting calls whose connection or session is lost at any moment. A caller that gives up just then leaves no znode behind,
+ * although it cannot delete one; the client that does not, waits on.
  */
 import { type CallOptions, type Client, text, ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ import { inWorld, type Tools } from './testing/in-world.ts';
 
 interface Case {
   readonly title: string;
-  /** Nobody else keeps it from us. */
+  /** No other client keeps it from us. */
   readonly comes?: true;
   /** It fails with a lost session, and says so (`outcome: 'unknown'`). */
   readonly endsWithSession?: true;
@@ -27,7 +27,7 @@ interface Case {
   readonly prepare: (client: Client, other: Client) => Promise<(call: CallOptions) => Promise<AsyncDisposable | null>>;
 }
 
-/** Both while it is free and while somebody else has it. */
+/** Both while it is free and while another client has it. */
 function lockCases(
   title: string,
   take: (client: Client, call: CallOptions) => Promise<AsyncDisposable | null>,
@@ -144,7 +144,7 @@ describe.each(CASES.filter(({ endsWithSession }) => endsWithSession !== true))(
   '$title',
   ({ prepare, comes = false }) => {
     test.each(['comes back', 'has expired'] as const)(
-      'goes on when the session is lost at any moment, and %s',
+      'continues when the session is lost at any moment, and %s',
       async (way) => {
         for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += 2 * STEP_MS) {
           await inWorld(2, async ([one, two], { server, sleep, cut, heal }) => {

@@ -1,4 +1,4 @@
-/** Whoever gives up just when an answer comes leaves no promise behind that rejects for nobody, and so ends the process. */
+/** A caller that gives up just when an answer comes leaves no promise behind that rejects unhandled and so ends the process. */
 import type { CallOptions, Client } from '@meerkat/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
@@ -106,7 +106,7 @@ describe.each(CASES)('$title', ({ prepare }) => {
           await one.client.close();
           await sleep(100);
         });
-        // Node tells of rejections that nobody has caught when all promises have had their turn.
+        // Node reports unhandled rejections when all promises have had their turn.
         await new Promise((resolve) => setImmediate(resolve));
         expect(unhandled, `given up with answer ${nth}`).toEqual([]);
         expect(nth).toBeLessThan(50);

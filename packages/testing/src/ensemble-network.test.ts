@@ -26,11 +26,11 @@ class CountingNetwork implements Network {
 }
 
 const NO_EVENTS: ConnectEvents & ListenEvents = {
-  onConnected: () => expect.fail('nobody connects'),
+  onConnected: () => expect.fail('there is no connection'),
   onConnectFailed() {},
   onListening() {},
   onListenFailed() {},
-  onAccepted: () => expect.fail('nobody connects'),
+  onAccepted: () => expect.fail('there is no connection'),
 };
 
 function networkOf(ensemble: EnsembleNetwork, serverId: number): { network: Network; sockets: CountingNetwork } {
@@ -38,7 +38,7 @@ function networkOf(ensemble: EnsembleNetwork, serverId: number): { network: Netw
   return { sockets, network: ensemble.decoratorOf(serverId)(sockets, (event) => event()) };
 }
 
-test('a port between servers that is taken is known to whoever has chosen it', () => {
+test('a port between servers that is taken is known to the caller that has chosen it', () => {
   const ensemble = new EnsembleNetwork(OWNERS);
   expect(ensemble.takenPort).toBeNull();
   networkOf(ensemble, 1).network.listen({ host: '127.0.0.1', port: 11 }, NO_EVENTS);

@@ -31,7 +31,7 @@ export class EnsembleNetwork {
     return this.#groups !== null && this.#groups.get(a) !== this.#groups.get(b);
   }
 
-  /** What makes this network a server's. Each of its lives asks anew. */
+  /** What makes this network a server's. Each of its lives asks again. */
   decoratorOf(serverId: number): Decorator {
     return (sockets, deliver) => {
       const member = new CuttableNetwork(sockets, deliver, {
@@ -62,7 +62,7 @@ export class EnsembleNetwork {
   }
 }
 
-/** Another program was quicker. The code is Node's, so that whoever asks for taken ports finds it. */
+/** Another program was quicker. The code is Node's, so that a caller that asks for taken ports finds it. */
 export class TakenPortError extends Error {
   readonly code = 'EADDRINUSE';
 

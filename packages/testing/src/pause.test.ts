@@ -89,7 +89,7 @@ test('connections are accepted while the server is paused, and served after resu
   socket.destroy();
 });
 
-test('nobody expires while the server is paused; after resume a client that is heard within a tick keeps its session', async () => {
+test('no client expires while the server is paused; after resume a client that is heard within a tick keeps its session', async () => {
   const server = await start({ tickTimeMs: 50 });
   const heard = await connect(server, 100);
   const silent = await connect(server, 100);

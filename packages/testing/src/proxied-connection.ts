@@ -138,7 +138,7 @@ export class ProxiedConnection {
         reject(new Error(`the connection ended (${reason}) after ${passed} of ${bytes} bytes ${direction}`));
       });
     });
-    // Whoever does not wait for the cut need not hear that it did not come.
+    // A caller that does not wait for the cut need not learn that it did not come.
     cut.catch(() => {});
     return cut;
   }

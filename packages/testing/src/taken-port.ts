@@ -2,7 +2,7 @@
  * Repeats an attempt to listen while the port is taken, for a short time.
  *
  * A port that was free a moment ago may be in use for another moment: by a connection on its way out that the system has
- * given this number, or by a client that found itself while nobody listened.
+ * given this number, or by a client that connected to itself while nothing listened.
  */
 export async function whilePortIsTaken<T>(attempt: () => Promise<T>): Promise<T> {
   const endMs = performance.now() + TAKEN_MS_MAX;

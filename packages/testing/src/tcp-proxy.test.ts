@@ -137,7 +137,7 @@ describe('a proxy', () => {
     expect(server.received.slice(1)).toBe(block.toString('latin1').repeat(200));
   });
 
-  test('passes on the end of one direction while the other goes on', async () => {
+  test('passes on the end of one direction while the other continues', async () => {
     const halfOpen = await Target.start({ allowHalfOpen: true });
     proxy.target = halfOpen.port;
     const client = new End(connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true }));
@@ -152,7 +152,7 @@ describe('a proxy', () => {
     halfOpen.stop();
   });
 
-  test('tells why a connection ended', async () => {
+  test('says why a connection ended', async () => {
     const reason = async (end: (client: End, server: End) => void): Promise<string | undefined> => {
       const coming = proxy.nextConnection();
       const [client, server] = await dial();
@@ -178,7 +178,7 @@ describe('a proxy', () => {
     expect(other.ending).toBe('reset');
   });
 
-  test('a target where nobody listens breaks the connection, and the reason says so', async () => {
+  test('a target where there is no listener breaks the connection, and the reason says so', async () => {
     target.stop();
     const coming = proxy.nextConnection();
     const client = new End(connect(proxy.port, '127.0.0.1'));
@@ -426,7 +426,7 @@ describe('refuse', () => {
 });
 
 describe('stop', () => {
-  test('breaks everything, and whoever waits hears of it', async () => {
+  test('breaks everything, and a caller that waits learns of it', async () => {
     const [client, server] = await dial();
     const waiting = [proxy.nextConnection(), proxy.cutAfter({ direction: 'toServer', bytes: 1 })];
     const { port } = proxy;
@@ -487,7 +487,7 @@ describe('before a server', () => {
     observer.destroy();
   });
 
-  test('a frozen client loses its session at the server, and hears of it after thaw', async () => {
+  test('a frozen client loses its session at the server, and learns of it after thaw', async () => {
     await using server = await TestServer.start({ tickTimeMs: 50 });
     proxy.target = server.port;
     const client = await RawClient.connect(proxy.port);

@@ -18,7 +18,7 @@ export interface TcpProxyOptions {
 }
 
 export interface RefuseOptions {
-  /** `'refuse'`, the default: nobody listens (ECONNREFUSED). `'close'`: connections are accepted and closed at once. */
+  /** `'refuse'`, the default: there is no listener (ECONNREFUSED). `'close'`: connections are accepted and closed at once. */
   readonly how?: 'refuse' | 'close';
 }
 
@@ -173,7 +173,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#checkNotStopped();
     checkCutRule(rule);
     const cut = new Promise<void>((resolve, reject) => this.#awaitedCuts.push({ rule, resolve, reject }));
-    // Whoever does not wait for the cut need not hear that it did not come.
+    // A caller that does not wait for the cut need not learn that it did not come.
     cut.catch(() => {});
     return cut;
   }
@@ -182,7 +182,7 @@ export class TcpProxy implements AsyncDisposable {
    * Takes no new connections; those that exist stay. `accept` ends it.
    *
    *     await proxy.refuse();
-   *     await proxy.cut();               // clients come back and find nobody
+   *     await proxy.cut();               // clients come back and find no server
    */
   async refuse(options: RefuseOptions = {}): Promise<void> {
     this.#checkNotStopped();

@@ -108,7 +108,7 @@ describe('a test ensemble', () => {
 });
 
 describe('deaths', () => {
-  test('a client goes on with the same session when the leader is killed', async () => {
+  test('a client continues with the same session when the leader is killed', async () => {
     const ensemble = await start();
     const client = await connect(ensemble);
     const session = client.session?.id;
@@ -128,7 +128,7 @@ describe('deaths', () => {
     expect(await read(await connect(dead), '/after')).toBe('written');
   });
 
-  test('one server of three alone serves nobody, and does so again with a second one', async () => {
+  test('one server of three alone serves no client, and does so again with a second one', async () => {
     const ensemble = await start();
     const [last, ...others] = ensemble.servers as [TestServer, TestServer, TestServer];
     await Promise.all(others.map((server) => server.kill()));
@@ -167,7 +167,7 @@ describe('deaths', () => {
     },
   );
 
-  test('a leader that hangs is replaced, and follows when it goes on', async () => {
+  test('a leader that hangs is replaced, and follows when it continues', async () => {
     const ensemble = await start({ tickTimeMs: 30 });
     const hanging = ensemble.leader;
     hanging.pause();
@@ -182,7 +182,7 @@ describe('deaths', () => {
 });
 
 describe('partitions', () => {
-  test('a leader without the others refuses writes; the others go on, and it follows after heal', async () => {
+  test('a leader without the others refuses writes; the others continue, and it follows after heal', async () => {
     const ensemble = await start({ tickTimeMs: 30 });
     const old = ensemble.leader;
     const others = ensemble.servers.filter((server) => server !== old);
@@ -190,7 +190,7 @@ describe('partitions', () => {
     await inside.create('/before', '');
     ensemble.partition([old], others);
     expect(() => ensemble.leader).toThrow('no server leads at the moment');
-    // Never committed: nobody else hears of it.
+    // Never committed: no other client learns of it.
     const lost = inside.create('/lost', '').then(
       () => 'acknowledged',
       (error: { outcome?: string }) => error.outcome,
@@ -211,7 +211,7 @@ describe('partitions', () => {
     expect((await back.children('/')).children).not.toContain('lost');
   });
 
-  test('nobody is told of a cut, and a short one loses nothing', async () => {
+  test('a cut is silent, and a short one loses nothing', async () => {
     const ensemble = await start({ syncLimit: 600 });
     const { leader } = ensemble;
     const [follower, other] = ensemble.followers as [TestServer, TestServer];
@@ -339,7 +339,7 @@ test('a member that fails by a mistake of its own fails alone', async () => {
   expect(ensemble.servers.map(({ state }) => state)).toEqual(['running', 'running', 'running']);
 });
 
-/** How many sockets keep this process alive, and how many files it has open, where the system tells. */
+/** How many sockets keep this process alive, and how many files it has open, where the system shows them. */
 function openResources(): { readonly handles: Record<string, number>; readonly files: number } {
   const handles: Record<string, number> = {};
   for (const kind of process.getActiveResourcesInfo()) {

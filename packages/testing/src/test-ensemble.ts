@@ -20,7 +20,7 @@ export interface TestEnsembleOptions
   readonly initLimit?: number;
   /** Ticks of silence after which leader and follower give each other up; 5 by default. */
   readonly syncLimit?: number;
-  /** Who hears what a server has to say; nobody by default. */
+  /** Gets the log of a server; none by default. */
   readonly logger?: (serverId: number) => Logger;
   /** Who sees every event of a server's core. */
   readonly trace?: (serverId: number) => Trace;
@@ -191,7 +191,7 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * Cuts the network between groups of servers: nothing gets through, and nobody is told. Servers that no group names are a
+   * Cuts the network between groups of servers: nothing gets through, silently. Servers that no group names are a
    * group of their own. Clients reach all servers as before. Replaces the partition before.
    *
    *     ensemble.partition([1], [2, 3]);
@@ -228,7 +228,7 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * Ends a session now, as if nothing had been heard of it for its timeout, whichever server its client is connected to.
+   * Ends a session now, as if nothing had been learned of it for its timeout, whichever server its client is connected to.
    *
    *     await ensemble.expireSession(client.sessionId);
    *
@@ -267,7 +267,7 @@ export class TestEnsemble implements AsyncDisposable {
 
   /** Ends it for good: stops all servers, and removes temporary directories. */
   async dispose(): Promise<void> {
-    // Nobody hands over to anybody across a cut.
+    // No leader hands over across a cut.
     this.#network.heal();
     await settleAll(this.servers.map((server) => server.dispose()));
   }
@@ -337,7 +337,7 @@ export class TestEnsemble implements AsyncDisposable {
 
 const ATTEMPTS_MAX = 10;
 const WAIT_MS = 30_000;
-/** Milliseconds between two looks at the servers, for whoever waits. */
+/** Milliseconds between two looks at the servers, for a caller that waits. */
 const LOOK_MS = 2;
 
 function optionsOf(
@@ -373,7 +373,7 @@ function describeServer(server: TestServer): string {
   return isServing ? role : `${role}, and is not ready yet`;
 }
 
-/** Waits for all, then tells the first failure. */
+/** Waits for all, then reports the first failure. */
 async function settleAll(work: readonly Promise<void>[]): Promise<void> {
   const settled = await Promise.allSettled(work);
   for (const each of settled) if (each.status === 'rejected') throw each.reason;

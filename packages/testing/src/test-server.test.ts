@@ -141,7 +141,7 @@ describe('a test server', () => {
     expect(server.sessions()).toHaveLength(1);
   });
 
-  test('a port in use is told in words, and leaves nothing behind', async () => {
+  test('a port in use is reported in words, and leaves nothing behind', async () => {
     const server = await start();
     const before = temporaryDirectories();
     await expect(TestServer.start({ port: server.port, storage: 'directory' })).rejects.toThrow(
@@ -233,7 +233,7 @@ describe('stop, kill and restart', () => {
     }
   });
 
-  test.each(STORAGES)('a restart waits for a kill that nobody has waited for, %s', async (_where, options) => {
+  test.each(STORAGES)('a restart waits for a kill that was not awaited, %s', async (_where, options) => {
     const server = await start(options);
     const client = await connect(server);
     for (let i = 0; i < 10; i++) {
@@ -259,7 +259,7 @@ describe('stop, kill and restart', () => {
     await expect(onFiles.kill({ losesUnsynced: true })).rejects.toThrow('only storage in memory can lose');
   });
 
-  test('while it is stopped nobody listens, and what is asked of it says so', async () => {
+  test('while it is stopped there is no listener, and what is asked of it says so', async () => {
     const server = await start();
     const { port } = server;
     await server.stop();
@@ -394,9 +394,9 @@ describe('a failure of the server', () => {
     await expect(TestServer.start({ trace })).rejects.toThrow('no start');
   });
 
-  test('is told when the server is disposed of, if nobody has been told before', async () => {
+  test('a failure is reported when the server is disposed of, unless it was reported before', async () => {
     const untold = await TestServer.start({ tickTimeMs: 10, ...failing() });
-    // Nobody hears of this expiry but the server itself.
+    // Only the server itself learns of this expiry.
     const client = await connect(untold, { timeoutMs: 20 });
     await client.closed;
     await expect(untold.dispose()).rejects.toThrow('this must hold and does not');
@@ -416,7 +416,7 @@ function temporaryDirectories(): string[] {
   return readdirSync(tmpdir()).filter((name) => name.startsWith('meerkat-test-'));
 }
 
-/** How many sockets keep this process alive, and how many files it has open, where the system tells. */
+/** How many sockets keep this process alive, and how many files it has open, where the system shows them. */
 function openResources(): unknown {
   const handles: Record<string, number> = {};
   for (const kind of process.getActiveResourcesInfo()) {

@@ -32,7 +32,7 @@ export interface TestServerOptions {
   /** Whatever else configuration decides, as in zoo.cfg, under the names of the server's packages. */
   readonly core?: Partial<Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'>>;
   readonly server?: Partial<Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory' | 'clientHost' | 'clientPort'>>;
-  /** Hears what the server has to say; nobody does by default. */
+  /** Gets the log of the server; none by default. */
   readonly logger?: Logger;
   /** Sees every event of the server's core: sessions, connections, syncs. */
   readonly trace?: Trace;
@@ -72,7 +72,7 @@ type State =
  *     await server.expireSession(client.sessionId);
  *
  * A server that fails by a mistake of its own ends alone: connections break, pending and later calls reject with the
- * failure, and the process goes on. Disposing of it rejects too, unless the failure has been told before.
+ * failure, and the process continues. Disposing of it rejects too, unless the failure has been reported before.
  */
 export class TestServer implements AsyncDisposable {
   readonly #options: TestServerOptions;
@@ -82,7 +82,7 @@ export class TestServer implements AsyncDisposable {
   /** Resolves once nothing takes place any more of the server that was killed last. */
   #killed: Promise<void> = Promise.resolve();
   #failed: Promise<ServerError> = new Promise(() => {});
-  /** Somebody has been told of the failure, or has asked to be. */
+  /** The failure has been reported, or was asked for. */
   #isFailureTold = false;
 
   /**
@@ -132,7 +132,7 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * Resolves with the reason when the server cannot go on. A restart begins a new promise.
+   * Resolves with the reason when the server cannot continue. A restart begins a new promise.
    *
    *     const failure = await Promise.race([server.failed, work]);
    */
@@ -166,7 +166,7 @@ export class TestServer implements AsyncDisposable {
   }
 
   /**
-   * Ends a session now, as if nothing had been heard of it for its timeout: it is really expired, by a closeSession in the
+   * Ends a session now, as if nothing had been learned of it for its timeout: it is really expired, by a closeSession in the
    * log.
    *
    *     await server.expireSession(client.sessionId);
@@ -197,7 +197,7 @@ export class TestServer implements AsyncDisposable {
     this.#state = { kind: 'running', server, isPaused: true };
   }
 
-  /** Goes on after `pause`; the time between has passed. Clients get one more tick to be heard before they expire. */
+  /** Continues after `pause`; the time between has passed. Clients get one more tick to be heard before they expire. */
   resume(): void {
     const server = this.#running;
     server.resume();

@@ -41,11 +41,11 @@ export function describePerms(perms: number): string {
 /** What an ACL allows to a connection, as far as a client can tell. */
 export interface Access {
   readonly perms: number;
-  /** Some of it only if the password of a user is right: the service tells the names of users, and takes any password. */
+  /** Some of it only if the password of a user is right: the service lists the names of users, and accepts any password. */
   readonly dependsOnPassword: boolean;
 }
 
-/** @param identities what `whoAmI` tells */
+/** @param identities what `whoAmI` reports */
 export function accessOf(acl: readonly Acl[], identities: readonly ClientInfo[]): Access {
   // The administrator; an authentication provider does not know the scheme, so that some servers send no user.
   if (identities.some(({ scheme }) => scheme === 'super')) return { perms: Perm.all, dependsOnPassword: false };

@@ -41,7 +41,7 @@ describe('who may do what', () => {
     expect(accessOf(acl, [{ scheme: 'digest', user: 'ann' }]).dependsOnPassword).toBe(false);
   });
 
-  it('is told in words', () => {
+  it('is reported in words', () => {
     expect(ACL.map(describeWho)).toEqual(['anyone', 'user ann (password)', 'clients in 10.0.0.0/8']);
     expect(ACL.map(({ perms }) => describePerms(perms))).toEqual(['read', 'read, write', 'create and delete children']);
     expect(describePerms(Perm.all)).toBe('do everything');

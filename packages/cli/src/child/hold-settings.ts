@@ -53,7 +53,7 @@ export function parseHoldSettings(words: HoldWords): HoldSettings {
 }
 
 /**
- * The margin of the handle: the command is told so much before the deadline. Pings are a third of the session timeout
+ * The margin of the handle: the command is notified much before the deadline. Pings are a third of the session timeout
  * apart, so a margin of two thirds would end a session that is well; half of it is what is taken at most.
  *
  * @returns milliseconds

@@ -32,7 +32,7 @@ export interface HeldEnd extends ChildEnd {
 /**
  * Runs a command as long as something is held, and gives it back once the command has ended.
  *
- * Signals go to the command. When what is held is not certain any more, the command is told by SIGTERM, and killed
+ * Signals go to the command. When what is held is not certain any more, the command gets SIGTERM, and killed
  * `killAfterMs` later or at the deadline less `marginMs`, whatever comes first; the creator of `held` gives it a margin of
  * the sum of both, so that there is time for this.
  */

@@ -190,7 +190,9 @@ async function change(
   const paths = await everyPath(context, client, [path], options);
   const doubts = [
     ...(paths.length > 1 ? [`change the ACLs of ${count(paths.length)} znodes`] : []),
-    ...(whole !== null && !hasAdmin(whole) ? ['leave no identity that may set the ACL again, except the super user'] : []),
+    ...(whole !== null && !hasAdmin(whole)
+      ? ['leave no identity that may set the ACL again, except the super user']
+      : []),
   ];
   if (doubts.length > 0 && options.yes !== true && !(await confirm(context, `${doubts.join(' and ')}?`))) {
     context.note('nothing was changed');

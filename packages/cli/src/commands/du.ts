@@ -20,9 +20,9 @@ interface Options {
 export const du: DefineCommand = (command, host) => {
   command
     .argument('[paths...]', 'subtrees; patterns too', [host.isShell ? '.' : '/'])
-    .option('-d, --depth <levels>', 'tell of subtrees so many levels down; 0: of the paths alone', '1')
+    .option('-d, --depth <levels>', 'report subtrees so many levels down; 0: the paths alone', '1')
     .option('--sort <by>', `the largest first by ${SORTS.join(', ')}, or by path`, 'size')
-    .option('-n, --top <number>', 'tell of so many at most (default: all)')
+    .option('-n, --top <number>', 'report so many at most (default: all)')
     .option('-b, --bytes', 'sizes in bytes')
     .addHelpText(
       'after',

@@ -23,7 +23,7 @@ const AGAIN_MS = 1000;
 export const elect: DefineCommand = (command, host) => {
   command
     .description(
-      'Stand for election, run a command as the leader, and exit with its exit code. It is told by SIGTERM, and then ' +
+      'Stand for election, run a command as the leader, and exit with its exit code. It gets SIGTERM, and then ' +
         'killed, when leadership is no longer certain (exit code 27). MEERKAT_ELECTION_PATH, _TOKEN, _ZNODE and _SESSION ' +
         'are in its environment.',
     )
@@ -87,7 +87,7 @@ function exitCodeOf({ exitCode, lossReason }: HeldEnd): number {
   );
 }
 
-/** Waits until we lead, and tells who does meanwhile. */
+/** Waits until we lead, and says who does meanwhile. */
 async function campaign(
   context: Context,
   election: Election,
@@ -125,12 +125,12 @@ class Observing implements Disposable {
 async function tellLeaders(context: Context, election: Election, client: Client, signal: AbortSignal): Promise<void> {
   try {
     for await (const leader of election.observe({ signal })) {
-      // Of our own leadership campaign() tells.
+      // Our own leadership is reported by campaign().
       if (leader === null || leader.sessionId === client.session?.id) continue;
       context.note(`${nameOfLeader(leader)} leads ${election.path} since ${leader.since.toISOString()}; waiting`);
     }
   } catch {
-    // What is wrong with the path, campaign() tells.
+    // What is wrong with the path is reported by campaign().
   }
 }
 

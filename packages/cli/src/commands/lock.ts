@@ -32,7 +32,7 @@ const QUIET_MS = 300;
 export const lock: DefineCommand = (command, host) => {
   command
     .description(
-      'Run a command while holding a lock, and exit with its exit code. It is told by SIGTERM, and then killed, when the ' +
+      'Run a command while holding a lock, and exit with its exit code. It gets SIGTERM, and then killed, when the ' +
         'lock is no longer certain (exit code 27). MEERKAT_LOCK_PATH, _TOKEN, _ZNODE and _SESSION are in its environment.',
     )
     .usage('[options] <path> -- <command> [arguments]')

@@ -44,7 +44,7 @@ const WHAT_IS_LOST = `
 
 What fits into one request moves in one transaction. Larger trees are copied, compared, and deleted
 where they were: others see both for a while. The service knows nothing of moving: versions, times and zxids
-begin anew; ephemeral znodes cannot be moved; containers and znodes with a time to live become plain
+start over; ephemeral znodes cannot be moved; containers and znodes with a time to live become plain
 ones, because clients cannot see that they are. To another service: cp.`;
 
 interface Move {
@@ -139,7 +139,7 @@ async function carryOut(context: Context, client: Client, planned: Move, options
   if (options.parents === true && parentOf(to) !== '/') await client.ensurePath(parentOf(to), call);
   const atOnce = planned.isAtomic ? await moveAtOnce(client, from, to, call) : null;
   if (atOnce !== null) {
-    context.note(`moved ${znodeCount(atOnce)} to ${to} in one transaction; versions and zxids begin anew`);
+    context.note(`moved ${znodeCount(atOnce)} to ${to} in one transaction; versions and zxids start over`);
     return { ...planned, znodes: atOnce };
   }
   using progress = context.progress();
@@ -148,7 +148,7 @@ async function carryOut(context: Context, client: Client, planned: Move, options
   });
   progress.clear();
   context.note(
-    `moved ${znodeCount(znodes)} to ${to} in steps: copied, compared, deleted; versions and zxids begin anew`,
+    `moved ${znodeCount(znodes)} to ${to} in steps: copied, compared, deleted; versions and zxids start over`,
   );
   return { ...planned, znodes, isAtomic: false };
 }

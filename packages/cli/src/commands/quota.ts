@@ -150,7 +150,7 @@ async function removeLimits(
   const path = thePath(context, [...values, ...rest], 'remove');
   const chosen = Object.keys(options).map((option) => LIMIT_OF[option as keyof QuotaOptions]);
   if ((await readQuota(client, path, call)) === null) {
-    throw new CommandFailure(CommandExit.no, `${path} has no quota of its own ("quota show" tells which it counts to)`);
+    throw new CommandFailure(CommandExit.no, `${path} has no quota of its own ("quota show" says which it counts to)`);
   }
   const changed = await changeQuota(
     client,

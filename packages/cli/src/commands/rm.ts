@@ -181,7 +181,7 @@ async function checkVersion({ call }: Context, client: Client, path: string, ver
   if (stat.version !== version) throw new BadVersionError({ operation: 'delete', path });
 }
 
-/** @returns the question; null when there is nothing there, which the deletion tells */
+/** @returns the question; null when there is nothing there, which the deletion reports */
 async function describe(context: Context, client: Client, paths: readonly string[]): Promise<string | null> {
   const belows: (number | null)[] = [];
   for await (const below of pipelined(paths, (path) => countBelow(context, client, path))) belows.push(below);

@@ -191,11 +191,11 @@ class UpRun {
         return;
       case 'pause':
         member.pause();
-        this.#screen.tell(`server ${id} is paused: "resume ${id}" lets it go on`);
+        this.#screen.tell(`server ${id} is paused: "resume ${id}" lets it continue`);
         return;
       case 'resume':
         member.resume();
-        this.#screen.tell(`server ${id} goes on`);
+        this.#screen.tell(`server ${id} continues`);
         return;
       case 'restart':
         await member.stop();

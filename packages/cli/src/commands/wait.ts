@@ -20,7 +20,7 @@ export const wait: DefineCommand = (command, host) => {
   command
     .description(
       'Wait until a znode is as it should be, and tell how it is then. Several conditions have to hold at the same time. ' +
-        'Goes on through lost connections.',
+        'Continues through lost connections.',
     )
     .argument('<path>', 'the znode')
     .option('--exists', 'it is there (what is waited for when nothing is asked)')

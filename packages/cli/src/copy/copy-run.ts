@@ -46,7 +46,7 @@ const STEP_BYTES = 500;
 /** Paths that a message names. */
 const NAMED_MAX = 5;
 
-/** Copies a tree, and tells how it went. @returns the exit code */
+/** Copies a tree, and says how it went. @returns the exit code */
 export async function runCopy(context: Context, job: CopyJob): Promise<CommandExit> {
   const run = new CopyRun(context, job);
   if (job.isDryRun) return run.rehearse();
@@ -77,7 +77,7 @@ class CopyRun {
     this.#job = job;
   }
 
-  /** Tells what would be done. */
+  /** Says what would be done. */
   async rehearse(): Promise<CommandExit> {
     const { report } = this.#context;
     const { source, target } = this.#job;
@@ -127,7 +127,7 @@ class CopyRun {
     return await confirm(this.#context, `${harm.join(' and ')} znodes of ${this.#job.target.shown}?`);
   }
 
-  /** Writes, and begins anew where it has to: what is there already is passed by. */
+  /** Writes, and starts over where it has to: what is there already is passed by. */
   async carryOut(): Promise<void> {
     const { call, signal } = this.#context;
     const { client } = this.#job.target;
@@ -270,12 +270,12 @@ class CopyRun {
     if (this.#writes === 0) return;
     const { verb } = this.#job;
     this.#context.note(
-      `${verb}: ${count(this.#writes)} znodes are written, the last one is ${this.#lastWritten}; the same command again goes on from there`,
+      `${verb}: ${count(this.#writes)} znodes are written, the last one is ${this.#lastWritten}; the same command again continues from there`,
     );
   }
 }
 
-/** Others have changed the target while it was written, or the connection broke: looking again tells what is left to do. */
+/** Others have changed the target while it was written, or the connection broke: looking again says what is left to do. */
 function isUpset(error: unknown): boolean {
   return isZooKeeperError(error) && UPSETS.has(error.code);
 }

@@ -50,7 +50,7 @@ export type LeaveReason =
   | 'in-use';
 
 /**
- * Compares source and target, and tells step by step what is to be done: parents before their children, deletions the
+ * Compares source and target, and reports step by step what is to be done: parents before their children, deletions the
  * other way round. When there is nothing but `leave`, the target is a copy: planning again is also how one verifies.
  */
 export async function* plan(source: TreeEntries, target: TreeEntries, policy: Policy): AsyncGenerator<Step, void> {

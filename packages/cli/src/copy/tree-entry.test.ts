@@ -47,7 +47,7 @@ test('znodes differ in data, ACL and kind; nothing differs from empty, and the o
   expect(differencesOf({ ...entry, acl: [acl.auth()] }, entry)).toEqual([]);
 });
 
-test('permissions that have no letter are told as a number', () => {
+test('permissions that have no letter are reported as a number', () => {
   expect(OPEN.map(aclEntryText)).toEqual(['world:anyone:cdrwa']);
   expect(aclEntryText({ scheme: 'world', id: 'anyone', perms: 64 + 1 })).toBe('world:anyone:r+64');
 });

@@ -35,7 +35,7 @@ interface Leaving {
   readonly completes: Operation['completes'];
 }
 
-/** Hears of steps that have happened, in their order. @param path the last one's, absolute */
+/** Learns of steps that have happened, in their order. @param path the last one's, absolute */
 export type OnWritten = (path: string, actions: readonly WriteStep['action'][]) => void;
 
 type Write = (transaction: ReturnType<Client['transaction']>) => unknown;
@@ -69,7 +69,7 @@ export class TreeWriter {
   #batchBytes = 0;
   readonly #inFlight: Set<Promise<void>> = new Set();
   #failure: { readonly error: unknown } | null = null;
-  /** Waits for the next step, which tells whether something comes below it. */
+  /** Waits for the next step, which says whether something comes below it. */
   #held: CreatingStep | null = null;
   /** ACLs to be set on the way out, each of a znode below the one before. */
   readonly #leaving: Leaving[] = [];

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Mistakes on the command line of this command are told in our words. Not inherited: a parent would tell its own usage. */
+/** Mistakes on the command line of this command are reported in our words. Not inherited: a parent would tell its own usage. */
 export function tellMistakes(command: Command): Command {
   return command.configureOutput({ outputError: (message, write) => write(describeMistake(command, message)) });
 }
@@ -13,7 +13,7 @@ function describeMistake(command: Command, message: string): string {
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/, '; did you mean $1?');
   if (command.parent !== null) {
-    return `${name}: ${words}\nusage: ${command.createHelp().commandUsage(command)}\n"${name} --help" tells more\n`;
+    return `${name}: ${words}\nusage: ${command.createHelp().commandUsage(command)}\n"${name} --help" says more\n`;
   }
   const habit = HABITS[/unknown command '([^']*)'/.exec(words)?.[1]?.toLowerCase() ?? ''];
   if (habit !== undefined) {

@@ -13,8 +13,8 @@ export const COMMON_OPTIONS_LINE =
 /** `meerkat help [topic]`. Commands that it names must be defined before it is run. */
 export function addHelpCommand(program: Command): void {
   tellMistakes(program.command('help'))
-    .summary('tell of a command, the options of all, output or exit codes')
-    .description('Tell of a command, of the options that all commands have, of output formats, or of exit codes.')
+    .summary('explain a command, the options of all, output or exit codes')
+    .description('Explain a command, the options that all commands have, output formats, or exit codes.')
     .helpGroup('Others:')
     .argument('[topic]', 'a command, or "options", "output", "exit-codes"')
     .exitOverride()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { age } from './age.ts';
 
-test('an age is told in its largest unit, and a time ahead as such', () => {
+test('an age is reported in its largest unit, and a time ahead as such', () => {
   const ages = [0, 999, 1000, 59_999, 60_000, 3_600_000, 86_399_999, 86_400_000, 900 * 86_400_000];
   expect(ages.map((ms) => age(1e12 - ms, 1e12))).toEqual([
     'now',

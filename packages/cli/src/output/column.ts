@@ -1,7 +1,7 @@
 /** What a field can be; in JSON as it is, in tables and fields as text. A bigint never: zxids are hex text. */
 export type Cell = string | number | boolean | null | readonly Cell[] | { readonly [name: string]: Cell };
 
-/** One field of the things that a command tells. */
+/** One field of the things that a command reports. */
 export interface Column<T> {
   /** The name in JSON, and the header of a table. Scripts rely on it. */
   readonly name: string;

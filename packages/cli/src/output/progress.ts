@@ -1,12 +1,12 @@
 import { type Io, writeAll } from '../run/io.ts';
 
-/** How often the line is drawn anew. Milliseconds. */
+/** How often the line is drawn again. Milliseconds. */
 const EVERY_MS = 100;
 /** What is done sooner needs no line. Milliseconds. */
 const QUIET_MS = 400;
 
 /**
- * A line on standard error that tells how far long work is; on a terminal only.
+ * A line on standard error that says the progress of long work; on a terminal only.
  *
  * The command sets `text` as often as it likes: a line is made ten times a second at most.
  */

@@ -58,7 +58,7 @@ describe('a list', () => {
     expect(await listed('fields', [PLUM, MELON])).toBe('plum\t30\ta\\ttab, a\\\\ and\\na line\n西瓜\t3000\t\n');
   });
 
-  test('goes on as a stream once the widths are settled, and a wider cell moves only its own line', async () => {
+  test('continues as a stream once the widths are settled, and a wider cell moves only its own line', async () => {
     const many = Array.from({ length: 1001 }, (_, i) => ({ ...PLUM, name: i === 1000 ? 'blackberry' : 'plum' }));
     const { report, printed } = makeReport('table');
     const list = await report.list(COLUMNS);
@@ -103,7 +103,7 @@ test('writing waits while the reader is slow, and not when the reader has gone',
   const waiting = report.line('more than four bytes');
   stdout.destroy();
   await waiting;
-  expect(report.line('to nobody')).toBeUndefined();
+  expect(report.line('to a closed stream')).toBeUndefined();
 });
 
 describe('values for people and programs', () => {

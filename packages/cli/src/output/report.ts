@@ -4,7 +4,7 @@ import { type Column, cellText, dataColumns, tableColumns } from './column.ts';
 import type { Paint } from './paint.ts';
 
 /**
- * How a command tells what it has found.
+ * How a command says what it has found.
  *
  * - `table`: for people; may change from version to version. A command may write text of its own instead of a table.
  * - `json`: one JSON value: an array of what was found, or one object.

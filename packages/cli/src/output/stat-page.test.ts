@@ -14,7 +14,7 @@ function page(changes: Partial<Stat>): Record<string, string> {
   return Object.fromEntries(statPageColumns(NOW_MS).map(({ name, text }) => [name, text?.(whole) ?? '']));
 }
 
-test('a Stat is told with what its values mean', () => {
+test('a Stat is reported with what its values mean', () => {
   const { czxid, ctime, mtime, version, ephemeralOwner, dataLength } = page({});
   expect(czxid).toBe('0x100000001');
   expect(ctime).toMatch(/^2024-05-0\d \d\d:\d0:00\.000 {2}\(created 2 h ago\)$/);
@@ -28,7 +28,7 @@ test('a Stat is told with what its values mean', () => {
   expect(page({ dataLength: 150_000 })['dataLength']).toBe('150000  (146 KiB)');
 });
 
-test('the owner of an ephemeral znode is told with the server that opened its session', () => {
+test('the owner of an ephemeral znode is reported with the server that opened its session', () => {
   expect(page({ ephemeralOwner: 0x0300abcn })['ephemeralOwner']).toBe('0x300abc  (ephemeral: goes with this session)');
   // The first byte of the id is that of the server; as a signed number, ids from 128 on are negative.
   expect(page({ ephemeralOwner: 0x05_00000000000001n })['ephemeralOwner']).toContain('opened at server 5)');

@@ -18,7 +18,7 @@ describe('the text of a quota', () => {
     expect(parseLimits('count=many;=;,,bytes=')).toEqual(NO_LIMITS);
   });
 
-  it('tells the usage', () => {
+  it('reports the usage', () => {
     expect(parseUsage('count=12,bytes=345')).toEqual({ count: 12, bytes: 345 });
     expect(parseUsage('what?')).toBeNull();
   });

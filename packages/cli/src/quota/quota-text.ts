@@ -6,7 +6,7 @@
  * The lone "=" makes servers that know no hard limits leave the rest alone.
  */
 export interface QuotaLimits {
-  /** Znodes, the one with the quota included; null: no limit. Soft limits are told in the log of the server. */
+  /** Znodes, the one with the quota included; null: no limit. Soft limits are reported in the log of the server. */
   readonly countSoft: number | null;
   /** What goes beyond is refused, by servers with enforceQuota=true. Stands in for the soft one. */
   readonly countHard: number | null;

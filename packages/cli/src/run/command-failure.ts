@@ -1,6 +1,6 @@
 import { CommandExit } from './exit-code.ts';
 
-/** A command cannot go on, for a reason of its own: what was attempted, what was found, what to do. */
+/** A command cannot continue, for a reason of its own: what was attempted, what was found, what to do. */
 export class CommandFailure extends Error {
   readonly exitCode: CommandExit;
 

@@ -18,7 +18,7 @@ export interface CatalogEntry {
 export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Servers:', 'Others:'] as const;
 export type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
-/** Where a command is run: `run` makes the context, tells failures and closes sessions. */
+/** Where a command is run: `run` makes the context, reports failures and closes sessions. */
 export interface CommandHost {
   /** Whether it becomes a line of the shell, where -w leaves watches behind. */
   readonly isShell: boolean;

@@ -13,7 +13,7 @@ export interface Context {
   readonly report: Report;
   /** Ctrl-C, SIGTERM, or the reader of the output has gone: stop where you are. Every request takes it. */
   readonly signal: AbortSignal;
-  /** True for a line of the shell: watches may stay behind, and the session goes on. */
+  /** True for a line of the shell: watches may stay behind, and the session continues. */
   readonly isShell: boolean;
   /** Milliseconds that one request may take; undefined: for ever. */
   readonly timeoutMs: number | undefined;

@@ -5,7 +5,7 @@ import { CommandExit, EXIT_OF_ERROR } from './exit-code.ts';
 import { explainFailure } from './failure.ts';
 
 describe('a failure', () => {
-  test('of the service is told in words of this command line, with an exit code of its own', () => {
+  test('of the service is reported in words of this command line, with an exit code of its own', () => {
     const failure = explainFailure(new NoNodeError({ operation: 'children', path: '/x' }));
     expect(failure).toMatchObject({ exitCode: CommandExit.noNode, code: 'NONODE', path: '/x' });
     expect(failure.message).toMatch(/^cannot list \/x: there is no such znode/);
@@ -44,7 +44,7 @@ describe('a failure', () => {
     expect(failure.message).toContain('failure.test.ts');
   });
 
-  test('that wraps an error of the service tells its code and path', () => {
+  test('that wraps an error of the service reports its code and path', () => {
     const cause = new NodeExistsError({ operation: 'create', path: '/x' });
     const failure = new InvocationFailure('cannot', cause);
     expect(explainFailure(failure)).toMatchObject({ code: 'NODEEXISTS', path: '/x' });

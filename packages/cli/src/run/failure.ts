@@ -2,7 +2,7 @@ import { ConnectError, isZooKeeperError, TransactionError, type ZooKeeperError }
 import { CommandFailure } from './command-failure.ts';
 import { CommandExit, EXIT_OF_ERROR } from './exit-code.ts';
 
-/** What a command that failed tells, for people and for scripts. */
+/** What a command that failed reports, for people and for scripts. */
 export interface Failure {
   readonly exitCode: CommandExit;
   /** ZooKeeper's name of the error, or one of this program's: INVOCATION, FAILED, BUG. */

@@ -34,7 +34,7 @@ export function writeAll(
   });
 }
 
-/** Everything that was written has left: a pipe may hold some of it back until its reader goes on. */
+/** Everything that was written has left: a pipe may hold some of it back until its reader continues. */
 export async function flush(stream: Writable): Promise<void> {
   if (isClosed(stream) || stream.writableLength === 0) return;
   await new Promise((resolve) => stream.write('', resolve));

@@ -8,7 +8,7 @@ import { type CommonWords, timeoutOf } from './common-words.ts';
 import type { Context, Located } from './context.ts';
 import { type Io, writeAll } from './io.ts';
 
-/** How long the service may take to hear of the end of a session. Milliseconds. */
+/** How long the service may take to learn of the end of a session. Milliseconds. */
 const CLOSE_MS = 2000;
 
 /** Opens sessions when they are needed and closes them at the end. */

@@ -156,7 +156,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'help',
-    summary: 'list the commands, or tell of one',
+    summary: 'list the commands, or explain one',
     group: SHELL,
     load: async () => (await import('./control/help.ts')).help,
   },

@@ -12,7 +12,7 @@ const ASK_MS = 2000;
 
 /**
  * Completes commands, options and paths from what is known at once. What is not known is asked for, and `onNews` called
- * when it has come: typing goes on meanwhile.
+ * when it has come: typing continues meanwhile.
  */
 export class Completer {
   readonly #shell: Shell;
@@ -76,7 +76,7 @@ export class Completer {
     const fitting = names.filter((name) => name.startsWith(start));
     const [only] = fitting;
     if (only === undefined || fitting.length > 1) return completionOf(fitting, start, quote, '');
-    // A "/" behind it where the way goes on.
+    // A "/" behind it where the way continues.
     const isParent = this.#isParent(joinPath(path, only));
     if (isParent === null) return null;
     return completionOf(fitting, start, quote, isParent ? '/' : wordEnd(quote));

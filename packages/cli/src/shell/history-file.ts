@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Io } from '../run/io.ts';
 import { makeDirectory } from '../run/make-directory.ts';
 
-/** Commands that are kept. Past twice as many lines the file is written anew. */
+/** Commands that are kept. Past twice as many lines the file is written again. */
 const KEPT_MAX = 2000;
 
 /**

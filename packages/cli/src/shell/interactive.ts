@@ -59,7 +59,7 @@ class InteractiveRun {
     const end = (): void => editor[Symbol.dispose]();
     this.#signal.addEventListener('abort', end, { once: true });
     shell.tell = (text) => editor.tell(text);
-    /** The lines of a command that goes on; null between commands. */
+    /** The lines of a command that continues; null between commands. */
     let open: { readonly text: string; readonly missing: Missing } | null = null;
     const prompt = (): string => {
       if (open !== null) return formatContinuation(open.missing, this.#paint);

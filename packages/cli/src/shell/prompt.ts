@@ -2,7 +2,7 @@ import type { Paint } from '../output/paint.ts';
 import type { SessionState } from './shell-session.ts';
 import type { Missing } from './words.ts';
 
-/** What the prompt tells. */
+/** What the prompt reports. */
 export interface Standing {
   readonly server: string;
   readonly state: SessionState;
@@ -21,7 +21,7 @@ export function formatPrompt({ server, state, path }: Standing, paint: Paint): s
   return `[${server}(${painted}) ${paint.bold(path)}] `;
 }
 
-/** While a value goes on over lines. */
+/** While a value continues over lines. */
 export function formatContinuation(missing: Missing, paint: Paint): string {
   switch (missing.kind) {
     case 'quote':

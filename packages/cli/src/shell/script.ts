@@ -55,7 +55,7 @@ export async function runInput(shell: Shell, stdin: Io['stdin'], options: Script
   return run.run(commands, placeOf);
 }
 
-/** Up to where whole lines have come, and no command that goes on in the next one. */
+/** Up to where whole lines have come, and no command that continues in the next one. */
 function completeEnd(text: string): number {
   const end = text.lastIndexOf('\n') + 1;
   if (end === 0) return 0;

@@ -6,7 +6,7 @@ import { CommandExit } from '../run/exit-code.ts';
 import type { Io } from '../run/io.ts';
 import { openSession } from '../run/process-context.ts';
 
-/** How long the service may take to hear of the end of a session. Milliseconds. */
+/** How long the service may take to learn of the end of a session. Milliseconds. */
 const CLOSE_MS = 2000;
 
 /** What the prompt says of the session, in zkCli's words where it has one. */

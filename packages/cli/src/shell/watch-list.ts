@@ -66,7 +66,7 @@ export class WatchList {
         }
       }
     } catch {
-      // The credentials were refused, which ends the session and is told with it.
+      // The credentials were refused, which ends the session and is reported with it.
     } finally {
       this.#lasting = this.#lasting.filter((other) => other !== watch);
     }

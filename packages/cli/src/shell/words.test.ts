@@ -44,7 +44,7 @@ test('a comment goes from a "#" where a word could begin to the end of the line'
   expect(words('set /a \\#1')).toEqual([['set', '/a', '#1']]);
 });
 
-test('a quoted value goes on over lines, and says so while it is open', () => {
+test('a quoted value continues over lines, and says so while it is open', () => {
   expect(scan('set /a "one').missing).toEqual({ kind: 'quote', quote: '"' });
   expect(scan("set /a 'one").missing).toEqual({ kind: 'quote', quote: "'" });
   expect(words('set /a "one\ntwo"\nls')).toEqual([['set', '/a', 'one\ntwo'], ['ls']]);
@@ -65,7 +65,7 @@ test('a here-document is one word: the lines up to its mark', () => {
   expect(words("set /a '<<END'")).toEqual([['set', '/a', '<<END']]);
 });
 
-test('what is complete ends where a command begins that goes on', () => {
+test('what is complete ends where a command begins that continues', () => {
   expect(scan('ls\nget /a\n').completeLength).toBe(10);
   expect(scan('ls\nset /a "one\ntwo\n').completeLength).toBe(3);
   expect(scan('ls\npwd; set /a <<END\none\n').completeLength).toBe(8);

@@ -41,7 +41,7 @@ export interface Scan {
   readonly commands: readonly CommandLine[];
   /** null when the input is complete. */
   readonly missing: Missing | null;
-  /** Everything before is complete: the length of the input, or where the first command that goes on begins. */
+  /** Everything before is complete: the length of the input, or where the first command that continues begins. */
   readonly completeLength: number;
   /** The last command as far as it has come; the last word of it ends the input or, with a blank behind it, does not. */
   readonly last: readonly Word[];

@@ -77,7 +77,7 @@ test('a directory made by hand is a tree, of which files are the leaves', async 
   ]);
 });
 
-test('what is wrong is told with the name of the file', async () => {
+test('what is wrong is reported with the name of the file', async () => {
   const fault = async (name: string, text: string) => {
     const directory = makeDirectory();
     writeFileSync(join(directory, name), text);

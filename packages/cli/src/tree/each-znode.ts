@@ -8,7 +8,7 @@ import { pipelined } from './pipelined.ts';
 
 /**
  * Reads znodes, many at once, and tells them in their order. When there are several, one that is missing, refused or not
- * what it is said to be is told on standard error and the others go on, as cat(1) does with files.
+ * what it is said to be is reported on standard error and the others continue, as cat(1) does with files.
  *
  * @returns how to end: as the first that failed says
  */

@@ -62,7 +62,7 @@ describe('a pattern stands for the znodes that are like it', () => {
 });
 
 describe('a walk', () => {
-  test('goes through several trees, and tells what is missing and what may not be read', async () => {
+  test('goes through several trees, and says what is missing and what may not be read', async () => {
     await client.create('/walk');
     await client.create('/walk/open');
     await client.create('/walk/shut', '', { acl: [{ perms: 31, scheme: 'digest', id: 'bob:x' }] });

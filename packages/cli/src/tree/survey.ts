@@ -12,7 +12,7 @@ const REFUSED_NAMED_MAX = 3;
 
 /**
  * A walk through trees for a command that reads them: it shows progress, reports what is missing or may not be read and
- * goes on behind it, and says how far it came when it is interrupted.
+ * continues behind it, and says how far it came when it is interrupted.
  */
 export class Survey {
   readonly #context: Context;
@@ -64,7 +64,7 @@ export class Survey {
     for (const error of missing) await this.#fail(error);
   }
 
-  /** Tells what could not be read. @returns how to end, unless the command has something else to say */
+  /** Says what could not be read. @returns how to end, unless the command has something else to say */
   async end(): Promise<CommandExit> {
     if (this.#refused.length > 0) {
       const named = this.#refused.slice(0, REFUSED_NAMED_MAX).join(', ');

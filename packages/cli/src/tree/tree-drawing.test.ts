@@ -36,7 +36,7 @@ describe('the drawing of a tree', () => {
     );
   });
 
-  test('tells how many children it leaves out, and nothing of those that are too deep', () => {
+  test('says how many children it leaves out, and nothing of those that are too deep', () => {
     expect(drawn(Infinity, 2)).toContain('│   ├── a 0\n│   ├── b 0\n│   └── … 1 more\n└── web 1\n');
     expect(drawn(1, 2)).toBe('/app 2\n├── jobs 3\n└── web 1\n/other 0\n');
   });

@@ -17,9 +17,9 @@ export interface WalkOptions extends CallOptions {
   readonly withData?: boolean;
   /** Goes no deeper than this. Default: to the leaves. */
   readonly depthMax?: number;
-  /** Goes on behind a znode that may not be read; called when its turn comes. Default: the walk throws the NoAuthError. */
+  /** Continues behind a znode that may not be read; called when its turn comes. Default: the walk throws the NoAuthError. */
   readonly onRefused?: (path: string, depth: number) => void;
-  /** Goes on behind a root that is not there. Default: the walk throws the NoNodeError. */
+  /** Continues behind a root that is not there. Default: the walk throws the NoNodeError. */
   readonly onMissing?: (error: NoNodeError) => void;
   /** Visits at most so many children of each, the first ones. Default: all. */
   readonly childrenMax?: number;

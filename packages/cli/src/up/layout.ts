@@ -33,7 +33,7 @@ export function countMembers(directory: string): number {
 /**
  * Makes a directory for each server, or takes over the one that is there, with its zoo.cfg:
  *
- *     directory/1/zoo.cfg        written anew
+ *     directory/1/zoo.cfg        written again
  *     directory/1/log            what the server prints
  *     directory/1/data/myid      and the data of the server
  *

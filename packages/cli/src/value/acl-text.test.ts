@@ -40,7 +40,7 @@ describe('the text of an ACL', () => {
     ['', 'at least one entry'],
     ['world:anyone', 'it is scheme:id:perms'],
     ['world:anyone:rx', '"rx" are no permissions'],
-    ['world:everybody:r', 'no other id than "anyone"'],
+    ['world:everyone:r', 'no other id than "anyone"'],
     ['digest:ann:rw', 'the id of digest is user:hash'],
     ['digest:ann:secret:rw', '"password:user:password:perms" makes it here'],
     ['x509:CN=a,O=b', 'it is scheme:id:perms'],

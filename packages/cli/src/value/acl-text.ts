@@ -34,7 +34,7 @@ export function formatEntry({ scheme, id, perms }: Acl): string {
   return `${scheme}:${id}:${formatPerms(perms)}`;
 }
 
-/** The entries of a text, not looked at yet. Names of certificates have commas of their own: an entry of x509 goes on to its permissions. */
+/** The entries of a text, not looked at yet. Names of certificates have commas of their own: an entry of x509 continues to its permissions. */
 export function splitEntries(text: string): readonly string[] {
   const entries: string[] = [];
   let open: string | null = null;

@@ -33,7 +33,7 @@ export function makeEditable(data: Uint8Array, isHex: boolean, path: string): Ed
       setOptions: `${inner.setOptions} --gzip`,
       toData: async (text) => {
         const edited = await inner.toData(text);
-        // Packed anew, the same text may be other bytes.
+        // Packed again, the same text may be other bytes.
         return Buffer.compare(edited, unpacked) === 0 ? data : new Uint8Array(await pack(edited));
       },
     };

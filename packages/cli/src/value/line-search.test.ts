@@ -8,7 +8,7 @@ describe('searchLines', () => {
       ({ number, text, ranges }) => `${number} ${text} ${ranges.map((range) => range.join('-')).join(',')}`,
     );
 
-  test('tells the lines that match, and where', () => {
+  test('reports the lines that match, and where', () => {
     expect(found(/two/g)).toEqual(['2 two 0-3', '3 three two 6-9']);
     expect(found(/^f|e$/g)).toEqual(['1 one 2-3', '4 four 0-1', '5 five 0-1,3-4']);
     expect(found(/seven/g)).toEqual([]);

@@ -29,7 +29,7 @@ test('changes that are far apart have their line numbers', () => {
   );
 });
 
-test('a line feed at the end is told when it is the difference', () => {
+test('a line feed at the end is reported when it is the difference', () => {
   expect(diff('a', 'a\n')).toBe('-a\n\\ No newline at end of file\n+a');
 });
 

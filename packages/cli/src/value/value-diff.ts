@@ -10,7 +10,7 @@ import { jsonOf, kindOf, textOf, unpack } from './value-kind.ts';
 
 /** Lines around a change. */
 const CONTEXT_LINES = 3;
-/** Texts that have more differences are told as sizes: the search takes the square of this many steps. */
+/** Texts that have more differences are reported as sizes: the search takes the square of this many steps. */
 const EDITS_MAX = 2000;
 
 /**
@@ -84,7 +84,7 @@ function linesOf(left: string, right: string, paint: Paint): readonly string[] |
   });
 }
 
-/** Values of znodes rarely end with a line feed: that is told only when it is what differs. */
+/** Values of znodes rarely end with a line feed: that is reported only when it is what differs. */
 function withoutUselessNotes(lines: readonly string[]): readonly string[] {
   const notes = lines.filter((line) => line.startsWith('\\')).length;
   const isShared = lines.some((line, i) => line.startsWith('\\') && lines[i - 1]?.startsWith(' '));

@@ -3,7 +3,7 @@ import { textOf } from './value-kind.ts';
 
 /**
  * Data in JSON, so that nothing is lost: as text when they are text, in base64 otherwise.
- * Everything that tells or reads data in JSON has these two fields.
+ * Everything that reports or reads data in JSON has these two fields.
  */
 export interface ValueRecord {
   readonly data: string;

@@ -21,7 +21,7 @@ export async function awaitState(
   await using stream = client.watch(path, { signal, bufferMax: 1 });
   await stream.ready;
   while (!stream.isOver) {
-    // What has been told before the read is in it.
+    // What has been reported before the read is in it.
     while (stream.take() !== null);
     const state = await readState(client, path, needsData, signal);
     if (state === null) {
@@ -34,7 +34,7 @@ export async function awaitState(
   }
   // Over by a failure, which it throws, or by the signal.
   for await (const _ of stream);
-  throw new DOMException('nobody waits any more', 'AbortError');
+  throw new DOMException('not awaited any more', 'AbortError');
 }
 
 /** @returns null when there is no session to read with */

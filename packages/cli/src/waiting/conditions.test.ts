@@ -53,7 +53,7 @@ test.each([
   expect(() => parseConditions(words)).toThrow(InvocationFailure);
 });
 
-test('tells what a znode is like', () => {
+test('says what a znode is like', () => {
   expect(describeState(GONE)).toBe('it is not there');
   expect(describeState(state(4, 1, 'on'))).toBe('it is there, with version 4, 1 child and 2 B');
 });

@@ -7,11 +7,11 @@ import { textOf } from '../value/value-kind.ts';
 export interface ZnodeState {
   /** null: it is not there. */
   readonly stat: Stat | null;
-  /** null: it is not there, or nobody asked. */
+  /** null: it is not there, or was not asked for. */
   readonly data: Uint8Array | null;
 }
 
-/** What somebody waits for. */
+/** What is waited for. */
 export interface Condition {
   /** As it was typed: `--children >=3`. */
   readonly shown: string;

@@ -89,7 +89,7 @@ export class ChangeFeed {
     const readings = events.map((event, i) => {
       return last.get(event.path) === i && event.type !== 'deleted' ? this.#read(event.path) : null;
     });
-    // Whoever leaves this loop early waits for none of them.
+    // The client that leaves this loop early waits for none of them.
     for (const reading of readings) reading?.catch(() => {});
     for (const [i, event] of events.entries()) {
       const { path, type } = event;
@@ -140,7 +140,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Reads everything that is watched, and tells how it differs from the picture so far. */
+  /** Reads everything that is watched, and says how it differs from the picture so far. */
   async *#look(): AsyncGenerator<Change, void, undefined> {
     const { isRecursive, readsValues } = this.#options;
     const picture = this.#picture;
@@ -208,7 +208,7 @@ export class ChangeFeed {
   }
 }
 
-/** The watch goes on: there is no permission to read, or the connection or session is gone for now. */
+/** The watch continues: there is no permission to read, or the connection or session is gone for now. */
 function isPassing(error: unknown): boolean {
   return isZooKeeperError(error) && PASSING.has(error.code);
 }

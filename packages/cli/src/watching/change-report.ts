@@ -77,7 +77,8 @@ function differenceOf(change: Change, paint: Paint, diff: typeof diffValues): re
   const note = isUnknown ? [`    ${paint.dim('what it was before is not known; it is now:')}`] : [];
   if (after.data === null) return [];
   const text = diff(before?.data ?? NOTHING, after.data, paint);
-  if (text === null) return kind === 'changed' && !isUnknown ? [`    ${paint.dim('the same data, written anew')}`] : [];
+  if (text === null)
+    return kind === 'changed' && !isUnknown ? [`    ${paint.dim('the same data, written again')}`] : [];
   const lines = text.split('\n');
   const shown = [...note, ...lines.slice(0, LINES_MAX).map((line) => `    ${line}`)];
   return lines.length > LINES_MAX

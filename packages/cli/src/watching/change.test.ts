@@ -21,7 +21,7 @@ function shown(change: Change): string {
   return describeChange(change, new Paint(false), diffValues).replace(/^\S+ +/, '');
 }
 
-test('tells whether the data that were read are those of the change', () => {
+test('says whether the data that were read are those of the change', () => {
   const before = seen(1n, 5n, 3);
   expect(writing(event('changed', 6n), 0, before, seen(1n, 6n, 4)).value).toBe('exact');
   expect(writing(event('changed', 6n), 0, before, seen(1n, 8n, 6)).value).toBe('later');
@@ -53,7 +53,7 @@ test('shows changes to people with what differs, names that came and went, and g
   const created = writing(event('created', 6n), 0, null, seen(6n, 6n, 0, 'x'));
   expect(shown(created)).toBe('0x6          created   /a  version 0, 1 B\n    +x');
   const same = writing(event('changed', 6n), 0, seen(1n, 5n, 3, 'x'), seen(1n, 6n, 4, 'x'));
-  expect(shown(same)).toMatch(/\n {4}the same data, written anew$/);
+  expect(shown(same)).toMatch(/\n {4}the same data, written again$/);
   const unknown = writing(event('changed', 6n), 0, null, seen(1n, 6n, 4, 'x'));
   expect(shown(unknown)).toMatch(/\n {4}what it was before is not known; it is now:\n {4}\+x$/);
   expect(shown(deletion(event('deleted', 7n), 0, seen(1n, 6n, 4)))).toBe('0x7          deleted   /a');

@@ -1,9 +1,9 @@
 import type { WatchEvent, WatchGap } from '@meerkat/client';
 import type { Seen } from './picture.ts';
 
-/** What a row of `watch` tells. */
+/** What a row of `watch` reports. */
 export interface Change {
-  /** When this program heard of it, by the clock of this machine. Milliseconds. */
+  /** When this program learned of it, by the clock of this machine. Milliseconds. */
   readonly timeMs: number;
   readonly kind: WatchEvent['type'] | 'gap';
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Change {
   readonly went: readonly string[];
   /** Of a gap. */
   readonly reason: WatchGap['reason'] | null;
-  /** Of a gap: events that were dropped; null when nobody knows. */
+  /** Of a gap: events that were dropped; null when unknown. */
   readonly missed: number | null;
 }
 
@@ -30,7 +30,7 @@ export interface Change {
  * - later: already what a later change has made.
  * - known: what the row of an earlier change has shown already.
  * - passed: nothing; the znode was changed again or deleted before it could be read.
- * - none: nothing; nobody asked, or there is no permission.
+ * - none: nothing; not asked for, or no permission.
  */
 export type ValueKnowledge = 'exact' | 'later' | 'known' | 'passed' | 'none';
 
@@ -83,7 +83,7 @@ export function childrenChange(
   return { ...plainChange(event, timeMs), ...compareNames(before, after) };
 }
 
-/** What a look at a znode tells behind a gap; null when it is as it was. */
+/** What a look at a znode reports behind a gap; null when it is as it was. */
 export function found(path: string, timeMs: number, before: Seen | null, after: Seen | null): Change | null {
   const change = { ...PLAIN, timeMs, path, source: 'comparison', before, after } as const;
   if (after === null) return before === null ? null : { ...change, kind: 'deleted', zxid: null };

@@ -4,7 +4,7 @@ import { Table } from '../output/table.ts';
 import type { Io, Output } from '../run/io.ts';
 import { CHURN_COLUMNS, type ChurnTable } from './churn.ts';
 
-/** How often the table is drawn anew. Milliseconds. */
+/** How often the table is drawn again. Milliseconds. */
 const EVERY_MS = 1000;
 
 /** Draws the busiest znodes on a terminal, over and over in the same place. */

@@ -10,7 +10,7 @@ test('forgets the values that were written longest ago when there is no room for
   for (const [i, path] of ['/a', '/b', '/c'].entries()) picture.put(path, seen(BigInt(i), 40));
   expect(picture.get('/a')).toMatchObject({ mzxid: 0n, size: 40, data: null });
   expect(picture.get('/b')?.data).toHaveLength(40);
-  // Written anew, it is the youngest.
+  // Written again, it is the youngest.
   picture.put('/b', seen(7n, 40));
   picture.put('/d', seen(8n, 40));
   expect([picture.get('/b')?.data?.length, picture.get('/c')?.data, picture.get('/d')?.data?.length]).toEqual([

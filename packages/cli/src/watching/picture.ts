@@ -24,7 +24,7 @@ export function seenOf(stat: Stat, data: Uint8Array | null): Seen {
 }
 
 /**
- * How znodes were when they were read last, so that a change can be told as a difference. Its size has an end: where there
+ * How znodes were when they were read last, so that a change can be reported as a difference. Its size has an end: where there
  * is no room for a value, the ones that were written longest ago are forgotten; where there is none for a znode, it is not
  * taken in, and the picture is not whole any more.
  */

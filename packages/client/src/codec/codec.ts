@@ -11,7 +11,7 @@
  * const { data } = await client.get('/port', { codec: port }); // data: number
  */
 export interface Codec<T> {
-  /** null: the znode holds nothing, which ZooKeeper tells from empty. May throw for a value that has no form in bytes. */
+  /** null: the znode holds nothing, which is not the same as empty in ZooKeeper. May throw for a value that has no form in bytes. */
   encode(value: T): Uint8Array | null;
   /** Throws or rejects when the data is no such value; the read then rejects with a DecodeError. */
   decode(data: Uint8Array | null): T | Promise<T>;

@@ -15,7 +15,7 @@ import type { Operations } from './operations.ts';
  *
  *     /locks/lock-0000000007   ──►   /locks/_c_5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21-lock-0000000007
  *
- * After a lost connection the parent's children are listed, behind a sync, and the mark tells. The list is final: the
+ * After a lost connection the parent's children are listed, behind a sync, and the mark shows it. The list is final: the
  * leader refuses what the old connection may still have under way once the session lives on the new one, and the sync
  * waits for what it took before.
  */

@@ -28,7 +28,7 @@ function plant(service: FakeService) {
 }
 
 describe('a recursive delete', () => {
-  test('deletes children before their parents and tells how many', async () => {
+  test('deletes children before their parents and says how many', async () => {
     const { service, remove } = setUp();
     plant(service);
     service.put('/b');

@@ -19,7 +19,7 @@ describe('ensurePath', () => {
     expect(service.paths).toHaveLength(3);
   });
 
-  test('makes the znodes of the chroot too', async () => {
+  test('creates the znodes of the chroot too', async () => {
     const service = new FakeService('/apps/shop');
     await ensurePath(service, surroundings, '/');
     expect(service.paths).toEqual(['/apps', '/apps/shop']);
@@ -47,7 +47,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/a', '/a/b', '/a/b/c']);
   });
 
-  test('makes a parent again that disappears in between', async () => {
+  test('creates a parent again that disappears in between', async () => {
     const service = new FakeService();
     service.put('/a');
     let isGone = false;
@@ -82,7 +82,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/secret', '/secret/a']);
   });
 
-  test('tells which znode it may not make', async () => {
+  test('says which znode it may not make', async () => {
     const service = new FakeService();
     const request = service.request.bind(service);
     service.request = async (made, options, about) => {

@@ -95,7 +95,7 @@ async function ensureAbsolute(
     );
     const failure = results.find((result) => isFailure(result));
     if (failure === undefined) return;
-    // Creating what may have been created is harmless here, and a parent that has gone again is made again.
+    // Creating what may have been created is harmless here, and a parent that has gone again is recreated.
     const { reason } = failure as PromiseRejectedResult;
     if (attempt >= ATTEMPTS_MAX || !(isLoss(reason) || reason instanceof NoNodeError)) throw reason;
   }
@@ -116,7 +116,7 @@ async function findMissing(
         return true;
       } catch (error) {
         if (error instanceof NoNodeError) return false;
-        // Who may not read a znode is told so only when there is one.
+        // Who may not read a znode is notified only when there is one.
         if (error instanceof NoAuthError) return true;
         throw error;
       }

@@ -93,7 +93,7 @@ describe('an update', () => {
     expect(theirs.service.text('/n')).toBe('6');
   });
 
-  test('goes on when what is there now cannot be its own', async () => {
+  test('continues when what is there now cannot be its own', async () => {
     const { service, others, run, writes } = setUp(['not-applied']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', '100')));
@@ -101,7 +101,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('101');
   });
 
-  test('does not know its outcome when the znode was deleted and created anew', async () => {
+  test('does not know its outcome when the znode was deleted and created again', async () => {
     const { service, others, run, writes } = setUp(['reply-lost']);
     const once = makeOnce();
     others.push((count) => {
@@ -121,7 +121,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('on');
   });
 
-  test('that is harmless to repeat goes on when later changes hide its outcome', async () => {
+  test('that is harmless to repeat continues when later changes hide its outcome', async () => {
     const { service, others, run, writes } = setUp(['reply-lost']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', 'off')));

@@ -2,7 +2,7 @@ import { requestChannel } from './channels.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /*
- * Spans of requests, made from what the diagnostics channel tells: one CLIENT span for each request, from the call to
+ * Spans of requests, made from what the diagnostics channel reports: one CLIENT span for each request, from the call to
  * the reply, a child of the span that is active at the call. Names of attributes are those of OpenTelemetry's semantic
  * conventions for databases, where they have one.
  */

@@ -31,7 +31,7 @@ describe('traceRequest', () => {
     expect(traces[0]).toEqual({ operation: 'get', path: '/a', server, zxid: 9n, result: 'data' });
   });
 
-  test('a request that fails is told with its error, and rejects with it', async () => {
+  test('a request that fails is reported with its error, and rejects with it', async () => {
     const { told, traces } = listen();
     const error = new NoNodeError(ABOUT);
 
@@ -56,7 +56,7 @@ describe('traceRequest', () => {
 });
 
 describe('a client', () => {
-  test('tells each request, also linearizable ones, with the server and the zxid', async () => {
+  test('reports each request, also linearizable ones, with the server and the zxid', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const { told, traces } = listen();
@@ -76,7 +76,7 @@ describe('a client', () => {
     expect(ends[0]).toMatchObject({ result: { stat: { czxid: ends[0]?.zxid } } });
   });
 
-  test('tells its changes of state', async () => {
+  test('reports its changes of state', async () => {
     await using server = await TestServer.start();
     const states: string[] = [];
     const onState = (message: unknown): void => void states.push((message as { state: string }).state);

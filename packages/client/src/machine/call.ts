@@ -35,7 +35,7 @@ export class Call {
   /** Receives what `read` made of the reply. */
   readonly resolve: (result: never) => void;
   readonly reject: (failure: CallFailure) => void;
-  /** Hears of the watch that this request leaves behind; null for none. */
+  /** Learns of the watch that this request leaves behind; null for none. */
   readonly listener: WatchListener | null;
   /** Sending it twice does what sending it once does: it is sent again after a lost connection. */
   readonly isRepeatable: boolean;

@@ -44,7 +44,7 @@ export interface ContactOptions {
 }
 
 /**
- * The search for a server that takes the session: dials, shakes hands, and goes on with the next until one accepts.
+ * The search for a server that takes the session: dials, shakes hands, and continues with the next until one accepts.
  *
  *     begin ─► dial ─► connect request ─► response ─► SASL ─► onAccepted
  *               ▲            │ closed, silent, nonsense │
@@ -104,7 +104,7 @@ export class Contact {
     return this.#dialer.deadlineMs;
   }
 
-  /** Begins to search, or begins anew. `isPrompt`: without a pause before the first attempt. */
+  /** Begins to search, or starts over. `isPrompt`: without a pause before the first attempt. */
   begin(isPrompt: boolean): void {
     this.#abandonAttempt();
     this.#dialer.begin(this.#clock.monotonicMs(), isPrompt);

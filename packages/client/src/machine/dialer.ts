@@ -23,7 +23,7 @@ export interface BackOff {
  *                ▲                                                               │ after each whole round
  *                └────────────── min(max, min · 2^round), half of it by chance ◄─┘
  *
- * Names are looked up anew each time: servers move. One attempt is everything from the look-up to the end of the
+ * Names are looked up again each time: servers move. One attempt is everything from the look-up to the end of the
  * handshake and has a deadline, so that a silent address costs a bounded time.
  */
 export class Dialer {
@@ -68,7 +68,7 @@ export class Dialer {
     this.#pause(nowMs, isPrompt ? 0 : this.#chance(this.#backOff.minMs));
   }
 
-  /** The connection that was found can be used: the rounds are counted anew. */
+  /** The connection that was found can be used: the rounds are counted again. */
   succeed(): void {
     this.#hosts.onConnected();
   }

@@ -59,7 +59,7 @@ export interface FailedAttempt {
   readonly detail: string;
 }
 
-/** The client's half of a SASL exchange; made anew for each connection. */
+/** The client's half of a SASL exchange; made for each connection. */
 export interface SaslExchange {
   /** The first token; empty for mechanisms in which the server begins. */
   start(): Uint8Array;

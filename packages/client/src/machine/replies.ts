@@ -61,7 +61,7 @@ export const readZnode: ReplyReader = (reader): Znode => {
   return { data: data ?? EMPTY_BYTES, stat: new Stat(reader) };
 };
 
-/** No data reads as null, which ZooKeeper tells from empty. */
+/** No data reads as null, which is not the same as empty in ZooKeeper. */
 export const readNullableZnode: ReplyReader = (reader): Znode<Uint8Array | null> => {
   const data = copyData(reader.buffer());
   return { data, stat: new Stat(reader) };

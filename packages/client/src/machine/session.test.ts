@@ -70,7 +70,7 @@ describe('the way to a server', () => {
     expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.9' }]);
   });
 
-  test('a search that is given up tells what it was waiting for at that moment', () => {
+  test('a search that is given up says what it was waiting for at that moment', () => {
     const resolving = new ScriptedWorld();
     resolving.session.start();
     resolving.session.giveUp('enough');
@@ -128,7 +128,7 @@ describe('the way to a server', () => {
       'not-serving',
       'closed before it answered: closed by peer',
     ],
-  ])('a server %s is one failed attempt, and dialling goes on', (_what, play, failure, detail) => {
+  ])('a server %s is one failed attempt, and dialling continues', (_what, play, failure, detail) => {
     const world = new ScriptedWorld();
     world.session.start();
     world.run();
@@ -373,7 +373,7 @@ describe('time', () => {
     expect(world.submit(GET_A).failure).toMatchObject({ kind: 'session-lost', wasSent: false });
   });
 
-  test('a lost session that comes back is told as the same', () => {
+  test('a lost session that comes back is reported as the same', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.close();
@@ -471,7 +471,7 @@ describe('expiry', () => {
     expect(world.session.sureUntilMs).toBe(world.nowMs + 9000);
   });
 
-  test('a session given by the user that has expired is told as lost, then replaced', () => {
+  test('a session given by the user that has expired is reported as lost, then replaced', () => {
     const world = new ScriptedWorld({ session: { id: 5n, password: new Uint8Array(PASSWORD) } });
     world.session.start();
     const request = world.open();
@@ -624,7 +624,7 @@ describe('the end', () => {
     expect(world.session.state).toBe('closed');
   });
 
-  test('that the session is being closed is told before anything of it leaves, however much is waiting to', () => {
+  test('that the session is being closed is reported before anything of it leaves, however much is waiting to', () => {
     const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
     world.connect();
     // Together with the closing, it is so much that it leaves without waiting for the rest.
@@ -710,7 +710,7 @@ describe('moving', () => {
 });
 
 describe('a read-only server', () => {
-  test('is told as read-only; others are asked, and one with a quorum is moved to with a new session', () => {
+  test('is reported as read-only; others are asked, and one with a quorum is moved to with a new session', () => {
     const hosts = [
       { host: 'one', port: 2181 },
       { host: 'two', port: 2181 },
@@ -781,7 +781,7 @@ describe('watches', () => {
   const ADD_RECURSIVE = { op: OpCode.addWatch, path: '/a', mode: 1 } as const;
   const ADD_PERSISTENT = { op: OpCode.addWatch, path: '/a', mode: 0 } as const;
 
-  test('a one-shot watch is told once, before the reply that follows the event', () => {
+  test('a one-shot watch is reported once, before the reply that follows the event', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -813,7 +813,7 @@ describe('watches', () => {
     expect(world.session.watches.size).toBe(0);
   });
 
-  test('a recursive watch hears of descendants, and of no others', () => {
+  test('a recursive watch learns of descendants, and of no others', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -999,7 +999,7 @@ describe('watches', () => {
       world.submit({ op: OpCode.addWatch, path: '/a', mode }, new Watcher());
       expect(world.takeFrames().map(({ op }) => op)).toEqual([106, 17, OpCode.getData, 18, 106]);
       world.receive(dataReply(3, 9));
-      // The later watch, which tells nothing of what was before it, stays the one that the server keeps.
+      // The later watch, which reports nothing of what was before it, stays the one that the server keeps.
       const [frame] = world.takeFrames();
       expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
       const expected = new Bytes().long(9).int(1).text('/a').int(0).int(0);
@@ -1028,7 +1028,7 @@ describe('watches', () => {
     ]);
   });
 
-  test('a persistent watch that a recursive one served hears of children until it is set anew', () => {
+  test('a persistent watch that a recursive one served learns of children until it is set again', () => {
     for (const modes of ['one', 'apart', 'rearmed'] as const) {
       const world = new ScriptedWorld();
       world.connect();
@@ -1053,7 +1053,7 @@ describe('watches', () => {
       world.notify(1, '/a/b', 9);
       expect(persistent.told).toEqual(['children /a 9']);
       world.reply(removal?.xid ?? 0, 9, 0);
-      // From here on the server tells by itself; others may hear of the subtree still.
+      // From here on the server reports by itself; others may learn of the subtree still.
       world.notify(1, '/a/c', 10);
       expect(persistent.told).toEqual(['children /a 9']);
       world.session.removeWatch('persistent', '/a', persistent, () => {});
@@ -1106,7 +1106,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
   });
 
-  test('watches that take several requests are armed with the last reply, and hear what is told between', () => {
+  test('watches that take several requests are armed with the last reply, and get what is reported between', () => {
     const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
     world.connect();
     const paths = ['/a', '/b', '/c'].map((path) => path.padEnd(70_000, 'x'));
@@ -1176,7 +1176,7 @@ describe('watches', () => {
     expect(pauses(2)).toEqual([0, 100]);
   });
 
-  test('watches that are armed again hear of a new session although its first connection broke before they were', () => {
+  test('watches that are armed again learn of a new session although its first connection broke before they were', () => {
     const world = new ScriptedWorld();
     world.connect(0x77);
     const watcher = new Watcher();

@@ -66,7 +66,7 @@ export class DigestMd5Exchange implements SaslExchange {
         this.#check(onlyValue(directives, 'rspauth'));
         return null;
       case 'done':
-        throw new Error('the server goes on with the SASL exchange after its end');
+        throw new Error('the server continues with the SASL exchange after its end');
     }
   }
 

@@ -61,7 +61,7 @@ describe('a stream over a socket', () => {
     expect(stream.heard).toBe('bye');
   });
 
-  test('tells a reset', async () => {
+  test('reports a reset', async () => {
     const target = await listen((socket) => void socket.once('data', () => socket.resetAndDestroy()));
     const stream = new Stream(makeNodeTransport(), target);
     await stream.opened;
@@ -80,7 +80,7 @@ describe('a stream over a socket', () => {
     expect(stream.events).toEqual(['closed']);
   });
 
-  test('tells nothing once it is destroyed, be it open or not', async () => {
+  test('reports nothing once it is destroyed, be it open or not', async () => {
     const [arrived, arrive] = promise();
     const target = await listen((socket) => {
       socket.write('too late');
@@ -93,7 +93,7 @@ describe('a stream over a socket', () => {
     open.destroy();
 
     await arrived;
-    // A connection that comes later has gone through everything that could still have been told of the earlier ones.
+    // A connection that comes later has gone through everything that could still have been reported of the earlier ones.
     const later = new Stream(makeNodeTransport(), target);
     await vi.waitFor(() => expect(later.heard).toBe('too late'));
     expect(refused.events).toEqual([]);
@@ -174,7 +174,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(stream.heard === text).toBe(true);
   });
 
-  test('tells the end of the server', async () => {
+  test('reports the end of the server', async () => {
     const target = await listenTls(forLoopback, (socket) => void socket.once('data', () => socket.end('bye')));
     const stream = new Stream(makeNodeTransport({ tls: { ca } }), target);
     await stream.opened;
@@ -215,7 +215,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(failure).toBe('refused');
   });
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('tells that the server wants a certificate (%s)', async (version) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('says that the server wants a certificate (%s)', async (version) => {
     const options: TlsServerOptions = { ca, requestCert: true, rejectUnauthorized: true, maxVersion: version };
     const target = await listenTls(forLoopback, (socket) => void socket.write('welcome'), options);
 
@@ -236,7 +236,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(detail).toContain('it may have refused the certificate of this client');
   });
 
-  test('asks for its options anew at each connection', async () => {
+  test('asks for its options again at each connection', async () => {
     const target = await listenTls(forLoopback, () => {});
     const trusted = [undefined, ca];
     const transport = makeNodeTransport({ tls: () => ({ ca: trusted.shift() }) });
@@ -245,7 +245,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await new Stream(transport, target).opened;
   });
 
-  test('tells options that cannot be had or used, in an event of its own', async () => {
+  test('reports options that cannot be had or used, in an event of its own', async () => {
     const target = await listenTls(forLoopback, () => {});
     const missing = new Stream(
       makeNodeTransport({

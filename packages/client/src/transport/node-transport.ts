@@ -13,7 +13,7 @@ import type { Transport, TransportEvents, TransportStream } from './transport.ts
  */
 export type TlsConnectionOptions = Omit<ConnectionOptions, 'host' | 'port' | 'path' | 'socket' | 'lookup' | 'timeout'>;
 
-/** A function is asked anew for each connection, so that certificates may change while the client lives. */
+/** A function is asked again for each connection, so that certificates may change while the client lives. */
 export type TlsOptions = TlsConnectionOptions | (() => TlsConnectionOptions);
 
 export interface NodeTransportOptions {

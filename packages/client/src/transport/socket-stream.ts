@@ -23,7 +23,7 @@ export class SocketStream implements TransportStream {
   /** The client's part of the handshake was over before the server had looked at its certificate. */
   #isTrustOpen = false;
 
-  /** @param open makes the socket; what it throws is told as an event */
+  /** @param open makes the socket; what it throws is reported as an event */
   constructor(open: (onread: OnReadOpts) => Socket, isTls: boolean, events: TransportEvents) {
     this.#isTls = isTls;
     this.#events = events;
@@ -59,7 +59,7 @@ export class SocketStream implements TransportStream {
     if (this.#isTls) socket.once('secureConnect', this.#onOpen);
     // It stays for the life of the socket: errors of an abandoned one do not matter, but need a listener.
     socket.on('error', (error: SocketError) => this.#end(this.#classify(error), this.#describe(error)));
-    // The other side has closed. Node would send what is still queued before it tells so, and it may never leave.
+    // The other side has closed. Node would send what is still queued before it says so, and it may never leave.
     socket.once('end', this.#onEnd);
     socket.once('close', this.#onEnd);
   }

@@ -9,7 +9,7 @@ export interface TransportEvents {
   /**
    * The stream is gone, or never came to be; told once, nothing follows.
    *
-   * @param failure null when the other side closed in good order
+   * @param failure null when the other side closed cleanly
    * @param detail what the system said, for people
    */
   onClosed(failure: AttemptFailure | null, detail: string): void;
@@ -29,7 +29,7 @@ export interface TransportStream {
 
 /** How a client reaches servers. The real one has sockets; the simulator brings a network of its own. */
 export interface Transport {
-  /** Looks up all addresses of a host, anew at each call. Rejects with the system's error. */
+  /** Looks up all addresses of a host, again at each call. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]>;
   /** Begins to connect and returns at once; never throws. There is no time limit here: the caller has one. */
   connect(target: Target, events: TransportEvents): TransportStream;

@@ -7,7 +7,7 @@ import { CountDownLatch } from './count-down-latch.ts';
 
 describe('a barrier', () => {
   test(
-    'stops those who come while it stands, and lets all go on when it is removed',
+    'stops those who come while it stands, and lets all continue when it is removed',
     withClients(async (fleet, ...clients) => {
       const [first, ...others] = clients.map((client) => new Barrier(client, '/a/barrier')) as [Barrier, ...Barrier[]];
       await first.wait();
@@ -40,9 +40,9 @@ describe('a barrier', () => {
   );
 });
 
-describe('a barrier whose remover does not hear of it', () => {
+describe('a barrier whose remover gets no answer', () => {
   test(
-    'is not removed again when somebody has put it up meanwhile',
+    'is not removed again when a client has put it up meanwhile',
     withClients(async (_, client, other) => {
       const barrier = new Barrier(client, '/barrier');
       await barrier.set();
@@ -64,7 +64,7 @@ describe('a barrier whose remover does not hear of it', () => {
 });
 
 test(
-  'a barrier that may have been put up is told as such, although the repetition is refused',
+  'a barrier that may have been put up is reported as such, although the repetition is refused',
   withClients(async (_, client) => {
     const create = client.createParents.bind(client);
     client.createParents = async (path, ...rest) => {
@@ -83,7 +83,7 @@ test(
 
 describe('a count-down latch', () => {
   test(
-    'is not opened by somebody who wanted it to begin at 0, and comes too late to make it',
+    'is not opened by a client that wanted it to begin at 0, and comes too late to make it',
     withClients(async (fleet, client, other) => {
       const get = client.get.bind(client);
       client.get = (async (path: string, options: object) => {
@@ -121,7 +121,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'lets all go on who wait when it opens, although the first of them deletes it',
+    'lets all continue who wait when it opens, although the first of them deletes it',
     withClients(async (fleet, client, other) => {
       const state = watched(new CountDownLatch(client, '/latch', 1).wait());
       await fleet.world.sleep(1000);
@@ -197,7 +197,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'opens for all when everybody has counted',
+    'opens for all when everyone has counted',
     withClients(async (fleet, ...clients) => {
       const latches = clients.map((client) => new CountDownLatch(client, '/a/latch', 6));
       const waiting = latches.map((latch) => latch.wait());

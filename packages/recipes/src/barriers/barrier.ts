@@ -3,7 +3,7 @@ import { Attempt } from '../kernel/attempt.ts';
 import { ignoreExisting, ignoreMissing } from '../kernel/failures.ts';
 
 /**
- * A barrier: a znode. While it is there, everybody waits; when it is gone, everybody goes on.
+ * A barrier: a znode. While it is there, everyone waits; when it is gone, everyone continues.
  *
  * The same znode is Curator's DistributedBarrier and kazoo's Barrier.
  *
@@ -24,7 +24,7 @@ export class Barrier {
 
   /**
    * Puts the barrier up; it may be there already. Returns when it is certain that it stood at some moment of the call. When a
-   * reply is lost and somebody removes it meanwhile, it is put up again.
+   * reply is lost and it is removed meanwhile, it is put up again.
    */
   async set(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'set');
@@ -32,7 +32,7 @@ export class Barrier {
   }
 
   /**
-   * Lets everybody go on; the barrier may be gone already. One that is put up while this goes on may stay, or be the one that is
+   * Lets everyone continue; the barrier may be gone already. One that is put up while this is in progress may stay, or be the one that is
    * removed.
    */
   async remove(options: CallOptions = {}): Promise<void> {
@@ -40,7 +40,7 @@ export class Barrier {
     let standing: bigint | null = null;
     const remove = async (call: CallOptions): Promise<void> => {
       const stat = await this.#client.exists(this.path, { ...call, read: 'linearizable' });
-      // An attempt of which no answer came has removed it, and this is somebody's next one.
+      // An attempt of which no answer came has removed it, and this is a client's next one.
       if (stat === null || (standing !== null && stat.czxid !== standing)) return;
       standing = stat.czxid;
       await this.#client.delete(this.path, call).catch(ignoreMissing);
@@ -56,15 +56,15 @@ export class Barrier {
   }
 
   /**
-   * Waits until the barrier is gone; goes on at once when there is none. Lost connections and sessions do not end the wait.
+   * Waits until the barrier is gone; continues at once when there is none. Lost connections and sessions do not end the wait.
    *
-   * A barrier that is removed and put up again lets everybody through who waited when it was removed.
+   * A barrier that is removed and put up again lets everyone through who waited when it was removed.
    *
    * @throws AbortedError, TimeoutError
    */
   async wait(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'wait');
-    // Not older than the call: a barrier that somebody has put up before stops us.
+    // Not older than the call: a barrier that was put up before stops us.
     let read: 'linearizable' | 'local' = 'linearizable';
     let standing: bigint | null = null;
     for (;;) {

@@ -2,9 +2,9 @@
  * The safety properties of condition variables. Producers put one thing and notify; consumers, some of whom lose patience
  * and stay away until it is taken, wait for it. In every seed, whatever happens to servers, links and replies:
  *
- * 1. no notification is lost: what was put is taken by somebody who waited for it, before there is another one;
- * 2. whoever notifies held the lock, by what was committed, and woke the one that had waited longest;
- * 3. `notify` says that nobody waits only when nobody did; a wait that has ended badly does not hold the lock;
+ * 1. no notification is lost: what was put is taken by a client that waited for it, before there is another one;
+ * 2. the client that notifies held the lock, by what was committed, and woke the one that had waited longest;
+ * 3. `notify` says that no caller waits only when no client did; a wait that has ended badly does not hold the lock;
  * 4. what was said to be put or taken was, once, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
@@ -24,10 +24,10 @@ const PRODUCERS = 2;
 const FAULT_MS = 12_000;
 const PATH = '/changed';
 
-/** Sees everybody at once. */
+/** Sees all clients at once. */
 class Judge {
   readonly ledger = new Ledger<string>();
-  /** Calls of `notify` that have said that nobody waits: from which zxid to which. */
+  /** Calls of `notify` that have said that no caller waits: from which zxid to which. */
   readonly unheard: { readonly from: number; readonly to: number }[] = [];
   rounds = 0;
 
@@ -47,7 +47,7 @@ class Judge {
       const moments = tree.changesOf(PATH).map(({ zxid }) => zxid);
       const during = [from, ...moments.filter((zxid) => zxid > from && zxid <= to)];
       const hasNobody = during.some((zxid) => tree.childrenAt(PATH, zxid).length === 0);
-      expect(hasNobody, `nobody waited at some moment from ${from} to ${to}`).toBe(true);
+      expect(hasNobody, `no client waited at some moment from ${from} to ${to}`).toBe(true);
     }
   }
 }
@@ -63,7 +63,7 @@ test.each(seeds(4))(
     await runFleet(seed, async (fleet) => {
       const judge = new Judge();
       const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
-      await clients[0]!.create('/stock', '0 nobody');
+      await clients[0]!.create('/stock', '0 no client');
       if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS, 300);
       else fleet.unleash(FAULT_MS, clients.length);
       const controller = new AbortController();
@@ -104,7 +104,7 @@ async function consume(fleet: Fleet, client: Client, id: number, judge: Judge, s
         const waited = await condition.wait(given, { signal, timeoutMs }).catch(async (error: unknown) => {
           if (isZooKeeperError(error)) expect(error.outcome).toBe('unknown');
           expect(given.isHeld, 'a wait that has failed holds the lock').toBe(false);
-          // Whoever waits has to take it, without help of those who come again to look.
+          // A caller that waits has to take it, without help of those who come again to look.
           const { rounds } = judge;
           await fleet.world.until(() => judge.rounds > rounds || signal.aborted, 600_000);
           throw error;
@@ -130,7 +130,7 @@ async function produce(
   for (let n = 0; !isOver.value; n++) {
     let hasPut = false;
     let isNotified = false;
-    // Whoever may have changed something has to tell before it goes on.
+    // The client that may have changed something has to tell before it continues.
     do {
       await underLock(client, undefined, async ({ lock }, condition) => {
         if (!hasPut && (await readStock(client, {})) > 0) return;

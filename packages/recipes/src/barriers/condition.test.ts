@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  'whoever does not hold the lock neither waits nor notifies',
+  'the client that does not hold the lock neither waits nor notifies',
   withSeats(async (_, seat) => {
     const { mutex, condition } = seat;
     const lock = await mutex.acquire();
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'what changed under the lock is seen by whoever was notified',
+  'what changed under the lock is seen by the client that was notified',
   withSeats(async (_, ...seats) => {
     const [producer, ...consumers] = seats;
     await producer!.client.create('/stock', '0');
@@ -134,7 +134,7 @@ test(
       client.createProtected = create;
       await other.client.delete(lock.path);
       await fleet.world.until(() => !lock.isHeld, 10_000);
-      // Somebody may have changed what the waiter waits for, and have found nobody to notify.
+      // A client may have changed what the waiter waits for, and have found no client to notify.
       const theirs = await other.mutex.acquire();
       expect(await other.condition.notify(theirs)).toBe(false);
       await theirs.release();
@@ -147,7 +147,7 @@ test(
 );
 
 test(
-  'a notifier that loses the lock without having heard whether somebody was woken does not say that nobody was',
+  'a notifier that loses the lock without having heard whether a waiter was woken does not say that no client was',
   withSeats(async (fleet, waiter, notifier, other) => {
     const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);
@@ -200,7 +200,7 @@ test(
 );
 
 test(
-  'a notifier of all that loses the lock in doubt is told of what it did',
+  'a notifier of all that loses the lock in doubt is notified of what it did',
   withSeats(async (fleet, waiter, notifier, other) => {
     const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);

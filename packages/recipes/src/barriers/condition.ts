@@ -21,14 +21,14 @@ import { compareBySequence, sequenceOf, withoutSequence } from '../kernel/sequen
  * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
  *
  *     /orders-changed
- *       _c_5b2f…-waiter-0000000007    waits; ephemeral. Whoever notifies deletes it
+ *       _c_5b2f…-waiter-0000000007    waits; ephemeral. The client that notifies deletes it
  *       _c_0d1e…-waiter-0000000008
  *
- * A waiter makes its znode while it holds the lock, and only then gives the lock back. Whoever has the lock after it sees
- * the znode, so no notification passes between the two. Everybody watches its own znode: one notification wakes one.
+ * A waiter creates its znode while it holds the lock, and only then gives the lock back. The client that has the lock after it sees
+ * the znode, so no notification passes between the two. Everyone watches its own znode: one notification wakes one.
  *
- * A wait may also end without a notification: when the session was lost, nobody can tell whether the znode was deleted
- * before. So whoever waits looks again, under the lock, at what it waits for. A waiter that has given up when it was
+ * A wait may also end without a notification: when the session was lost, it cannot be known whether the znode was deleted
+ * before. So a caller that waits looks again, under the lock, at what it waits for. A waiter that has given up when it was
  * notified passes the notification on to another one.
  */
 
@@ -86,10 +86,10 @@ export class Condition<L extends Held> {
   }
 
   /**
-   * Wakes the one that has waited longest; it goes on when it gets the lock.
+   * Wakes the one that has waited longest; it continues when it gets the lock.
    *
-   * @returns whether somebody waited
-   * @throws NotHeldError when `lock` is not held; SessionLostError when the session ended while somebody was woken
+   * @returns@returns whether there was a waiter
+   * @throws NotHeldError when `lock` is not held; SessionLostError when the session ended while a waiter was woken
    */
   async notify(lock: L, options: CallOptions = {}): Promise<boolean> {
     const about = { operation: 'Condition.notify', path: this.path };
@@ -128,7 +128,7 @@ export class Condition<L extends Held> {
    * Makes our znode while we hold the lock. Each attempt under the same mark: of one that is in doubt a notifier may take the
    * znode instead of a later one, which its removal then takes, too. So we wake once too often, and never miss a notification.
    *
-   * @returns null when the lock was lost before that was certain: somebody may have notified before it was there
+   * @returns null when the lock was lost before that was certain: a client may have notified before it was there
    */
   async #stand(lock: L, mark: string, attempt: Attempt): Promise<OwnedZnode | null> {
     while (lock.isHeld) {
@@ -146,7 +146,7 @@ export class Condition<L extends Held> {
     return null;
   }
 
-  /** Asks the service: of a lock whose znode somebody has deleted we hear later than of the creation of ours. */
+  /** Asks the service: of a lock whose znode a client has deleted we hear later than of the creation of ours. */
   async #isLockThere(lock: L, attempt: Attempt): Promise<boolean> {
     try {
       await attempt.through((call) => lock.guarded.commit((transaction) => transaction, call));
@@ -167,7 +167,7 @@ export class Condition<L extends Held> {
     return false;
   }
 
-  /** @returns whether our znode was still there: nobody has notified it */
+  /** @returns whether our znode was still there: no client has notified it */
   #remove(mark: string, attempt: Attempt): Promise<boolean> {
     return attempt.through(async (call) => {
       const own = (await this.#waiters(attempt)).find((name) => name.startsWith(mark));
@@ -176,14 +176,14 @@ export class Condition<L extends Held> {
         await this.#client.delete(joinPath(this.path, own), call);
         return true;
       } catch (error) {
-        // Perhaps it was an earlier attempt of ours: then somebody wakes for nothing, and waits again.
+        // Perhaps it was an earlier attempt of ours: then a waiter wakes for nothing, and waits again.
         if (error instanceof NoNodeError) return false;
         throw error;
       }
     });
   }
 
-  /** Whoever goes away with a notification leaves it to another one. Never rejects. */
+  /** The client that goes away with a notification leaves it to another one. Never rejects. */
   async #giveUp(mark: string): Promise<void> {
     const attempt = new Attempt(this.#client, {}, { operation: 'Condition.wait', path: this.path });
     try {
@@ -251,7 +251,7 @@ function notHeld(path: string, lock: Held): NotHeldError {
 }
 
 function lostInDoubt(about: About, cause?: Error): SessionLostError {
-  const detail = 'the lock was lost before it was known whether somebody was woken';
+  const detail = 'the lock was lost before it was known whether a waiter was woken';
   return new SessionLostError({ ...about, outcome: 'unknown', detail, cause });
 }
 

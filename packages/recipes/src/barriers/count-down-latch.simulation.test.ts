@@ -90,7 +90,7 @@ class Judge {
 }
 
 test.each(seeds(4))(
-  'a latch counts everybody once, and a barrier holds everybody (seed %i)',
+  'a latch counts everyone once, and a barrier holds everyone (seed %i)',
   async (seed) => {
     await runFleet(seed, async (fleet) => {
       const { world } = fleet;

@@ -16,18 +16,18 @@ import { ignoreExisting } from '../kernel/failures.ts';
 import { Tally } from '../queues/tally.ts';
 
 /**
- * A number that is counted down; whoever waits goes on when it is 0, and so does everybody who comes later.
+ * A number that is counted down; a caller that waits continues when it is 0, and so does everyone who comes later.
  *
  *     /latch             what is left, in decimal digits
  *       open             it is 0
- *       tallies          so that everybody who counts does so exactly once (see queues/tally.ts)
+ *       tallies          so that everyone who counts does so exactly once (see queues/tally.ts)
  *
- * Who waits watches `open`, so that counting wakes nobody before the end.
+ * Who waits watches `open`, so that counting wakes no client before the end.
  *
  * @example
  * const latch = new CountDownLatch(client, '/imports/monday', 20);
  * await latch.countDown(); // by each of twenty workers
- * await latch.wait(); // by whoever goes on when all are ready
+ * await latch.wait(); // by the client that continues when all are ready
  */
 export class CountDownLatch {
   readonly path: string;
@@ -35,7 +35,7 @@ export class CountDownLatch {
   readonly #count: number;
   readonly #tally: Tally;
 
-  /** @param count where it begins; whoever makes the znode decides */
+  /** @param count where it begins; the client that creates the znode decides */
   constructor(client: Client, path: string, count: number) {
     if (!Number.isSafeInteger(count) || count < 0)
       throw new RangeError(`a latch counts down from 0 or more, not ${count}`);
@@ -62,7 +62,7 @@ export class CountDownLatch {
     }
   }
 
-  /** @returns null when somebody else has counted, or deleted the latch */
+  /** @returns null when another client has counted, or deleted the latch */
   async #countOnce(attempt: Attempt): Promise<number | null> {
     const { left, version } = await this.#read(attempt);
     if (left === 0) return 0;
@@ -88,8 +88,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Waits until it is 0. Lost connections and sessions do not end the wait. Whoever has no connection while it is opened and
-   * deleted does not hear of that, and waits for the next latch at this path.
+   * Waits until it is 0. Lost connections and sessions do not end the wait. The client that has no connection while it is opened and
+   * deleted does not learn of that, and waits for the next latch at this path.
    *
    * @throws AbortedError, TimeoutError
    */
@@ -112,7 +112,7 @@ export class CountDownLatch {
       read = 'local';
       attempt.obstacle = 'it is not counted down';
       await attempt.any([noted]);
-      // Somebody who was faster may have deleted the latch already.
+      // A client that was faster may have deleted the latch already.
       if (wasOpened) return;
     }
   }
@@ -143,7 +143,7 @@ export class CountDownLatch {
         await making.commit(call);
       } catch (error) {
         if (!(error instanceof TransactionError)) throw error;
-        // Somebody else has made it, and says where it begins; or an earlier attempt of ours has.
+        // Another client has made it, and says where it begins; or an earlier attempt of ours has.
         if (!(error.cause instanceof NodeExistsError || error.cause instanceof NoNodeError)) throw error.cause;
       }
     });

@@ -1,10 +1,10 @@
 /**
  * The safety properties of cyclic barriers. In every seed, whatever happens to servers, links and parties:
  *
- * 1. a round is one txn, in which so many parties that waited were all there; whoever comes through came through in it;
+ * 1. a round is one txn, in which so many parties that waited were all there; the client that comes through came through in it;
  * 2. each call takes part in one round at most, and in one that was not over when it came; one that says it has not
  *    taken part has not;
- * 3. rounds go on when all is healed, and nothing is left behind.
+ * 3. rounds continue when all is healed, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -17,9 +17,9 @@ import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
 const PARTIES = 3;
 const FAULT_MS = 12_000;
 
-/** A call of `wait`, and what came of it: the round that it was in, or that nobody can tell. */
+/** A call of `wait`, and what came of it: the round that it was in, or that it cannot be known. */
 interface Call {
-  /** Of what was seen by then, by anybody. */
+  /** Of what was seen by then, by any client. */
   readonly begunAt: number;
   readonly roundBefore: bigint;
   round: bigint | 'unknown' | null;
@@ -29,7 +29,7 @@ interface Call {
 class Judge {
   readonly #calls = new Map<string, Call[]>();
   readonly #partyOf = new Map<bigint, string>();
-  /** When each round was first heard of, and by which of its indexes. */
+  /** When each round was first learned of, and by which of its indexes. */
   readonly #rounds = new Map<bigint, { readonly heardAt: number; readonly indexes: Set<number> }>();
   #now = 0;
   #lastRound = 0n;
@@ -84,7 +84,7 @@ class Judge {
   }
 }
 
-/** Each round that a party was in belongs to a call of its own: those between two passages to calls of which nobody can tell. */
+/** Each round that a party was in belongs to a call of its own: those between two passages to calls of which it cannot be known. */
 function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigint[]): void {
   let next = 0;
   let unknown = 0;
@@ -101,7 +101,7 @@ function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigi
 }
 
 test.each(seeds(3))(
-  'nobody comes through alone, and nobody twice, seed %i',
+  'no client comes through alone, and no client twice, seed %i',
   async (seed) => {
     await runFleet(seed, async (fleet) => {
       const judge = new Judge();
@@ -127,7 +127,7 @@ test.each(seeds(3))(
       ending.abort();
       await ended;
       await fleet.world.sleep(20_000);
-      // What somebody who died has left behind goes with those who leave after it.
+      // What a client that died has left behind goes with those who leave after it.
       await Promise.all(
         clients.map((client, i) => pass(new CyclicBarrier(client, '/steps', PARTIES), parties[i]!, judge)),
       );

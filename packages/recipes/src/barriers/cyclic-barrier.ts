@@ -1,7 +1,7 @@
 import { type CallOptions, type Client, nullableBytes } from '@meerkat/client';
 import { Rendezvous } from './rendezvous.ts';
 
-/** What somebody knows who has come through. */
+/** The result of coming through. */
 export interface Passage {
   /** The first to come has 0. */
   readonly index: number;
@@ -11,9 +11,9 @@ export interface Passage {
 
 /**
  * A barrier that opens whenever so many wait at it, and closes behind them, round after round. It is a rendezvous to which
- * nobody brings anything.
+ * no client brings anything.
  *
- * A party that gives up, or dies, while it waits is not counted any more: the others wait for somebody else.
+ * A party that gives up, or dies, while it waits is not counted any more: the others wait for another party.
  *
  * @example
  * const barrier = new CyclicBarrier(client, '/steps', 4);

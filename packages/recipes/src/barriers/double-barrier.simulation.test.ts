@@ -3,11 +3,11 @@
  * links and members, who also lose patience, die in the midst of it, and come again:
  *
  * 1. a round begins with so many members, all of which are there and none of which is there twice;
- * 2. whoever comes in later comes while one of those is there, and each comes into a round that was not over when it came;
- * 3. nobody has left a round before all others of it have, and no member is gone that has neither left nor lost its session;
+ * 2. the client that comes in later comes while one of those is there, and each comes into a round that was not over when it came;
+ * 3. no client has left a round before all others of it have, and no member is gone that has neither left nor lost its session;
  * 4. a call that says it is 'not-applied' was counted by no round;
- * 5. whoever is inside is a member as long as its session lives, also where two come and go through one object;
- * 6. a round ends when nobody is inside; rounds go on when all is healed, and nothing is left behind.
+ * 5. the client that is inside is a member as long as its session lives, also where two come and go through one object;
+ * 6. a round ends when no client is inside; rounds continue when all is healed, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -121,7 +121,7 @@ class Judge {
         const fresh = own.filter(({ path }) => !seen.has(path));
         for (const { path } of own) seen.add(path);
         if (round !== 'not-applied') {
-          // Whoever has come in has waited until nothing of earlier calls can come any more.
+          // The client that has come in has waited until nothing of earlier calls can come any more.
           if (typeof round === 'bigint') awaited = 0;
           else if (fresh.length === 0) awaited++;
           continue;
@@ -157,7 +157,7 @@ function isThere({ from, to }: Member, zxid: number): boolean {
 }
 
 test.each(seeds(4))(
-  'nobody enters or leaves alone, whatever goes wrong (seed %i)',
+  'no client enters or leaves alone, whatever goes wrong (seed %i)',
   async (seed) => {
     await runFleet(seed, async (fleet) => {
       const { random } = fleet.world;

@@ -15,7 +15,7 @@ function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve };
 }
 
-/** The client, but for its first deletions: they or their replies are lost, which is told after a while. */
+/** The client, but for its first deletions: they or their replies are lost, which is reported after a while. */
 function withUnluckyDeletes(
   client: Client,
   count: number,
@@ -140,7 +140,7 @@ describe('a double barrier', () => {
       const barrierOf = (client: Client): DoubleBarrier => new DoubleBarrier(client, '/barrier', 3);
       const [first, second, third] = [barrierOf(a), barrierOf(b), barrierOf(c)];
       const inside = await Promise.all([first.enter(), second.enter(), third.enter()]);
-      // Somebody has deleted the first member's znode: the others do not wait for it.
+      // The znode of the first member was deleted: the others do not wait for it.
       const { children } = await a.children('/barrier');
       const owned = await Promise.all(children.map((name) => a.exists(`/barrier/${name}`)));
       const own = children[owned.findIndex((stat) => stat?.ephemeralOwner === a.session?.id)];
@@ -202,7 +202,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'lets whoever has given up waiting for the others go on behind its scope',
+    'lets a caller that has given up waiting for the others continue behind its scope',
     withClients(async (_, ...clients) => {
       const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
       const [a] = await Promise.all(entering);
@@ -336,7 +336,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'lets nobody in where all have died between its look and its coming',
+    'lets no client in where all have died between its look and its coming',
     withClients(async (fleet, a, b, c, d) => {
       await c.ensurePath('/barrier');
       const { promise: funeral, resolve: bury } = makeGate();
@@ -435,7 +435,7 @@ describe('a double barrier', () => {
         }) as typeof client.children;
       }
       const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', 20).enter()));
-      // Before it makes its znode and after: nobody is woken before all are there.
+      // Before it creates its znode and after: no client is woken before all are there.
       expect(lists).toBeLessThanOrEqual(3 * 20);
       lists = 0;
       const leaving = inside.map((member, i) => fleet.world.sleep(100 * i).then(() => member.leave()));

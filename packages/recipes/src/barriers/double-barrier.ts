@@ -27,38 +27,38 @@ import { awaitCreation, findFounder, isRace, membersOf, READY } from './ready.ts
 /*
  * A double barrier: so many processes begin together and end together.
  *
- *     /barrier                                  its version is raised by everybody who comes in
+ *     /barrier                                  its version is raised by everyone who comes in
  *       5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21    a member: ephemeral, named by a UUID (kazoo: without dashes)
  *       0d1e…                                   another one
  *       ready                                   there were enough of them: the barrier is open
  *
- * Entering: watch `ready`, and make a znode if it is not there. The transaction that makes it also tells how many children
- * were there before, so only those who may be enough list them. Whoever sees enough makes `ready`, in one transaction that
+ * Entering: watch `ready`, and create a znode if it is not there. The transaction that makes it also says how many children
+ * were there before, so only those who may be enough list them. The client that sees enough makes `ready`, in one transaction that
  * checks every member it has counted. The event of its creation tells the others all they need: its zxid is that of `ready`,
  * and larger than that of their own znode, so they were there.
  *
- * Leaving, as the manual has it, with one watch each: the lowest member waits for the highest, everybody else deletes its
+ * Leaving, as the manual has it, with one watch each: the lowest member waits for the highest, every other client deletes its
  * znode and waits for the lowest. The last one deletes its znode and `ready` in one transaction.
  *
  * What is safe, and why:
  *
- * 1. Nobody is let in before enough members are there at one moment: the transaction that makes `ready` checks them.
- * 2. Whoever comes later than `ready` is let in while one of those is inside who are older than it. They were counted, so
+ * 1. No client is let in before enough members are there at one moment: the transaction that makes `ready` checks them.
+ * 2. The client that comes later than `ready` is let in while one of those is inside who are older than it. They were counted, so
  *    the barrier is open; and a server that lags behind its leader cannot make one come in where all are gone.
- * 3. Nobody leaves before every member of its round has left or lost its session. A round is known by the zxid of its
- *    `ready`. Those who wait go on when there is no member at all, or when `ready` is gone, or another one, and no member
+ * 3. No client leaves before every member of its round has left or lost its session. A round is known by the zxid of its
+ *    `ready`. Those who wait continue when there is no member at all, or when `ready` is gone, or another one, and no member
  *    is left that is older than it.
- * 4. Rounds do not run into each other: nobody can come in between the last look at the members and the deletion of
+ * 4. Rounds do not run into each other: no client can come in between the last look at the members and the deletion of
  *    `ready`, because coming in raises the version of the barrier's znode, which that transaction checks. Curator and kazoo
  *    delete `ready` by itself, so with these in the fleet a round should not begin before the last one is over for all.
- * 5. A member that dies is gone with its session, and whoever waits for it is woken by that. When all have died, `ready`
- *    is left over without a member; whoever comes then removes it and begins a new round.
+ * 5. A member that dies is gone with its session, and a caller that waits for it is woken by that. When all have died, `ready`
+ *    is left over without a member; the client that comes then removes it and begins a new round.
  */
 
 export interface DoubleBarrierOptions {
   /** Who else uses it: decides the names of the members. Default 'curator'. */
   readonly layout?: Layout | undefined;
-  /** What our znode tells about us; kazoo writes host and process. Default: nothing. */
+  /** What our znode reports about us; kazoo writes host and process. Default: nothing. */
   readonly data?: Data | undefined;
 }
 
@@ -80,10 +80,10 @@ export class DoubleBarrier {
   #removed: Promise<void> = Promise.resolve();
   /** Znodes of ours that may still be there. */
   readonly #leftovers = new Set<string>();
-  /** Znodes of calls that go on, which come again by the same name. */
+  /** Znodes of calls that continue, which come again by the same name. */
   readonly #coming = new Set<string>();
 
-  /** @param memberCount how many have to be there; whoever comes when it is open already comes in, too */
+  /** @param memberCount how many have to be there; the client that comes when it is open already comes in, too */
   constructor(client: Client, path: string, memberCount: number, options: DoubleBarrierOptions = {}) {
     if (!Number.isInteger(memberCount) || memberCount < 1) {
       throw new RangeError(`a double barrier has at least one member, not ${memberCount}`);
@@ -190,7 +190,7 @@ export class DoubleBarrier {
     }
   }
 
-  /** Waits while there is a `ready` and nobody inside who was counted for it. */
+  /** Waits while there is a `ready` and no client inside who was counted for it. */
   async #lookAhead(attempt: Attempt): Promise<Look> {
     for (;;) {
       const first = await this.#lookAtReady(attempt);
@@ -199,7 +199,7 @@ export class DoubleBarrier {
       const others = await this.#list(attempt, 'linearizable');
       if (others === null || !others.children.includes(READY)) continue;
       const members = membersOf(others.children);
-      // All members of a round have died, and nobody was left to end it.
+      // All members of a round have died, and no client was left to end it.
       if (members.length === 0) return { ready: null, leftOverSince: others.stat.version };
       const paths = members.map((name) => joinPath(this.path, name));
       const founder = await findFounder(this.#client, paths, first.stat.czxid, attempt);
@@ -228,9 +228,9 @@ export class DoubleBarrier {
     const lost = client.lostSignal;
     const sessionId = client.session?.id;
     if (sessionId === undefined) return null;
-    // For whoever gives up from now on.
+    // For a caller that gives up from now on.
     coming.mayBeCounted = true;
-    // Nobody else uses the name, so the creation may be repeated until it is answered.
+    // No other client uses the name, so the creation may be repeated until it is answered.
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
         const created = await this.#create(coming, look.leftOverSince, uncertainty);
@@ -243,7 +243,7 @@ export class DoubleBarrier {
           await client.delete(path).catch(ignoreMissing);
           continue;
         }
-        // A member that has counted as lost is made anew by its name: the removal of the old one must not take that.
+        // A member that has counted as lost is recreated by its name: the removal of the old one must not take that.
         const remove = (call: CallOptions): Promise<void> => client.delete(path, call);
         const member = new Holding(client, { path, stat, lost }, { isNameShared: true, remove });
         return { member, ready: look.ready, othersMax: created.othersMax };
@@ -251,7 +251,7 @@ export class DoubleBarrier {
     } catch (error) {
       this.#remove(path, sessionId);
       if (isPassing(error)) return null;
-      // It was refused, and nobody has been there.
+      // It was refused, and no client has been there.
       if (!isMade && !uncertainty.exists) coming.mayBeCounted = mayBeCounted;
       throw error;
     }
@@ -300,7 +300,7 @@ export class DoubleBarrier {
     let look = ready;
     let own: ReadyLook | null = null;
     try {
-      // Whoever is the last of so many to make its znode sees them all.
+      // The client that is the last of so many to create its znode sees them all.
       let canOpen = othersMax + 1 >= this.memberCount;
       while (!member.signal.aborted) {
         if (look === null) {
@@ -329,7 +329,7 @@ export class DoubleBarrier {
     }
   }
 
-  /** @returns the round; 'few' when others are missing; 'again' when the next look tells; 'gone' with the barrier's own znode */
+  /** @returns the round; 'few' when others are missing; 'again' when the next look shows it; 'gone' with the barrier's own znode */
   async #openIfAll(member: Holding, attempt: Attempt): Promise<bigint | 'few' | 'again' | 'gone'> {
     const listed = await this.#list(attempt, 'local');
     // And ours with it.
@@ -350,7 +350,7 @@ export class DoubleBarrier {
     return member.isHeld;
   }
 
-  /** Makes `ready` if so many of these are still there. @returns the round; null: the next look tells whether it was done */
+  /** Makes `ready` if so many of these are still there. @returns the round; null: the next look says whether it was done */
   async #open(members: readonly string[], attempt: Attempt): Promise<bigint | null> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     for (const path of members.slice(0, this.memberCount)) transaction.check(path);

@@ -25,7 +25,7 @@ export class Inside implements AsyncDisposable {
   readonly #path: string;
   readonly #member: Holding;
   readonly #leftovers: Set<string>;
-  /** Somebody has called `leave`. */
+  /** A client has called `leave`. */
   #hasLeft = false;
   /** Under way, or successful. */
   #leaving: Promise<void> | null = null;
@@ -50,7 +50,7 @@ export class Inside implements AsyncDisposable {
   }
 
   /**
-   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours. Whoever has given up waiting
+   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours. A caller that has given up waiting
    * may call it again, and waits for the others once more.
    *
    * @throws AbortedError, TimeoutError, ClosedError, of outcome 'unknown': we have left, and do not know of the others
@@ -85,7 +85,7 @@ export class Inside implements AsyncDisposable {
     try {
       while (!(await this.#step(attempt)));
     } catch (error) {
-      // The barrier's own znode is gone, so nobody is inside.
+      // The barrier's own znode is gone, so no client is inside.
       if (error instanceof NoNodeError) return;
       this.#leftovers.add(this.#member.path);
       this.#leaving = null;
@@ -98,7 +98,7 @@ export class Inside implements AsyncDisposable {
   /**
    * One look at the members, and what follows from it.
    *
-   * @returns whether everybody has left
+   * @returns whether everyone has left
    */
   async #step(attempt: Attempt): Promise<boolean> {
     const client = this.#client;
@@ -112,7 +112,7 @@ export class Inside implements AsyncDisposable {
     const isLowest = isMember && own < others[0]!;
     const awaited = isLowest ? others.at(-1)! : others[0]!;
     const releasing = isMember && !isLowest ? this.#member.release(attempt.next()) : Promise.resolve();
-    // If the look fails, too, nobody waits for it any more.
+    // If the look fails, too, no caller waits for it any more.
     releasing.catch(() => {});
     using found = await this.#watch(joinPath(this.#path, awaited), attempt);
     await releasing;
@@ -154,7 +154,7 @@ export class Inside implements AsyncDisposable {
   }
 
   /**
-   * The last one ends the round, unless somebody has come in since `version`. A `ready` without members is left over, whichever
+   * The last one ends the round, unless a client has come in since `version`. A `ready` without members is left over, whichever
    * round it was of.
    */
   async #end({ isMember, isOpen, version }: LastLook, attempt: Attempt): Promise<boolean> {

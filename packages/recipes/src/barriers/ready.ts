@@ -34,7 +34,7 @@ export async function awaitCreation(
   return zxid;
 }
 
-/** Somebody else has changed what the transaction relied on, or an earlier attempt of it was applied. */
+/** Another client has changed what the transaction relied on, or an earlier attempt of it was applied. */
 export function isRace({ cause }: TransactionError): boolean {
   return RACES.has(cause.code);
 }

@@ -57,7 +57,7 @@ async function live(fleet: Fleet, client: Client, party: number, minutes: Minute
   const rendezvous = new Rendezvous(client, '/meeting', PARTIES, { codec: text });
   for (let i = 0; !signal.aborted; i++) {
     const value = `${party}/${i}`;
-    // Now and then somebody loses patience.
+    // Now and then a client loses patience.
     const timeoutMs = fleet.world.random.chance(0.2) ? fleet.world.random.between(0, 500) : undefined;
     try {
       minutes.onMet(party, value, await rendezvous.meet(value, { signal, timeoutMs }));

@@ -88,7 +88,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'says that nobody has met with it when it is given up before its arrival, whatever is in flight then',
+    'says that no client has met with it when it is given up before its arrival, whatever is in flight then',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const rendezvous = new Rendezvous(client, '/meeting', 2);
@@ -121,7 +121,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'does not say that nobody has met with it when the service refuses what comes after its arrival',
+    'does not say that no client has met with it when the service refuses what comes after its arrival',
     withClients(async (fleet, client, other) => {
       const meeting = new Rendezvous(other, '/meeting', 2, { codec: text }).meet('first');
       await fleet.world.sleep(1000);
@@ -191,7 +191,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'goes on without an arrival that somebody else has written to',
+    'continues without an arrival that another client has written to',
     withClients(async (fleet, absent, client, other) => {
       const lost = new Rendezvous(absent, '/meeting', 2, { codec: text }).meet('absent');
       await fleet.world.sleep(1000);
@@ -208,7 +208,7 @@ describe('a rendezvous', () => {
       }) as typeof children;
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('one');
       await fleet.world.sleep(1000);
-      // A session that nobody has heard of for a while lives on, and its arrival with it.
+      // A session that no client has learned of for a while lives on, and its arrival with it.
       expect((await other.children('/meeting')).children).toHaveLength(2);
       expect(lists).toBeLessThan(5);
       const { values } = await new Rendezvous(other, '/meeting', 2, { codec: text }).meet('two');
@@ -220,13 +220,13 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'says that somebody else has deleted its arrival, and not that its session is lost',
+    'says that another client has deleted its arrival, and not that its session is lost',
     withClients(async (fleet, client, other) => {
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('gone');
       const ended = expect(meeting).rejects.toMatchObject({
         code: 'NONODE',
         outcome: 'unknown',
-        message: expect.stringContaining('somebody else has deleted'),
+        message: expect.stringContaining('another client has deleted'),
       });
       await fleet.world.sleep(1000);
       await other.deleteRecursive('/meeting');

@@ -27,18 +27,18 @@ import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
 import { isRace } from './ready.ts';
 
 /*
- * So many parties meet, each brings something, all see everything, and they go on: round after round.
+ * So many parties meet, each brings something, all see everything, and they continue: round after round.
  *
  *     /meeting
  *       _c_5b2f…-arrival-0000000004              a party that waits: ephemeral; it holds what it has brought
  *       _c_0d1e…-arrival-0000000006              the next one (5 has given up)
  *       meeting-0000000001-0000000003            what the last round has brought, for those who have not read it yet
  *
- * Whoever arrives lists the children once. If there are enough who have not met yet, the oldest of them meet: one transaction
+ * The client that arrives lists the children once. If there are enough who have not met yet, the oldest of them meet: one transaction
  * makes the record and writes each of their znodes, at the version that it has from its creation. So a party meets once,
  * it was there in the moment of the meeting, and it watches its own znode only: n parties cost n events a round.
  *
- * A record is deleted when nobody is left who was in it: whoever has read it deletes its own arrival and looks.
+ * A record is deleted when no client is left who was in it: the client that has read it deletes its own arrival and looks.
  */
 
 export interface RendezvousOptions<T> {
@@ -56,7 +56,7 @@ export interface Meeting<T> {
 }
 
 /**
- * A place where so many parties exchange something and go on. All values of a round together have to fit into one znode:
+ * A place where so many parties exchange something and continue. All values of a round together have to fit into one znode:
  * 1 MiB, unless the servers are told otherwise.
  *
  * @example
@@ -87,7 +87,7 @@ export class Rendezvous<T = Uint8Array> {
    *
    * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen what we brought if it came at the
    *   last moment (outcome 'unknown'; 'not-applied' if we have not even arrived); SessionLostError, outcome 'unknown', when
-   *   the session ended while we waited; ClosedError likewise; NoNodeError, outcome 'unknown', when somebody else has
+   *   the session ended while we waited; ClosedError likewise; NoNodeError, outcome 'unknown', when another client has
    *   deleted the znode that stood for us; DecodeError when we have met and cannot read what one of them has brought;
    *   RequestTooLargeError when servers do not take what all have brought together
    */
@@ -99,7 +99,7 @@ export class Rendezvous<T = Uint8Array> {
     const party = await this.#arrive(data, attempt);
     let hasMet = false;
     try {
-      // It is the service of whoever comes last to the others, so it does not end with the caller's patience, but nobody would
+      // The last one to come does it for the others, so it does not end with the caller's patience, but no caller would
       // catch what becomes of it if that had ended before.
       attempt.next();
       await attempt.waitFor(this.#convene(about));
@@ -112,7 +112,7 @@ export class Rendezvous<T = Uint8Array> {
       hasMet = meeting !== null;
       if (meeting !== null) return meeting;
     } catch (error) {
-      // Our znode is gone: with its session, or by somebody's hand.
+      // Our znode is gone: with its session, or by hand.
       if (!(error instanceof NoNodeError)) throw asDoubtful(error, about);
     } finally {
       if (!hasMet) this.#leftovers.add(nameOf(party.path));
@@ -135,7 +135,7 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /**
-   * Makes our arrival, once. It is not made again when the session ends before it is known whether it was made: the others
+   * Makes our arrival, once. It is not recreated when the session ends before it is known whether it was made: the others
    * may have met with it by then.
    */
   async #arrive(data: Uint8Array | null, attempt: Attempt): Promise<OwnedZnode> {
@@ -161,7 +161,7 @@ export class Rendezvous<T = Uint8Array> {
   #unknown({ path, lost }: OwnedZnode): ZooKeeperError {
     const about = { operation: 'Rendezvous.meet', path: this.path, outcome: 'unknown' } as const;
     if (lost.aborted) return new SessionLostError({ ...about, detail: 'it ended while we waited to meet the others' });
-    const detail = `somebody else has deleted ${nameOf(path)}, which stood for us, or written to it`;
+    const detail = `another client has deleted ${nameOf(path)}, which stood for us, or written to it`;
     return new NoNodeError({ ...about, detail });
   }
 
@@ -170,7 +170,7 @@ export class Rendezvous<T = Uint8Array> {
     const client = this.#client;
     const attempt = new Attempt(client, {}, about);
     const losses = new LossStreak();
-    /** Arrivals that are not as they were made: they have met, or somebody else has written to them. */
+    /** Arrivals that are not as they were made: they have met, or another client has written to them. */
     const written = new Set<string>();
     for (;;) {
       const { children } = await attempt.through((call) => client.children(this.path, call));
@@ -197,7 +197,7 @@ export class Rendezvous<T = Uint8Array> {
         await transaction.commit();
       } catch (error) {
         losses.noted(error, size);
-        // One of them has left, or somebody else was faster, or it was done and nobody has told us: the next look tells.
+        // One of them has left, or another client was faster, or it was done and we do not know it: the next look shows.
         if (error instanceof NoNodeError) continue;
         if (isPassing(error)) {
           await attempt.reconnect();
@@ -240,7 +240,7 @@ export class Rendezvous<T = Uint8Array> {
     }
   }
 
-  /** Takes away our arrival, and records that nobody needs any more. Never rejects. */
+  /** Takes away our arrival, and records that no client needs any more. Never rejects. */
   async #leave(party: OwnedZnode): Promise<void> {
     const client = this.#client;
     const attempt = new Attempt(client, {}, { operation: 'Rendezvous.meet', path: this.path });
@@ -267,7 +267,7 @@ function isRecord(name: string): boolean {
   return name.startsWith(RECORD) && sequenceOf(name) !== null;
 }
 
-/** Whether whoever has this number may have taken part. */
+/** Whether the client that has this number may have taken part. */
 function isWithin(record: string, sequence: number): boolean {
   const first = sequenceOf(withoutSequence(record).slice(0, -1));
   const last = sequenceOf(record);

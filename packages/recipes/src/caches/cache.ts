@@ -20,7 +20,7 @@ export abstract class Cache implements AsyncDisposable {
     return this.image.path;
   }
 
-  /** There is an image. Rejects when there never will be one; nobody has to catch that. */
+  /** There is an image. Rejects when there never will be one; the rejection need not be handled. */
   get ready(): Promise<void> {
     return this.image.ready;
   }
@@ -52,7 +52,7 @@ export abstract class Cache implements AsyncDisposable {
   }
 
   /**
-   * The changes from now on, of each path in order. Several changes of a path that nobody took yet are one. Ends when the
+   * The changes from now on, of each path in order. Several changes of a path that were not taken yet are one. Ends when the
    * cache is closed; throws what has ended it otherwise.
    *
    * @example

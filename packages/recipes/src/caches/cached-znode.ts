@@ -3,7 +3,7 @@ import type { Stat } from '@meerkat/client';
 /** A znode as a cache has it. */
 export interface CachedZnode {
   readonly path: string;
-  /** null when the znode holds no data, which ZooKeeper tells from empty data. */
+  /** null when the znode holds no data, which is not the same as empty in ZooKeeper data. */
   readonly data: Uint8Array | null;
   /**
    * What belongs to the data and to the creation is that of the image's zxid. `pzxid`, `cversion`, `numChildren` and

@@ -3,7 +3,7 @@
  *
  * 1. whatever a cache shows is the tree as it was at the zxid that it names (as long as some server still has the whole
  *    history to compare it with), and that never goes back;
- * 2. what somebody was told to be written is shown once `waitFor` resolves, also in the midst of faults;
+ * 2. what a client was told to be written is shown once `waitFor` resolves, also in the midst of faults;
  * 3. each change begins where the one before it of the same path has ended;
  * 4. it comes to the end of the history once the faults are over.
  */
@@ -163,7 +163,7 @@ function openCaches(reader: Client, refreshSpreadMs: number): Record<string, Lis
 }
 
 /**
- * So much that it takes two requests to arm everything anew: the watches of the caches are armed by the first, and events come
+ * So much that it takes two requests to arm everything again: the watches of the caches are armed by the first, and events come
  * before the second has passed a narrow link. Such caches refresh without a pause, before more changes hide what was overlooked.
  */
 async function watchMore(reader: Client): Promise<void> {

@@ -146,7 +146,7 @@ test('without a connection a cache is stale and keeps its image; afterwards it r
     expect(stats).toBeLessThanOrEqual(1010);
   }));
 
-test('a transaction of which only the beginning was told before the connection broke shows as a whole', () =>
+test('a transaction of which only the beginning was reported before the connection broke shows as a whole', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/t', 'root');
     await writer.create('/t/a', 'old');
@@ -254,7 +254,7 @@ test('what was missed is found also if events come before all watches of the cli
     expect(cache.children('/t/p')).toEqual(['missed', 'told']);
   }));
 
-test('changes that nobody takes become one, and what came and went is not told', () =>
+test('changes that no client takes become one, and what came and went is not told', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/t', '0');
     await using cache = new TreeCache(reader, '/t');

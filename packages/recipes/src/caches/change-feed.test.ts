@@ -30,7 +30,7 @@ test('nothing waits in a feed of what was made and is gone again, however much o
   expect(asked, 'paths that had waited').toBe(1);
 });
 
-test('what is deleted, made and deleted again is told as deleted, and what comes back as changed', async () => {
+test('what is deleted, made and deleted again is reported as deleted, and what comes back as changed', async () => {
   const there = new Map<string, CachedZnode>();
   const feed = new ChangeFeed(
     (path) => there.get(path) ?? null,

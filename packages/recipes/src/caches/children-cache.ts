@@ -4,7 +4,7 @@ import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';
 
 /**
- * The children of a znode with their data, and the znode itself. The watch hears of everything below it: for the top of
+ * The children of a znode with their data, and the znode itself. The watch learns of everything below it: for the top of
  * a large tree whose depths change often this is not the right cache.
  *
  * @example

@@ -145,7 +145,7 @@ test('a service that was set back to an older state ends the cache', () =>
       server.start();
     });
     await change;
-    await expect(cache.waitFor(0n)).rejects.toThrow('the service has gone back to before 0x');
+    await expect(cache.waitFor(0n)).rejects.toThrow('the service has rolled back to before 0x');
     expect(cache.stale).toBe(true);
     expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
   }));

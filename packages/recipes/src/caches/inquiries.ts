@@ -56,7 +56,7 @@ export class Inquiries {
     return this.#lists.size > 0 || this.#listing.size > 0;
   }
 
-  /** The path is to be looked at, again if somebody does at this moment. */
+  /** The path is to be looked at, again if that is in progress. */
   addLook(path: string, how: Look): void {
     this.#looks.set(path, how);
   }
@@ -82,7 +82,7 @@ export class Inquiries {
     this.#lists.clear();
   }
 
-  /** After a lost connection everybody asks; not all at once. */
+  /** After a lost connection everyone asks; not all at once. */
   holdBack(): void {
     const { clock, random } = this.#client.surroundings;
     const delayMs = (this.#options.refreshSpreadMs * random.uint32()) / 2 ** 32;

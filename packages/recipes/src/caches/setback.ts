@@ -12,13 +12,13 @@ export interface SetbackEvents {
 /**
  * Whether the service has gone back. The first replies of a connection may name no zxid, or one that was gone past. A server that
  * lags behind the service does so after a lost session, and so does a service that was set back. One that has caught up with
- * the service tells which.
+ * the service says which.
  */
 export class Setback {
   readonly #client: Client;
   readonly #path: string;
   readonly #events: SetbackEvents;
-  /** Ends the asking; null: nobody doubts. */
+  /** Ends the asking; null: there is no doubt. */
   #doubt: AbortController | null = null;
 
   constructor(client: Client, path: string, events: SetbackEvents) {
@@ -47,7 +47,7 @@ export class Setback {
     try {
       await attempt.through((call) => this.#client.sync(this.#path, call));
       const hasCome = this.#client.lastZxid >= zxid;
-      // Without this connection there is going to be another gap, and everything begins anew.
+      // Without this connection there is going to be another gap, and everything starts over.
       if (signal.aborted || this.#client.state !== 'connected') return;
       this.#events.drain();
       if (signal.aborted) return;
@@ -59,7 +59,7 @@ export class Setback {
   }
 
   #goneBack(zxid: bigint): Error {
-    const detail = `the service has gone back to before 0x${zxid.toString(16)}: open the cache anew`;
+    const detail = `the service has rolled back to before 0x${zxid.toString(16)}: open the cache again`;
     return new DataInconsistencyError({ operation: 'cache', path: this.#path, detail });
   }
 }

@@ -37,7 +37,7 @@ test('a value that is still to be read holds the picture before its change', () 
   expect(shown(timeline)).toBe('8: /a=a5 /b=b7');
 });
 
-test('what was read is not taken for the present when a change was told meanwhile, at a zxid that nobody knows', () => {
+test('what was read is not taken for the present when a change was told meanwhile, at a zxid that no client knows', () => {
   const timeline = withAB();
   // Two transactions write both; only of the second has /b been read, and of the first /a.
   for (const path of ['/a', '/b', '/a', '/b']) timeline.onChanged(path, 4n);

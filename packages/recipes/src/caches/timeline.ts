@@ -3,14 +3,14 @@
  *
  *            published                                 limit: nothing that happened up to here is still to be told
  *               │                                        │
- *     /a   v────┼───────────v───────────?────────v───────┼     ?: it changed here, and nobody has seen the value
+ *     /a   v────┼───────────v───────────?────────v───────┼     ?: it changed here, and no client has seen the value
  *     /b   v────┼─────────────────────────────v──────────┼
  *     /c   v────┼──────────────────────────────────?─────┼     still to be read
  *               │                                  │
  *               └──────── zxids ───────────────► here all three are known: this is published next
  *
  * A zxid names the tree as it was when that txn, and all before it, had been applied. A value that was overwritten
- * before anybody read it leaves zxids that can never be named; the picture goes past them, from one moment that is known
+ * before any client read it leaves zxids that can never be named; the picture goes past them, from one moment that is known
  * to a later one.
  */
 
@@ -35,7 +35,7 @@ export class Timeline<T> {
   readonly #published: Map<string, T> = new Map();
   /** What is known of the time after `#zxid`, oldest first, no two of one zxid. No path without any. */
   readonly #later: Map<string, Version<T>[]> = new Map();
-  /** From and up to where changes may have happened that nobody told; the end is null while it is not known. */
+  /** From and up to where changes may have happened that were not reported; the end is null while it is not known. */
   #blind: { readonly from: bigint; readonly to: bigint | null } | null = null;
 
   /** @param sinceOf the zxid from which on a value was there */
@@ -70,7 +70,7 @@ export class Timeline<T> {
     return this.#published.get(path) ?? null;
   }
 
-  /** The newest value that anybody has seen there; null when it is gone, or never was. */
+  /** The newest value that any client has seen there; null when it is gone, or never was. */
   newestSeen(path: string): T | null {
     const versions = this.#later.get(path) ?? [];
     for (let i = versions.length - 1; i >= 0; i--) {
@@ -85,7 +85,7 @@ export class Timeline<T> {
     this.#put(path, zxid, undefined);
   }
 
-  /** It was written again after the newest that is known of it, nobody knows when, and is to be looked at. */
+  /** It was written again after the newest that is known of it, at an unknown time, and is to be looked at. */
   onOutdated(path: string): void {
     if (this.newest(path) === undefined) return;
     this.#put(path, (this.#later.get(path)?.at(-1)?.zxid ?? this.#zxid) + 1n, undefined);
@@ -136,7 +136,7 @@ export class Timeline<T> {
   }
 
   /**
-   * Goes on to the newest moment that is known, at most `limit`.
+   * Continues to the newest moment that is known, at most `limit`.
    *
    * @returns what is different since the last one; null when there is no newer moment
    */

@@ -41,7 +41,7 @@ export class TreeCache extends Cache {
     return this.image.children(path);
   }
 
-  /** All znodes, in no order. Not to be gone through across an await: the image goes on. */
+  /** All znodes, in no order. Not to be gone through across an await: the image continues. */
   znodes(): IterableIterator<CachedZnode> {
     return this.image.znodes.values();
   }

@@ -32,13 +32,13 @@ import { Timeline } from './timeline.ts';
  *
  * 1. The header of a reply names the last txn that the server had applied, H (`client.lastZxid` is the largest so far).
  *    The event of a txn is sent before any reply that could show it. So when a reply with H is here, whatever the
- *    recursive watch had to tell of txns up to H is here as well (`WatchStream.take`).
+ *    recursive watch had to report of txns up to H is here as well (`WatchStream.take`).
  * 2. Events name path, kind and zxid. So of each path it is known at which zxids, up to H, its data changed, and of no
  *    other zxid that it did.
  * 3. A znode that is read with mzxid m had this data from m until the next of its changes.
  *
  * So of each path there is a row of intervals, of some of which the data is known (`Timeline`). A zxid z ≤ H of which no
- * path's data is unknown can be shown: image and tree at z are equal by (2) and (3). Any number of writers may go on
+ * path's data is unknown can be shown: image and tree at z are equal by (2) and (3). Any number of writers may continue
  * meanwhile; values that were overwritten before they could be read cost the zxids at which they were there.
  *
  * Servers before 3.9 leave the zxid out of events. It is larger then than any H before the event, and not larger than
@@ -166,7 +166,7 @@ export class ZnodeImage {
     for (let round = 0; ; round++) {
       if (this.#end !== null) throw this.#end;
       if (this.#timeline.zxid >= 0n && this.zxid >= zxid) return;
-      // A change elsewhere has no event here: only a reply tells that the server has come so far.
+      // A change elsewhere has no event here: only a reply says that the server has come so far.
       if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(attempt);
       if (this.#end === null && this.zxid >= zxid && this.#timeline.zxid >= 0n) return;
       if (this.#end !== null) throw this.#end;
@@ -301,7 +301,7 @@ export class ZnodeImage {
     void this.#setback.ask(this.#told);
   }
 
-  /** A creation or deletion that is told with its zxid is one that the parent's pzxid need not tell any more. */
+  /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not tell any more. */
   #noteChildren(path: string, type: 'created' | 'deleted', zxid: bigint | null): void {
     if (type === 'deleted') this.#childrenAsOf.delete(path);
     else if (zxid !== null) this.#childrenAsOf.set(path, zxid);
@@ -411,7 +411,7 @@ export class ZnodeImage {
   #settle(): void {
     this.#drain();
     if (this.#end !== null || this.#setback.isDoubted) return;
-    // After a deletion there is nothing to read; but only a reply tells that all of its txn has been told.
+    // After a deletion there is nothing to read; but only a reply says that all of its txn has been told.
     if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
     if (this.#isRefreshing || this.#gaps < 0) return;

@@ -11,7 +11,7 @@ const SHAPES: readonly ElectionOptions[] = [
 ];
 
 describe.each(SHAPES)('an election with %o', (shape) => {
-  test('is won in the order of candidature, and tells who leads', () =>
+  test('is won in the order of candidature, and says who leads', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const election = new Election(one.client, '/leader', { ...shape, id: 'one' });
       expect(await election.leader()).toBeNull();
@@ -30,7 +30,7 @@ describe.each(SHAPES)('an election with %o', (shape) => {
       expect((await seen.leader())?.id).toBe('two');
     }));
 
-  test('tells its observers each leader once', () =>
+  test('notifies its observers of each leader once', () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
       const leaders: (string | null)[] = [];
       const controller = new AbortController();
@@ -57,7 +57,7 @@ describe.each(SHAPES)('an election with %o', (shape) => {
     }));
 });
 
-test('a leader whose data are no text is told of, and so is the next one', () =>
+test('a leader whose data are no text is reported, and so is the next one', () =>
   inWorld(2, async ([one, two]) => {
     const binary = new Mutex(one.client, '/leader', { data: Uint8Array.of(0x6f, 0xff, 0x6b) });
     const lock = await binary.acquire();

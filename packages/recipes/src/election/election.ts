@@ -16,7 +16,7 @@ export interface ElectionOptions extends SharedHeldOptions {
   readonly style?: 'latch' | 'selector' | undefined;
 }
 
-/** Somebody who leads or wants to. */
+/** A client that leads or wants to. */
 export interface Candidate {
   readonly id: string;
   readonly path: string;
@@ -105,7 +105,7 @@ export class Election {
     return result;
   }
 
-  /** Who leads; null when nobody does. */
+  /** Who leads; null when no client does. */
   async leader(options?: CallOptions): Promise<Candidate | null> {
     const [first] = await this.candidates(options);
     return first ?? null;
@@ -117,7 +117,7 @@ export class Election {
   }
 
   /**
-   * The leader now, and then each change; null while there is none. Somebody may be told here before it knows itself that
+   * The leader now, and then each change; null while there is none. A leader may be reported here before it knows itself that
    * it leads. Goes through lost connections and sessions; ends with the signal, and with the client.
    *
    * @example
@@ -162,7 +162,7 @@ function asCandidate({ path, data, isFirst, sessionId, token, since }: Contendin
   return { id: LENIENT.decode(data), path, isLeader: isFirst, sessionId, token, since };
 }
 
-/** Others may write what is no text; whoever asks for the leader is told of it all the same. */
+/** Others may write what is no text; the leader is reported all the same. */
 const LENIENT = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const STYLES: readonly string[] = ['latch', 'selector'];

@@ -15,7 +15,7 @@ const OBSERVERS = ['ann', 'bob', 'eve'];
 
 /** What an observer was told. */
 interface Told {
-  /** null: nobody leads. */
+  /** null: no leader. */
   readonly token: bigint | null;
   readonly id: string | null;
   /** What was committed at most when it was told. */
@@ -41,7 +41,7 @@ test.each(seeds(4))(
       const election = new Election(client, '/leader', { ...shape, id: station.host, marginMs: MARGIN_MS });
       await using leadership = await election.campaign(drawPatience(random));
       leaders.set(leadership.token, station.host);
-      // Now and then for longer than an observer's session lives, which must not be told of the same leader twice.
+      // Now and then for longer than an observer's session lives, which must not be notified of the same leader twice.
       await station.sleep(random.between(1, random.chance(0.2) ? 15_000 : 1500));
     };
     const work = async (worker: Worker): Promise<void> => {
@@ -56,7 +56,7 @@ test.each(seeds(4))(
         } catch (error) {
           if (!(error instanceof ZooKeeperError)) throw error;
         }
-        // Now and then there is nobody.
+        // Now and then there is no client.
         await station.sleep(random.between(1, random.chance(0.5) ? 200 : 4000));
       }
     };

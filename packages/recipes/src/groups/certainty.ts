@@ -15,11 +15,11 @@ export type Presence =
   | {
       readonly isPresent: false;
       /**
-       * - starting: nobody has looked yet.
+       * - starting: not looked at yet.
        * - session-lost: the service may have taken it away with the session; it comes back with the next one.
-       * - deleted: somebody has deleted it; it is being made again.
+       * - deleted: it was deleted; it is being recreated.
        * - stale: the znode of our previous process is there, and waited for.
-       * - taken: somebody else's znode is there, and waited for.
+       * - taken: another client's znode is there, and waited for.
        */
       readonly reason: 'starting' | 'session-lost' | 'deleted' | 'stale' | 'taken';
     };
@@ -36,7 +36,7 @@ export class Certainty {
   #held: { readonly lost: AbortSignal; readonly gone: AbortController } | null = null;
 
   /**
-   * @param marginMs how long before the client gives its session up nobody is sure any more
+   * @param marginMs how long before the client gives its session up it is not certain any more
    * @param lookAgain the next answer of the service may tell what this one does not
    */
   constructor(client: Client, marginMs: number, lookAgain: () => void) {
@@ -51,7 +51,7 @@ export class Certainty {
     return this.presences.current ?? { isPresent: false, reason: 'starting' };
   }
 
-  /** The znode is there and ours, as far as anybody can know. */
+  /** The znode is there and ours, as far as can be known. */
   get isPresent(): boolean {
     const { presence } = this;
     return presence.isPresent && !presence.signal.aborted && this.#deadline.leftMs > 0;
@@ -72,7 +72,7 @@ export class Certainty {
    * It was seen, of a session of ours.
    *
    * @param token its czxid
-   * @param lost the client's signal of that session, taken before anybody looked
+   * @param lost the client's signal of that session, taken before the look
    */
   present(token: bigint, lost: AbortSignal): void {
     const { presence } = this;
@@ -104,7 +104,7 @@ export class Certainty {
     if (presence.isPresent || presence.reason !== reason) this.presences.publish({ isPresent: false, reason });
   }
 
-  /** Nobody looks any more. @param error thrown to loops; null ends them. Whoever waits gets `reason` */
+  /** No caller looks any more. @param error thrown to loops; null ends them. A caller that waits gets `reason` */
   end(error: Error | null, reason: Error): void {
     if (this.presence.isPresent) this.absent('deleted');
     this.presences.end(error, reason);

@@ -37,7 +37,7 @@ describe('what a persistent ephemeral holds', () => {
       SOLO,
     ));
 
-  test("is not written to somebody else's znode that has just come in the place of its own", () =>
+  test("is not written to another client's znode that has just come in the place of its own", () =>
     runFleet(
       9,
       async (fleet) => {
@@ -64,7 +64,7 @@ describe('what a persistent ephemeral holds', () => {
       SOLO,
     ));
 
-  test('is taken for granted where nobody may write, it included, when the reply to its creation was lost', () =>
+  test('is taken for granted where no client may write, it included, when the reply to its creation was lost', () =>
     runFleet(
       12,
       async (fleet) => {
@@ -102,7 +102,7 @@ describe('what a persistent ephemeral holds', () => {
         await Promise.all(refused);
         expect(presence.token).toBe(token);
         expect(presence.data).toBe('two');
-        // Made again, it holds what was taken last.
+        // Recreated, it holds what was taken last.
         await other.delete('/a');
         await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
         expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');

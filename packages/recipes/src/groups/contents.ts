@@ -43,7 +43,7 @@ export class Contents {
     return this.#draft;
   }
 
-  /** Resolves when the znode holds a draft or a later one, or was refused it; `check` tells. Keeps nothing after the signal. */
+  /** Resolves when the znode holds a draft or a later one, or was refused it; `check` says so. Keeps nothing after the signal. */
   written({ revision }: Draft, signal: AbortSignal): Promise<unknown> {
     return this.#writtenRevision.when((at) => at >= revision, signal);
   }
@@ -54,7 +54,7 @@ export class Contents {
     if (refused !== null && refused.since < revision && revision <= refused.revision) throw refused.error;
   }
 
-  /** A znode was made or written so. Whoever waits for that is told by `confirm`. */
+  /** A znode was made or written so. Waiters for that are notified by `confirm`. */
   note(czxid: bigint, draft: Draft): void {
     this.#czxid = czxid;
     this.#kept = draft;

@@ -11,7 +11,7 @@ export class Draft {
   /** An attempt may have been applied although its answer was lost. */
   #isDoubtful = false;
 
-  /** @param data are copied: callers may write to their bytes again, while the znode may have to be made again much later */
+  /** @param data are copied: callers may write to their bytes again, while the znode may have to be recreated much later */
   constructor(data: Data, revision = 0) {
     this.data = data instanceof Uint8Array ? new Uint8Array(data) : data;
     this.revision = revision;
@@ -22,7 +22,7 @@ export class Draft {
     return this.#losses.isTooLong;
   }
 
-  /** Writing it has failed. @returns what for, as `explain` tells */
+  /** Writing it has failed. @returns what for, as `explain` reports */
   failed(error: unknown, path: string): unknown {
     this.#losses.noted(error, this.data?.length ?? 0);
     this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';

@@ -1,7 +1,7 @@
 import type { Client, WatchStreamEvent } from '@meerkat/client';
 
 export interface FollowOptions {
-  /** Also hears of everything below the znode. */
+  /** Also learns of everything below the znode. */
   readonly recursive: boolean;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -11,8 +11,8 @@ export interface FollowOptions {
 }
 
 /**
- * Tells what changes at a path until the signal is aborted or the client ends. The loop over a watch ends quietly also when
- * somebody takes all watches off the path (`client.removeWatches`): then another one is armed.
+ * Says what changes at a path until the signal is aborted or the client ends. The loop over a watch ends quietly also when
+ * all watches are taken off the path (`client.removeWatches`): then another one is armed.
  *
  * @returns when the service has forgotten the watch
  * @throws what keeps the watch from being armed; AbortedError, ClosedError

@@ -1,12 +1,12 @@
 /**
- * Members come, die, go, come back and change while servers and links fail; everybody observes. In every seed, by what was
+ * Members come, die, go, come back and change while servers and links fail; everyone observes. In every seed, by what was
  * committed:
  *
- * 1. who is sure to be a member has a znode of its present session; whoever has left with a connection has none, and what
+ * 1. who is sure to be a member has a znode of its present session; the client that has left with a connection has none, and what
  *    was set is there, or what was set later;
  * 2. each observer's views follow from each other: who leaves was there, who joins was not; each member that is seen stood
  *    there with these data;
- * 3. an observer that has been connected for a while lists all who were there all the while, and nobody who was not;
+ * 3. an observer that has been connected for a while lists all who were there all the while, and no client who was not;
  * 4. when everything is healed, every observer lists exactly the members that live, once each, with their newest data.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
@@ -26,7 +26,7 @@ const MARGIN_MS = 2000;
 const LAG_MS = 5000;
 const SEEDS = seeds(4);
 
-test('everybody sees exactly the members that live', { timeout: patienceMs(SEEDS.length) }, () =>
+test('everyone sees exactly the members that live', { timeout: patienceMs(SEEDS.length) }, () =>
   SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
@@ -40,7 +40,7 @@ interface Process {
   connectedMs: number;
 }
 
-/** What was told when so much was committed. */
+/** What was reported when so much was committed. */
 interface Notes {
   /** Memberships that are certain, and those that have ended for certain. */
   readonly memberships: { path: string; sessionId: bigint; isMember: boolean; zxid: number }[];
@@ -187,7 +187,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   if (tree !== null) judge(tree, notes);
 }
 
-/** Compares what everybody was told with what was committed. */
+/** compares what all were told with what was committed. */
 function judge(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): void {
   const decoder = new TextDecoder();
   const madeSince = (since: number, path: string): number[] =>

@@ -8,7 +8,7 @@ const ids = (members: GroupView['members']): string[] => members.map(({ id }) =>
 const decoder = new TextDecoder();
 
 describe('a group', () => {
-  test('tells who is there, and each change, with what members say of themselves', () =>
+  test('says who is there, and each change, with what members say of themselves', () =>
     runFleet(
       1,
       async (fleet) => {
@@ -79,7 +79,7 @@ describe('a group', () => {
   );
 
   test.each<GroupLayout>(['kazoo', 'kazoo-shallow'])(
-    'does not change who a member is by what it tells (%s)',
+    'does not change who a member is by what it reports (%s)',
     (layout) =>
       runFleet(
         5,
@@ -152,7 +152,7 @@ describe('a group', () => {
       ),
   );
 
-  test('a member whose session is lost is gone, and comes back with the next one as somebody who joins', () =>
+  test('a member whose session is lost is gone, and comes back with the next one as a client that joins', () =>
     runFleet(
       4,
       async (fleet) => {

@@ -23,24 +23,24 @@ export interface GroupOptions extends ZnodeOptions {
 }
 
 export interface JoinOptions {
-  /** What the member tells of itself. Only in the layout of Curator. Default: empty. */
+  /** What the member says about itself. Only in the layout of Curator. Default: empty. */
   readonly data?: Data | undefined;
   /**
-   * Who the member is across restarts of its process; its own stale znode is replaced at once. Nobody else in the group
+   * Who the member is across restarts of its process; its own stale znode is replaced at once. No other client in the group
    * may have the same. Default: the id in the layout of Curator; in those of kazoo, where several members may have one
-   * id, nobody, so that a stale znode stays until its session times out.
+   * id, no client, so that a stale znode stays until its session times out.
    */
   readonly owner?: string | undefined;
 }
 
-/** Somebody who is in the group. */
+/** A client that is in the group. */
 export interface Member {
   readonly id: string;
   /** Empty in the layouts of kazoo. */
   readonly data: Uint8Array;
   /** The name of its znode. */
   readonly name: string;
-  /** null in the layout 'kazoo-shallow', whose znodes nobody reads. */
+  /** null in the layout 'kazoo-shallow', whose znodes no client reads. */
   readonly stat: Stat | null;
 }
 
@@ -78,7 +78,7 @@ export class Group {
   }
 
   /**
-   * Joins, and stays a member through lost sessions until the membership is closed. `whenJoined` tells when the others
+   * Joins, and stays a member through lost sessions until the membership is closed. `whenJoined` says when the others
    * can see it.
    *
    * @throws RangeError for an id that cannot be, or be in, the name of a znode
@@ -131,7 +131,7 @@ export class Membership implements AsyncDisposable {
     return this.#znode.path;
   }
 
-  /** Whether the others see it, as far as anybody can know. */
+  /** Whether the others see it, as far as can be known. */
   get isMember(): boolean {
     return this.#znode.isPresent;
   }
@@ -141,12 +141,12 @@ export class Membership implements AsyncDisposable {
     return this.#znode;
   }
 
-  /** Resolves when the others can see it. @throws what has ended it, a NoAuthError say; TimeoutError, AbortedError: it goes on trying */
+  /** Resolves when the others can see it. @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it continues trying */
   async whenJoined(options: CallOptions = {}): Promise<void> {
     await this.#znode.whenPresent(options);
   }
 
-  /** Changes what the member tells of itself. @throws TypeError in the layouts of kazoo, whose members tell nothing */
+  /** Changes the data of the member. @throws TypeError in the layouts of kazoo, whose members tell nothing */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     if (!this.#hasOwnData) {
       throw new TypeError(
@@ -194,8 +194,8 @@ export class GroupObservation implements AsyncIterable<GroupView>, AsyncDisposab
   }
 
   /**
-   * The view as it is now, everybody having joined, then one for each change. A loop that is slower than the changes gets
-   * what they come to: somebody who came and went meanwhile is not told.
+   * The view as it is now, everyone having joined, then one for each change. A loop that is slower than the changes gets
+   * what they come to: a client that came and went meanwhile is not told.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupView, undefined> {
     let before: ReadonlyMap<string, Member> = new Map();
@@ -237,7 +237,7 @@ function makeView(
   after: ReadonlyMap<string, Member>,
   members: readonly Member[],
 ): GroupView {
-  // A znode that was made anew is another membership of the same id.
+  // A znode that was recreated is another membership of the same id.
   const isSame = (a: Member | undefined, b: Member): boolean => a !== undefined && a.stat?.czxid === b.stat?.czxid;
   return {
     members,
@@ -266,11 +266,11 @@ function hashOf(text: string): string {
 interface MemberForm {
   /** Whether members have data to be read. */
   readonly hasData: boolean;
-  /** Whether these are what a member tells of itself, and not its id. */
+  /** Whether these are what a member says about itself, and not its id. */
   readonly hasOwnData: boolean;
   /** Whether an id belongs to one member alone. */
   readonly hasUniqueIds: boolean;
-  /** @param hex 32 hexadecimal digits that are nobody else's */
+  /** @param hex 32 unique hexadecimal digits */
   makeName(id: string, hex: string): string;
   makeData(id: string, data: Data): Data;
   isMember(name: string): boolean;

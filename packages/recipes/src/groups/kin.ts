@@ -4,7 +4,7 @@ import { hasOwner } from './owner-mark.ts';
 /** Who we are: the sessions of this client, and the owner whose mark our processes put on their znodes. */
 export class Kin {
   readonly #client: Client;
-  /** null: nobody but the sessions. */
+  /** null: only the sessions. */
   readonly #owner: string | null;
   /** Sessions in which a znode of ours may have come to be. */
   readonly #sessions: Set<bigint> = new Set();

@@ -26,7 +26,7 @@ describe('a permanent instance', () => {
     ),
   );
 
-  test('stays when whoever had its id before is closed once more', () =>
+  test('stays when the client that had its id before is closed once more', () =>
     runFleet(
       2,
       async (fleet) => {
@@ -102,7 +102,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('goes when it is closed, also if somebody else has written to it', () =>
+  test('goes when it is closed, also if another client has written to it', () =>
     runFleet(
       5,
       async (fleet) => {
@@ -118,7 +118,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('tells who closes it that the service does not delete it', () =>
+  test('tells the caller that closes it that the service does not delete it', () =>
     runFleet(
       6,
       async (fleet) => {
@@ -128,7 +128,7 @@ describe('a permanent instance', () => {
         await client.setAcl('/services/db', acl);
         const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
         await registration.whenRegistered();
-        // Nobody waits for this one.
+        // It is not awaited.
         void registration.close();
         await expect(registration.close()).rejects.toThrow(NoAuthError);
         await client.close();
@@ -136,7 +136,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('is written also while somebody deletes it', () =>
+  test('is written also while it is deleted', () =>
     runFleet(
       7,
       async (fleet) => {
@@ -146,7 +146,7 @@ describe('a permanent instance', () => {
         const set = client.set.bind(client);
         client.createParents = async (...args: Parameters<typeof createParents>) => {
           client.createParents = createParents;
-          // Somebody else is quicker, and has deleted it by the time it is to be written.
+          // Another client is faster, and has deleted it by the time it is to be written.
           await other.createParents(PATH);
           client.set = async (...write: Parameters<typeof set>) => {
             client.set = set;
@@ -266,7 +266,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('takes out nobody else when it is closed before anything was sent', () =>
+  test('removes no other registration when it is closed before anything was sent', () =>
     runFleet(
       12,
       async (fleet) => {
@@ -289,7 +289,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('takes out nobody who has registered after somebody had deleted it by hand', () =>
+  test('keeps a registration that was made after it was deleted by hand', () =>
     runFleet(
       13,
       async (fleet) => {
@@ -308,7 +308,7 @@ describe('a permanent instance', () => {
       SOLO,
     ));
 
-  test('tells what an update was refused for, also when nothing can be written any more', () =>
+  test('says what an update was refused for, also when nothing can be written any more', () =>
     runFleet(
       14,
       async (fleet) => {

@@ -91,8 +91,8 @@ export class LastingZnode {
   }
 
   /**
-   * As long as the connection stands, the znode that is found is what was registered here, whoever may have written to it. Once
-   * it was away, somebody else may have registered the same id: what has changed since it was seen last is left to them. So is
+   * As long as the connection stands, the znode that is found is what was registered here, no matter who wrote to it. Once
+   * it was away, another client may have registered the same id: what has changed since it was seen last is left to them. So is
    * another znode in its place, and whatever is there when nothing was registered here yet.
    */
   async #remove(): Promise<void> {
@@ -115,7 +115,7 @@ export class LastingZnode {
         try {
           await client.delete(this.#path, { version: stat.version });
         } catch (error) {
-          // Gone, or somebody else's by now.
+          // Gone, or another client's by now.
           if (error instanceof NoNodeError || error instanceof BadVersionError) return;
           wasAway = true;
           throw error;
@@ -172,7 +172,7 @@ export class LastingZnode {
       try {
         return (await this.#client.createParents(this.#path, data, shape)).stat;
       } catch (error) {
-        // Made by an attempt before this one, or by somebody else: once more, to write the data.
+        // Made by an attempt before this one, or by another client: once more, to write the data.
         if (!(error instanceof NodeExistsError)) throw error;
       }
     }
@@ -189,7 +189,7 @@ export class LastingZnode {
   }
 }
 
-/** Somebody else has deleted it, or written to it, between the look and the write. */
+/** Another client has deleted it, or written to it, between the look and the write. */
 function isOvertaken(error: unknown): boolean {
   const cause = error instanceof TransactionError ? error.cause : error;
   return [NoNodeError, BadVersionError, NodeExistsError].some((kind) => cause instanceof kind);

@@ -5,7 +5,7 @@
  * 1. what was sent is there under the id that was told, what may be is or not, what is said not to be sent never was; copies
  *    have one id; what one member sends to another was put there in the order of the calls;
  * 2. what is received was sent, comes in that order, once in a loop, and not any more when it was gone before the loop;
- * 3. nothing goes that nobody has acknowledged; what was acknowledged is gone, unless its copy is there, and what is said not
+ * 3. nothing goes that is not acknowledged yet; what was acknowledged is gone, unless its copy is there, and what is said not
  *    to be was not;
  * 4. who gives up hears so in time; in the end every mailbox is empty.
  */
@@ -100,7 +100,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
         const text = new TextDecoder().decode(data);
         expect(text).toMatch(new RegExp(`^${sender} \\d+$`));
         loop.received.push({ id, text, zxid: Number(zxid) });
-        // Whoever dies while it works on a message has not handled it, or not acknowledged it.
+        // The client that dies while it works on a message has not handled it, or not acknowledged it.
         await fleet.world.sleep(random.between(0, 300));
         if (isDead()) return;
         if (isOver || random.chance(0.9)) await acknowledge(member, message);

@@ -40,7 +40,7 @@ describe('messages between members', () => {
       SOLO,
     ));
 
-  test('come from whoever has put them there, also from a program that does not escape its name', () =>
+  test('come from the client that has put them there, also from a program that does not escape its name', () =>
     runFleet(
       8,
       async (fleet) => {
@@ -251,7 +251,7 @@ describe('messages between members', () => {
         }
         expect(received).toEqual(['first', 'third']);
 
-        // Of a reply that is lost nobody can tell whether the message is gone.
+        // Of a reply that is lost it cannot be known whether the message is gone.
         for await (const message of ann.receive()) {
           network.block('zk1', 'ann');
           const doubtful = await message.acknowledge({ timeoutMs: 100 }).catch((reason: unknown) => reason);

@@ -24,16 +24,16 @@ import { Roster, type RosterEntries } from './roster.ts';
  */
 export type MessengerOptions = ZnodeOptions;
 
-/** What somebody has sent to us. */
+/** A message that was sent to us. */
 export interface Message {
-  /** The same for every copy of a message: by it whoever receives it twice, before and after a crash, can tell. */
+  /** The same for every copy of a message: by it the client that receives it twice, before and after a crash, can tell. */
   readonly id: string;
   /** As the sender called itself. */
   readonly sender: string;
   readonly data: Uint8Array;
   /** zxid at which it was put into the mailbox. */
   readonly zxid: bigint;
-  /** Takes it out of the mailbox. Until then it comes again to whoever receives after us. May be repeated. */
+  /** Takes it out of the mailbox. Until then it comes again to the client that receives after us. May be repeated. */
   acknowledge(options?: CallOptions): Promise<void>;
 }
 
@@ -78,17 +78,17 @@ export class Messenger {
   }
 
   /**
-   * Puts a message into somebody's mailbox, through lost connections and sessions. Behind those that were sent to the same
+   * Puts a message into a member's mailbox, through lost connections and sessions. Behind those that were sent to the same
    * member before.
    *
    * @returns the id of the message
-   * @throws NoNodeError when nobody of that name has opened a mailbox; RequestTooLargeError also when servers close the
+   * @throws NoNodeError when no member of that name has opened a mailbox; RequestTooLargeError also when servers close the
    * connection because of it; TimeoutError, AbortedError; their `outcome` says whether it may have been put there
    */
   send(receiver: string, data: Data, options: CallOptions = {}): Promise<string> {
     const before = this.#tails.get(receiver) ?? Promise.resolve();
     const sent = this.#put(receiver, data, options, before);
-    // Whoever gave up while it waited has not made way for those behind it.
+    // A caller that gave up while it waited has not made way for those behind it.
     const tail: Promise<void> = before
       .then(() => sent)
       .catch(() => {})
@@ -201,7 +201,7 @@ export class Messenger {
         this.#client.get(path, call),
       );
     } catch (error) {
-      // Somebody has acknowledged it, or we are to stop.
+      // A client has acknowledged it, or we are to stop.
       if (error instanceof NoNodeError || signal?.aborted === true) return null;
       throw error;
     }
@@ -212,7 +212,7 @@ export class Messenger {
     try {
       await attempt.run(() => attempt.apply((call) => this.#client.delete(path, call)));
     } catch (error) {
-      // The number in its name is nobody else's: what is gone was deleted by an attempt before this one.
+      // The number in its name is unique: what is gone was deleted by an attempt before this one.
       if (!(error instanceof NoNodeError)) throw error;
     }
   }
@@ -226,7 +226,7 @@ export class Messenger {
   }
 }
 
-/** `_c_<uuid>-<sender>-0000000007`; what somebody else has put there in another form is its own id. */
+/** `_c_<uuid>-<sender>-0000000007`; what another client has put there in another form is its own id. */
 function parseName(name: string): { readonly id: string; readonly sender: string } {
   const plain = withoutProtection(name);
   const sender = withoutSequence(plain).replace(/-$/, '');

@@ -3,12 +3,12 @@
  * In every seed, by what was committed:
  *
  * 1. what is bound or rebound was written once, what may be once at most, and what is said not to be never; what is
- *    unbound was freed by that call and during it, and nobody frees a name twice with one call;
- * 2. what is looked up was bound, at the zxid that it tells;
- * 3. no name and no number is given out twice, and each was counted for whoever has it, once for one call;
+ *    unbound was freed by that call and during it, and no client frees a name twice with one call;
+ * 2. what is looked up was bound, at the zxid that it reports;
+ * 3. no name and no number is given out twice, and each was counted for the client that has it, once for one call;
  * 4. a claim that is held stands, one that was released does not, and of one that failed nothing stays in a session that
- *    goes on;
- * 5. once all is healed, everybody can bind, free, claim and count.
+ *    continues;
+ * 5. once all is healed, everyone can bind, free, claim and count.
  */
 import {
   type CallOptions,
@@ -174,7 +174,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const survivors = await Promise.all(living);
   const clients = survivors.map(({ client }) => client);
 
-  // Longer than any session: what stands now belongs to those that go on.
+  // Longer than any session: what stands now belongs to those that continue.
   await Promise.all(clients.map((client) => client.whenConnected()));
   await fleet.world.sleep(20_000);
   // The handshake of a connection that was given up in the storm may have moved a session to another server, which is found
@@ -254,7 +254,7 @@ function judge(
     const state = tree.stateAt(path, tree.lastZxid);
     if (state === null) continue;
     expect(sessions.has(state.owner), `${path} stays although its session is over`).toBe(true);
-    expect(held.has(path), `${path} stays although nobody has it`).toBe(true);
+    expect(held.has(path), `${path} stays although it is free`).toBe(true);
   }
 }
 

@@ -56,7 +56,7 @@ describe('a name service', () => {
       SOLO,
     ));
 
-  test('gives out names and numbers once, whoever asks and whatever is released', () =>
+  test('gives out names and numbers once, whichever client asks and whatever is released', () =>
     runFleet(
       3,
       async (fleet) => {
@@ -105,7 +105,7 @@ describe('a name service', () => {
       8,
       async (fleet) => {
         const client = await fleet.connectAs('app');
-        // Of a claim that waits for a connection, while nobody has been sure of the session for a while.
+        // Of a claim that waits for a connection, while no client has been sure of the session for a while.
         const signal = vi.spyOn(client, 'lostSignal', 'get').mockReturnValueOnce(AbortSignal.abort());
         const create = client.createProtected.bind(client);
         client.createProtected = (...args: Parameters<typeof create>) => {
@@ -120,7 +120,7 @@ describe('a name service', () => {
       SOLO,
     ));
 
-  test('tells who releases a name that the service does not let it go', () =>
+  test('tells the caller that releases a name that the service does not delete it', () =>
     runFleet(
       7,
       async (fleet) => {
@@ -128,7 +128,7 @@ describe('a name service', () => {
         const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
         await client.create('/names', '', { acl });
         const claimed = await new NameService(client, '/names').claim('w-');
-        // Nobody waits for this one.
+        // It is not awaited.
         void claimed.release();
         await expect(claimed.release()).rejects.toThrow(NoAuthError);
         expect(claimed.isHeld).toBe(false);
@@ -142,7 +142,7 @@ describe('a name service', () => {
 /** What has become of a write when its connection breaks. */
 type Fate = 'applied' | 'lost';
 
-/** A client whose first `set` or `delete` ends with its connection, while somebody else does something. */
+/** A client whose first `set` or `delete` ends with its connection, while another client does something. */
 function unlucky(client: Client, fate: Fate, meanwhile: () => Promise<unknown>): Client {
   let isFirst = true;
   return new Proxy(client, {
@@ -192,7 +192,7 @@ describe('a name service whose connection breaks', () => {
       expect(await two.resolve('db')).toBeNull();
     }));
 
-  test('leaves a name alone that somebody has bound anew, with the same version', () =>
+  test('leaves a name alone that was bound again, with the same version', () =>
     withTwo(async (one, two) => {
       const bindAnew = (): Promise<unknown> => two.bind('db', 'b:1');
       await expect(one('applied', bindAnew).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
@@ -214,7 +214,7 @@ describe('a name service whose connection breaks', () => {
   test.each([
     ['rebind', (names: NameService) => names.rebind('db', 'a:2', { version: 0 })],
     ['unbind', (names: NameService) => names.unbind('db', { version: 0 })],
-  ])('%s leaves a name alone that was bound anew before anybody told which binding it had', (_method, write) =>
+  ])('%s leaves a name alone that was bound again before any client told which binding it had', (_method, write) =>
     runFleet(
       9,
       async (fleet) => {
@@ -238,7 +238,7 @@ describe('a name service whose connection breaks', () => {
     ),
   );
 
-  test('does not say that it has freed a name that is gone: somebody else may have', () =>
+  test('does not say that it has freed a name that is gone: another client may have', () =>
     withTwo(async (one, two) => {
       const free = (): Promise<void> => two.unbind('db', { version: 0 });
       await expect(one('lost', free).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
@@ -276,7 +276,7 @@ describe('a name service whose connection breaks', () => {
       SOLO,
     ));
 
-  test('gives out a name also while somebody deletes the parent again and again', () =>
+  test('gives out a name also while the parent is deleted again and again', () =>
     runFleet(
       16,
       async (fleet) => {

@@ -49,7 +49,7 @@ export interface Binding {
  * const names = new NameService(client, '/names');
  * await names.bind('db/orders', '10.0.0.5:5432');
  * await names.resolve('db/orders'); // '10.0.0.5:5432'
- * await using worker = await names.claim('worker-'); // worker.name is 'worker-0000000007', nobody else's
+ * await using worker = await names.claim('worker-'); // worker.name is 'worker-0000000007', a unique name
  */
 export class NameService {
   readonly path: string;
@@ -62,7 +62,7 @@ export class NameService {
     this.#acl = options.acl ?? OPEN;
   }
 
-  /** Lets a name stand for an address until somebody unbinds it. @throws NodeExistsError when it does for something, or for '' because of names below it */
+  /** Binds a name to an address until it is unbound. @throws NodeExistsError when it does for something, or for '' because of names below it */
   async bind(name: string, address: string, options: CallOptions = {}): Promise<Stat> {
     const { stat } = await this.#client.createParents(this.#pathOf(name), address, { ...options, acl: this.#acl });
     return stat;
@@ -78,12 +78,12 @@ export class NameService {
       data: address,
       acl: this.#acl,
       owner,
-      // Names and numbers may be counted there: with a container they would begin anew.
+      // Names and numbers may be counted there: with a container they would start over.
       parentMode: 'persistent',
     });
   }
 
-  /** Changes what a name stands for. @throws BadVersionError when somebody else has, NoNodeError when it is not bound */
+  /** Changes what a name stands for. @throws BadVersionError when another client has, NoNodeError when it is not bound */
   async rebind(name: string, address: string, options: ExpectedVersionOptions): Promise<Stat> {
     const bind = (path: string, call: CallOptions): Promise<Stat> =>
       this.#client.set(path, address, { ...call, version: options.version });
@@ -97,11 +97,11 @@ export class NameService {
   async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
     const free = (path: string, call: CallOptions): Promise<void> =>
       this.#client.delete(path, { ...call, version: options.version });
-    // A name that is gone does not tell who freed it: somebody else may have before we came, behind a server that lags.
+    // A name that is gone does not tell who freed it: another client may have before we came, behind a server that lags.
     return this.#change(this.#about('unbind', name), options, free, () => null);
   }
 
-  /** The address; null when nobody has bound the name, '' when only names below it were bound. As fresh as the connected server is. */
+  /** The address; null when the name is not bound, '' when only names below it were bound. As fresh as the connected server is. */
   async resolve(name: string, options: CallOptions = {}): Promise<string | null> {
     return (await this.lookUp(name, options))?.address ?? null;
   }
@@ -121,7 +121,7 @@ export class NameService {
     }
   }
 
-  /** The address now, and each change; `exists` is false while nobody has bound the name. */
+  /** The address now, and each change; `exists` is false while the name is not bound. */
   observe(name: string, options: { readonly signal?: AbortSignal | undefined } = {}): Observation<string> {
     return this.#client.observe(this.#pathOf(name), text, options);
   }
@@ -138,7 +138,7 @@ export class NameService {
   }
 
   /**
-   * A name that nobody has or had: the prefix and a number. It is ours until it is released or this session ends.
+   * A name that is and was not in use: the prefix and a number. It is ours until it is released or this session ends.
    * What it stands for is in the znode at its `path`, whose name has a mark in front: `resolve` and `bind` know nothing of it.
    *
    * @param prefix may have slashes: `workers/w-` counts below `workers`
@@ -150,7 +150,7 @@ export class NameService {
   }
 
   /**
-   * A number that nobody gets besides: 0, 1, 2 and so on, with gaps where a connection was lost. It goes on up to
+   * A unique number: 0, 1, 2 and so on, with gaps where a connection was lost. It continues up to
    * 2,147,483,646, on our servers to 4,294,967,295, where it begins at 0 again.
    *
    * @param sequence which of several independent sequences. Default 'ids'
@@ -164,8 +164,8 @@ export class NameService {
   }
 
   /**
-   * Makes a znode whose number is nobody else's. Having reached 2147483647, an Apache server gives it again and again, or a
-   * negative one while others are under way; who got it first cannot be told, so nobody gets it.
+   * Makes a znode whose number is unique. Having reached 2147483647, an Apache server gives it again and again, or a
+   * negative one while others are under way; who got it first cannot be told, so no client gets it.
    */
   async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<OwnedZnode> {
     const client = this.#client;
@@ -180,7 +180,7 @@ export class NameService {
       warnIfHigh(parent, number, Remedy.elsewhere);
       if (number >= 0 && number !== SEQUENCE_MAX) return created;
       void removeZnode(client, created.path, created.stat.ephemeralOwner);
-      // Our servers go on behind it.
+      // Our servers continue behind it.
       if (isRepetition) throw new SequenceExhaustedError(parent, NO_NEW_NUMBER);
     }
   }
@@ -192,17 +192,17 @@ export class NameService {
         return await createMarked(client, path, { data, acl: this.#acl, sequential: true }, attempt.next());
       } catch (error) {
         if (!(error instanceof NoNodeError) || round === ATTEMPTS_MAX) throw error;
-        // Somebody may delete it again before the next round. Persistent: the numbers begin anew with another parent.
+        // A client may delete it again before the next round. Persistent: the numbers start over with another parent.
         await client.ensurePath(parentOf(path), { ...attempt.next(), acl: this.#acl });
       }
     }
   }
 
   /**
-   * Writes upon a version, through lost connections. Versions begin anew with each life of a name: so that a repetition does
-   * not fall upon what somebody else has bound since, the czxid is asked for together with the write. Only an answer that came
+   * Writes upon a version, through lost connections. Versions start over with each life of a name: so that a repetition does
+   * not fall upon what another client has bound since, the czxid is asked for together with the write. Only an answer that came
    * before the write failed counts: a question that was lost with the connection is asked again on the next one, and that
-   * answer tells of whatever is bound by then.
+   * answer reports whatever is bound by then.
    *
    * @param explain what an attempt whose reply was lost has come to, from what is found then; null if that does not show it
    */
@@ -215,7 +215,7 @@ export class NameService {
     const client = this.#client;
     const { path } = about;
     const attempt = new Attempt(client, options, about);
-    /** The czxid of the binding that this is for, also in later attempts; null as long as nobody has told of one. */
+    /** The czxid of the binding that this is for, also in later attempts; null as long as no client has told of one. */
     const seen: { czxid: bigint | null } = { czxid: null };
     const note = (stat: Stat | null): void => {
       seen.czxid ??= stat?.czxid ?? null;
@@ -227,7 +227,7 @@ export class NameService {
       try {
         return await write(path, call);
       } catch (error) {
-        // Before anything is awaited: later answers may tell of what was bound after the write.
+        // Before anything is awaited: later answers may report what was bound after the write.
         const { czxid } = seen;
         if (!isLoss(error) || round === ATTEMPTS_MAX) throw error;
         if (error.outcome !== 'unknown') continue;
@@ -235,7 +235,7 @@ export class NameService {
         attempt.doubt();
         const read = (): Promise<Binding | null> => this.#read(path, { ...attempt.next(), read: 'linearizable' });
         const found = await read().catch((failure: unknown) => {
-          // Without an answer nobody can tell.
+          // Without an answer it cannot be known.
           throw isPassing(failure) ? error : asDoubtful(failure, about);
         });
         const result = explain(found, czxid);
@@ -269,7 +269,7 @@ export class NameService {
 }
 
 const NO_NEW_NUMBER =
-  'so that it has no number that nobody had. Use another path: made anew, this znode would give the same numbers again';
+  'so that it has no unused number. Use another path: recreated, this znode would give the same numbers again';
 
 /** How often a write is tried whose connection is lost, and a claim whose parent is deleted. */
 const ATTEMPTS_MAX = 10;
@@ -306,7 +306,7 @@ export class ClaimedName implements AsyncDisposable {
   }
 
   /**
-   * Nobody has the name any more; it is not given out again. Resolves when its znode is gone, or there is no connection: then
+   * Frees the name; it is not given out again. Resolves when its znode is gone, or there is no connection: then
    * it goes with the next one.
    *
    * @throws NoAuthError when the service refuses that: the znode stays as long as the session. Nothing happens to a caller who

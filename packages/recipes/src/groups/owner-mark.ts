@@ -8,7 +8,7 @@ import { type Acl, Perm } from '@meerkat/client';
  *   - leaves the data alone, which belong to the user and to other libraries,
  *   - and survives others who write the data.
  *
- * The ACL is all of that: beside the entries of the user it gets one for a digest identity that nobody can have, since
+ * The ACL is all of that: beside the entries of the user it gets one for an impossible digest identity, since
  * no hash of a password is `x`. The server shows it to those who may not see hashes, too.
  *
  *     digest  meerkat-owner-<owner, escaped as in a URI>:x  READ

@@ -1,11 +1,11 @@
 /**
  * Three processes want the same znode, and wait for each other, while servers and links fail and processes die, close and
- * come back, and somebody deletes it now and then. In every seed, by what was committed:
+ * come back, and it is deleted now and then. In every seed, by what was committed:
  *
- * 1. whoever is sure that the znode is his has it, in his present session, with this token; never are two of them sure;
- * 2. each token that is told is that of a znode of his session, and grows; presence is told before it ends;
- * 3. what `set` has reported stands there, or something that was set later; nobody else's znode is changed or deleted;
- * 4. whoever has closed with a connection has left nothing, and never makes it again;
+ * 1. the client that is sure that the znode is his has it, in his present session, with this token; never are two of them sure;
+ * 2. each token that is told is that of a znode of his session, and grows; presence is reported before it ends;
+ * 3. what `set` has reported stands there, or something that was set later; no other client's znode is changed or deleted;
+ * 4. the client that has closed with a connection has left nothing, and never makes it again;
  * 5. who gives up hears so in time; when everything is healed one has it, with the data that it set last, and in the end it
  *    is gone.
  */
@@ -23,8 +23,10 @@ const MARGIN_MS = 2000;
 const STORM_MS = 40_000;
 const SEEDS = seeds(4);
 
-test('nobody is sure of a znode that somebody else has, and it comes back', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
+test(
+  'no client is sure of a znode that another client has, and it comes back',
+  { timeout: patienceMs(SEEDS.length) },
+  () => SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
 );
 
 /** One life of a process: its client, and one presence after the other. */
@@ -37,7 +39,7 @@ interface Process {
   step: number;
 }
 
-/** What was told when so much was committed. */
+/** What was reported when so much was committed. */
 interface Notes {
   readonly claims: Map<string, { readonly token: bigint; readonly sessionId: bigint; readonly zxid: number }>;
   readonly sets: { readonly data: string; readonly sessionId: bigint; readonly zxid: number }[];
@@ -50,7 +52,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const random = fleet.world.random.fork('program');
   const processes: Process[] = HOSTS.map((host) => ({ host, client: null, presence: null, life: 0, step: 0 }));
   const notes: Notes = { claims: new Map(), sets: [], leaves: [], hosts: new Map() };
-  // A process that is cut off may be sure for a while after somebody has deleted its znode.
+  // A process that is cut off may be sure for a while after its znode was deleted.
   const hasVandal = random.chance(0.3);
   let isOver = false;
   let lastToken = 0n;
@@ -74,7 +76,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     let token = 0n;
     let signal: AbortSignal | null = null;
     for await (const state of presence) {
-      if (signal !== null) expect(signal.aborted, `${host} is told of the end of its presence`).toBe(true);
+      if (signal !== null) expect(signal.aborted, `${host} is notified of the end of its presence`).toBe(true);
       signal = state.isPresent ? state.signal : null;
       if (!state.isPresent) continue;
       expect(state.token).toBeGreaterThanOrEqual(token);
@@ -106,7 +108,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       if (presence!.isPresent) notes.sets.push({ data, sessionId: sessionId!, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
-      if (error instanceof TimeoutError) expect(error.outcome, 'it goes on trying').toBe('unknown');
+      if (error instanceof TimeoutError) expect(error.outcome, 'it continues trying').toBe('unknown');
     }
     expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };

@@ -28,7 +28,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test('comes back when somebody deletes it, as another znode', () =>
+  test('comes back when it is deleted, as another znode', () =>
     runFleet(
       2,
       async (fleet) => {
@@ -53,7 +53,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test('is not sure of itself from the moment when it hears of its deletion, even if nobody answers then', () =>
+  test('is not sure of itself from the moment when it learns of its deletion, even if no server answers then', () =>
     runFleet(
       10,
       async (fleet) => {
@@ -84,7 +84,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test("is not sure of itself while it replaces somebody else's znode that it has found in its place", () =>
+  test("is not sure of itself while it replaces another client's znode that it has found in its place", () =>
     runFleet(
       11,
       async (fleet) => {
@@ -92,7 +92,7 @@ describe('a persistent ephemeral', () => {
         const other = await fleet.connectAs('other');
         await using presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
         const token = await presence.whenPresent();
-        // It hears of nothing, and looks again after the next connection.
+        // It learns of nothing, and looks again after the next connection.
         fleet.world.network.partition(['app'], ['zk1']);
         for (const end of fleet.world.network.openEnds) end.breakStream();
         await fleet.world.until(() => client.state !== 'connected' && other.state !== 'connected', 5000);
@@ -195,7 +195,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test('says that it is present when it is, not while nobody can be sure', () =>
+  test('says that it is present when it is, not while no client can be sure', () =>
     runFleet(
       20,
       async (fleet) => {
@@ -217,7 +217,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test('hears of its deletion also when somebody has taken all watches off', () =>
+  test('learns of its deletion also when all watches were taken off', () =>
     runFleet(
       22,
       async (fleet) => {
@@ -271,7 +271,7 @@ describe('a persistent ephemeral', () => {
       SOLO,
     ));
 
-  test("waits for somebody else's znode, replaces it or gives up, as it is told", () =>
+  test("waits for another client's znode, replaces it or gives up, as it is told", () =>
     runFleet(
       6,
       async (fleet) => {

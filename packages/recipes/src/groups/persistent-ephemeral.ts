@@ -33,27 +33,27 @@ export interface PersistentEphemeralOptions extends HeldOptions {
   /** What the znode holds. Default: empty. */
   readonly data?: Data | undefined;
   /**
-   * Who we are, the same after a restart and nobody else's: a host name, the name of a pod. By it the znode of our
+   * Who we are, the same after a restart and unique: a host name, the name of a pod. By it the znode of our
    * previous process is known, which lives until that session times out. It stands in the ACL; the data stay as they are.
    */
   readonly owner?: string | undefined;
   /** What to do about a znode of our own previous process or session. Default 'replace'. */
   readonly whenStale?: 'replace' | 'wait' | undefined;
-  /** What to do about a znode of somebody else: wait until it goes (the default), replace it, or give up. */
+  /** What to do about a znode of another client: wait until it goes (the default), replace it, or give up. */
   readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
   /** What missing parents become. Default 'container', as Curator makes them. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
 }
 
 /**
- * An ephemeral znode that comes back: after a lost session, after somebody deleted it, and in the place of the one that
+ * An ephemeral znode that comes back: after a lost session, after a client deleted it, and in the place of the one that
  * the previous process left behind.
  *
  * 1. At most one znode; it goes with `close`, or with the session of a process that dies.
  * 2. A znode of an earlier session is never taken for ours: `token` is that of a znode of the present session.
  * 3. `isPresent` is false before the service takes the znode away with the session (under the assumption about clocks that
- *    the client's `lost` makes), and as soon as the event comes when somebody deletes or replaces it.
- * 4. The znode holds what was given to `set` last, also when it is made again.
+ *    the client's `lost` makes), and as soon as the event comes when a client deletes or replaces it.
+ * 4. The znode holds what was given to `set` last, also when it is recreated.
  *
  * @example
  * await using presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080', owner: 'host1' });
@@ -108,7 +108,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     return this.#certainty.presence;
   }
 
-  /** The znode is there and ours, as far as anybody can know. */
+  /** The znode is there and ours, as far as can be known. */
   get isPresent(): boolean {
     return this.#certainty.isPresent;
   }
@@ -127,7 +127,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   /**
    * Resolves with the token as soon as the znode is there.
    *
-   * @throws NodeExistsError when somebody else's is there and `whenTaken` is 'fail', and whatever else ends it; TimeoutError, AbortedError: it goes on
+   * @throws NodeExistsError when another client's is there and `whenTaken` is 'fail', and whatever else ends it; TimeoutError, AbortedError: it continues
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
@@ -202,7 +202,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
     states[Symbol.dispose]();
     await followed;
-    // Whoever gave up because somebody else is there has made nothing.
+    // A caller that gave up because another client is there has made nothing.
     const about = { operation: 'close', path: this.path };
     const withdrawing = new Attempt(client, {}, about, { awaitsQuorum: true });
     await withdrawing.through(() => this.#withdraw()).catch(() => {});
@@ -235,7 +235,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
   }
 
-  /** @returns false when somebody was quicker */
+  /** @returns false when another client was faster */
   async #create(lost: AbortSignal): Promise<boolean> {
     const { draft } = this.#contents;
     this.#kin.noteSession();
@@ -264,7 +264,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     return isRefusal(cause) && this.#contents.refuse(draft, cause);
   }
 
-  /** It is ours: made by us just now, or before the connection was lost, or by whoever left this session to us. */
+  /** It is ours: made by us just now, or before the connection was lost, or by the client that left this session to us. */
   async #keep(stat: Stat, lost: AbortSignal): Promise<void> {
     this.#kin.noteSession();
     const contents = this.#contents;
@@ -272,7 +272,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const { draft } = contents;
     try {
       const { version } = stat;
-      // Should somebody else's have come in its place meanwhile, the version keeps us from writing to it, if it can.
+      // Should another client's have come in its place meanwhile, the version keeps us from writing to it, if it can.
       const changed = await this.#client.set(this.path, draft.data, { version, signal: this.#closing.signal });
       if (changed.czxid !== stat.czxid) return this.#pulse.raise();
       contents.note(stat.czxid, draft);
@@ -280,7 +280,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       if (contents.draft !== draft) this.#pulse.raise();
     } catch (error) {
       if (this.#forget(draft, error)) return this.#pulse.raise();
-      // An ACL may let nobody write, us included: then it is what was created, if that was these data.
+      // An ACL may let no client write, us included: then it is what was created, if that was these data.
       if (error instanceof NoAuthError && (await this.#hasData(stat, draft.data))) {
         contents.note(stat.czxid, draft);
         return this.#present(stat, lost);
@@ -308,9 +308,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
    * @returns false when it has to be waited for
    */
   async #meet(stat: Stat): Promise<boolean> {
-    const detail = stat.isEphemeral
-      ? 'another session has made it'
-      : 'it is not ephemeral, and so nobody takes it away';
+    const detail = stat.isEphemeral ? 'another session has made it' : 'it is not ephemeral, and so it does not go away';
     const taken = (): Error => new NodeExistsError({ operation: 'PersistentEphemeral', path: this.path, detail });
     // Ours is gone, whatever becomes of this one, and however long that takes.
     if (this.presence.isPresent) this.#certainty.absent('deleted');
@@ -333,7 +331,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   /**
-   * Whether somebody has made it after ours, and so lives at the same time: two who want the same place would take it from
+   * Whether a client has made it after ours, and so lives at the same time: two who want the same place would take it from
    * each other as fast as the service answers.
    */
   #isRival(stat: Stat): boolean {
@@ -341,7 +339,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     return own !== null && stat.czxid > own && !this.#kin.hasMade(stat);
   }
 
-  /** In one transaction, so that nobody comes between. Whether it went well, the next look shows. */
+  /** In one transaction, so that no client comes between. Whether it went well, the next look shows. */
   async #replace(stat: Stat): Promise<void> {
     this.#kin.noteSession();
     const { draft } = this.#contents;

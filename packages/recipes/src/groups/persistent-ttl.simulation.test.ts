@@ -2,11 +2,11 @@
  * Three processes keep the same znode alive while servers and links fail, and they die and come back. In every seed, by what
  * was committed:
  *
- * 1. the znode is never deleted within its time to live after somebody has kept it;
+ * 1. the znode is never deleted within its time to live after a client has kept it;
  * 2. what one keeper sets is written in that order; what it was told to be there was written by then, or something later;
  *    who gives up hears so in time, and after it is closed a keeper writes nothing;
- * 3. when everything is healed it is there, keeps its data, and is not made anew as long as one keeps it;
- * 4. when nobody keeps it any more it goes, and nothing stays.
+ * 3. when everything is healed it is there, keeps its data, and is not recreated as long as one keeps it;
+ * 4. when no client keeps it any more it goes, and nothing stays.
  */
 import { type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -37,7 +37,7 @@ test('what is kept outlives sessions, and not its keepers', { timeout: patienceM
   if (SEEDS.length > 5) expect(renewals).toBeGreaterThan(0);
 });
 
-/** What was told when so much was committed: that so much of what a keeper set was there, or that it is closed. */
+/** What was reported when so much was committed: that so much of what a keeper set was there, or that it is closed. */
 interface Note {
   readonly keeper: string;
   readonly step: number;
@@ -45,7 +45,7 @@ interface Note {
   readonly isClosed: boolean;
 }
 
-/** @returns how often the znode was gone, and made anew */
+/** @returns how often the znode was gone, and recreated */
 async function liveThrough(fleet: Fleet): Promise<number> {
   const random = fleet.world.random.fork('program');
   let isOver = false;
@@ -167,7 +167,7 @@ class Witness {
       if (stat.czxid !== this.#czxid) {
         if (this.#czxid !== 0n) {
           this.renewals++;
-          expect(stat.ctime - this.#keptMs, `${PATH} was made anew, ms after it was kept`).toBeGreaterThanOrEqual(
+          expect(stat.ctime - this.#keptMs, `${PATH} was recreated, ms after it was kept`).toBeGreaterThanOrEqual(
             TTL_MS,
           );
         }

@@ -40,7 +40,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('is made again when somebody deletes it, and deleted when it is asked for', () =>
+  test('is recreated when it is deleted, and deleted when asked', () =>
     runFleet(
       2,
       async (fleet) => {
@@ -57,7 +57,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('takes what is set while somebody deletes it', () =>
+  test('takes what is set while it is deleted', () =>
     runFleet(
       3,
       async (fleet) => {
@@ -80,7 +80,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('holds its data also when somebody deletes it while it is made', () =>
+  test('holds its data also when it is deleted while it is made', () =>
     runFleet(
       5,
       async (fleet) => {
@@ -110,7 +110,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('tells whoever sets something that nobody keeps it any more, and why', () =>
+  test('tells the client that sets something that no client keeps it any more, and why', () =>
     runFleet(
       8,
       async (fleet) => {
@@ -198,7 +198,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('what was set last stays, and what was deleted is not made again by calls that have waited', () =>
+  test('what was set last stays, and what was deleted is not recreated by calls that have waited', () =>
     runFleet(
       7,
       async (fleet) => {
@@ -278,7 +278,7 @@ describe('a persistent znode with a time to live', () => {
       SOLO,
     ));
 
-  test('is made again with the bytes that it was given, whatever has become of them', () =>
+  test('is recreated with the bytes that it was given, whatever has become of them', () =>
     runFleet(
       12,
       async (fleet) => {

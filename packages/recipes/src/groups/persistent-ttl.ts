@@ -29,7 +29,7 @@ export interface PersistentTtlOptions extends ZnodeOptions {
 }
 
 /**
- * A znode that outlives its session, but not for long: it is deleted by the service when nobody has kept it for `ttlMs`.
+ * A znode that outlives its session, but not for long: it is deleted by the service when no client has kept it for `ttlMs`.
  * For what must bridge a restart or a lost session, which an ephemeral cannot.
  *
  *     <path>          made with a TTL; holds the data
@@ -87,7 +87,7 @@ export class PersistentTtl implements AsyncDisposable {
    * Changes what it holds. Resolves when it holds that, or something that was set later.
    *
    * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it stays as it is; what has ended
-   *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` tells
+   *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` says
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     const draft = new Draft(data, ++this.#revision);
@@ -103,7 +103,7 @@ export class PersistentTtl implements AsyncDisposable {
     });
   }
 
-  /** Keeps it no more. It goes when its time has passed, unless somebody else keeps it. */
+  /** Keeps it no more. It goes when its time has passed, unless another client keeps it. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#end(new AbortedError({ ...this.#about, detail: 'it was closed' }));
@@ -159,7 +159,7 @@ export class PersistentTtl implements AsyncDisposable {
         await this.#client.create(child, '', shape).catch(unlessThere);
         return;
       } catch (error) {
-        // Somebody has deleted it in between.
+        // It was deleted in between.
         if (!(error instanceof NoNodeError)) throw error;
       }
     }
@@ -179,7 +179,7 @@ export class PersistentTtl implements AsyncDisposable {
         this.#held = draft;
         return;
       } catch (error) {
-        // Somebody has deleted it in between.
+        // It was deleted in between.
         if (!(error instanceof NoNodeError)) throw draft.failed(error, this.path);
       }
     }
@@ -213,7 +213,7 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** What was deleted with `delete` does not come back by a repetition, and what nobody keeps any more is not written. */
+  /** What was deleted with `delete` does not come back by a repetition, and what no client keeps any more is not written. */
   get #about(): About {
     return { operation: 'PersistentTtl', path: this.path };
   }
@@ -233,7 +233,7 @@ export class PersistentTtl implements AsyncDisposable {
 /** As Curator calls it. */
 const TOUCH = 'touch';
 
-/** Somebody else keeps it, or it is gone. */
+/** Another client keeps it, or it is gone. */
 function unlessKept(error: unknown): void {
   if (!(error instanceof NoNodeError || error instanceof NotEmptyError)) throw error;
 }

@@ -73,7 +73,7 @@ describe('a roster', () => {
       SOLO,
     ));
 
-  test('goes on when somebody takes all watches off the znode', () =>
+  test('continues when all watches are taken off the znode', () =>
     runFleet(
       5,
       async (fleet) => {
@@ -93,7 +93,7 @@ describe('a roster', () => {
       SOLO,
     ));
 
-  test('leaves out a child that may not be read, and goes on', () =>
+  test('leaves out a child that may not be read, and continues', () =>
     runFleet(
       4,
       async (fleet) => {

@@ -37,7 +37,7 @@ export type RosterEntries = ReadonlyMap<string, RosterEntry>;
 /**
  * The children of a znode and what they hold, kept up to date until it is closed. The znode need not exist.
  *
- * One recursive watch tells what changed, and only that is read; after a lost connection all children are listed and
+ * One recursive watch says what changed, and only that is read; after a lost connection all children are listed and
  * read, and an entry that has not changed stays the same object. Without a connection the entries are the last ones known.
  */
 export class Roster {
@@ -121,7 +121,7 @@ export class Roster {
     this.#pulse.raise();
   }
 
-  /** Everything anew. */
+  /** Everything again. */
   async #list(): Promise<RosterEntries> {
     let names: readonly string[] = [];
     try {
@@ -151,8 +151,8 @@ export class Roster {
   }
 
   /**
-   * null when it is gone, or may not be read: nobody would be told of its changes, its end included, and one such child
-   * keeps nobody from the others. The entry that is known already when nothing has changed.
+   * null when it is gone, or may not be read: no client would be notified of its changes, its end included, and one such child
+   * keeps no client from the others. The entry that is known already when nothing has changed.
    */
   async #read(name: string): Promise<RosterEntry | null> {
     const known = this.entries.current?.get(name);

@@ -36,7 +36,7 @@ interface Server {
   newest: number;
 }
 
-/** What was told when so much was committed. */
+/** What was reported when so much was committed. */
 interface Notes {
   readonly chosen: {
     readonly id: string;
@@ -176,7 +176,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   if (tree !== null) judge(tree, notes);
 }
 
-/** Compares what everybody was told with what was committed. */
+/** compares what all were told with what was committed. */
 function judge(tree: CommittedTree, { chosen, states }: Notes): void {
   const payloadAt = (path: string, zxid: number): number | null => {
     const state = tree.stateAt(path, zxid);
@@ -192,7 +192,7 @@ function judge(tree: CommittedTree, { chosen, states }: Notes): void {
   for (const { path, payload, zxid } of states) {
     const found = payloadAt(path, zxid);
     if (payload === null) expect(found, `${path} is closed at ${zxid}`).toBeNull();
-    // Whoever has lost its session since does not stand there any more.
+    // The client that has lost its session since does not stand there any more.
     else if (found !== null) expect(found, `${path} at ${zxid}`).toBeGreaterThanOrEqual(payload);
   }
 }

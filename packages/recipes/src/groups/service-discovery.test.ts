@@ -74,7 +74,7 @@ describe('the record of an instance', () => {
 });
 
 describe('service discovery', () => {
-  test('finds what is registered, under the paths of Curator, and hears of changes and of the end', () =>
+  test('finds what is registered, under the paths of Curator, and learns of changes and of the end', () =>
     runFleet(
       1,
       async (fleet) => {
@@ -205,7 +205,7 @@ describe('service discovery', () => {
         await registration.whenRegistered();
         const provider = new ServiceDiscovery(client, '/services').provider('search');
         expect(await provider.choose()).toMatchObject({ id: 'a' });
-        // Whoever administers the service keeps others out, which shows when all instances are listed again.
+        // The client that administers the service keeps others out, which shows when all instances are listed again.
         await server.addAuth('digest', 'admin:x');
         await server.setAcl('/services/search', [{ scheme: 'auth', id: '', perms: Perm.all }]);
         for (const end of fleet.world.network.openEnds) end.breakStream();
@@ -280,7 +280,7 @@ describe('service discovery', () => {
       SOLO,
     ));
 
-  test('a sticky choice stays as long as it can, one by chance reaches everybody', () => {
+  test('a sticky choice stays as long as it can, one by chance reaches everyone', () => {
     const instances = ['a', 'b', 'c'].map((id) => ({ ...INSTANCE, id }));
     const random = { uint32: () => 0xf0000000 };
     const stick = sticky(roundRobin());

@@ -128,17 +128,17 @@ export class Registration<T = unknown> implements AsyncDisposable {
     return this.#instances.get(this.#place.data) ?? this.#first;
   }
 
-  /** Whether others find it, as far as anybody can know. */
+  /** Whether others find it, as far as can be known. */
   get isRegistered(): boolean {
     return this.#place.isPresent;
   }
 
-  /** Resolves when others can find it. @throws what has ended it, a NoAuthError say; TimeoutError, AbortedError: it goes on trying */
+  /** Resolves when others can find it. @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it continues trying */
   async whenRegistered(options: CallOptions = {}): Promise<void> {
     await this.#place.whenPresent(options);
   }
 
-  /** Changes what it tells of itself. */
+  /** Changes what it says about itself. */
   async update(
     changes: Partial<Omit<ServiceInstance<T>, 'name' | 'id' | 'serviceType'>>,
     options: CallOptions = {},
@@ -151,11 +151,11 @@ export class Registration<T = unknown> implements AsyncDisposable {
     try {
       await this.#place.set(data, options);
     } catch (error) {
-      // Nobody goes back to what was refused; what was given up may be written yet.
+      // What was refused does not come back; what was given up may be written yet.
       if (isRefusal(error) && this.#place.data !== data) this.#instances.delete(data);
       throw error;
     }
-    // The znode holds this or something later: nobody goes back behind it.
+    // The znode holds this or something later, which is not overwritten.
     for (const older of this.#instances.keys()) {
       if (older === data) return;
       this.#instances.delete(older);
@@ -192,7 +192,7 @@ export class ServiceObservation<T = unknown> implements AsyncIterable<readonly S
     return entries === null ? null : this.#parse(entries);
   }
 
-  /** What has ended it, and `current` is not kept up to date for; null as long as it goes on, and once it is closed. */
+  /** What has ended it, and `current` is not kept up to date for; null as long as it continues, and once it is closed. */
   get failure(): Error | null {
     return this.#roster.entries.failure;
   }

@@ -10,7 +10,7 @@
  * otherwise.
  */
 
-/** How long an instance is registered: with the session of its process, or until somebody deletes it. */
+/** How long an instance is registered: with the session of its process, or until it is deleted. */
 export type ServiceType = 'DYNAMIC' | 'DYNAMIC_SEQUENTIAL' | 'STATIC' | 'PERMANENT';
 
 /** One process, or whatever else can be called, that does the service. */
@@ -26,10 +26,10 @@ export interface ServiceInstance<T = unknown> {
   readonly payload: T | null;
   /** The Java class of a payload that is an object, for readers in Java; null for none, and they get a map. */
   readonly payloadClass: string | null;
-  /** Milliseconds since 1970, by the clock of whoever registered it. */
+  /** Milliseconds since 1970, by the clock of the client that registered it. */
   readonly registrationTimeMs: number;
   readonly serviceType: ServiceType;
-  /** How to call it, for instance `{scheme}://{address}:{port}/search`; null when nobody has said. */
+  /** How to call it, for instance `{scheme}://{address}:{port}/search`; null when not given. */
   readonly uriSpec: string | null;
   /** One that is not enabled is listed and never chosen. */
   readonly isEnabled: boolean;
@@ -52,7 +52,7 @@ export function formatInstance(instance: ServiceInstance): string {
   });
 }
 
-/** null for something that is no instance: whoever else writes there must not stop those who look for a service. */
+/** null for something that is no instance: other writers there must not stop those who look for a service. */
 export function parseInstance<T>(data: Uint8Array): ServiceInstance<T> | null {
   let record: unknown;
   try {
@@ -82,7 +82,7 @@ export function parseInstance<T>(data: Uint8Array): ServiceInstance<T> | null {
 /**
  * How to call an instance: its `uriSpec` with the variables scheme (https when there is a secure port), name, id, address,
  * port, ssl-port, registration-time-utc, service-type, `[` and `]` for braces, and those that are given. A variable that
- * nobody knows is left out, as Curator does.
+ * unknown is left out, as Curator does.
  *
  * @returns '' for an instance without a uriSpec
  * @example

@@ -12,7 +12,7 @@ export type ServiceStrategy<T = unknown> = (
   random: Surroundings['random'],
 ) => ServiceInstance<T>;
 
-/** One behind the other, in the order of their ids: nobody is left out or called twice when others come and go. */
+/** One behind the other, in the order of their ids: none is left out or called twice when others come and go. */
 export function roundRobin<T>(): ServiceStrategy<T> {
   let last = '';
   return (instances) => {
@@ -47,7 +47,7 @@ export interface DownPolicy {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Counts the errors that callers tell of. */
+/** Counts the errors that callers report. */
 export class DownInstances {
   readonly #clock: Surroundings['clock'];
   readonly #errorsMax: number;

@@ -1,11 +1,11 @@
 /**
  * Workers divide a set while servers and links fail and workers die, leave and come back. In every seed:
  *
- * 1. whoever is sure of an item stands first in its line, by what was committed, and nobody else is sure of it;
+ * 1. the client that is sure of an item stands first in its line, by what was committed, and no other client is sure of it;
  * 2. the items of a share are those that the committed members of some time divide the set into;
- * 3. whoever has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind
+ * 3. the client that has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind
  *    a second later;
- * 4. when everything is healed and nobody comes or goes, every item is held, by the member to which it belongs.
+ * 4. when everything is healed and no client comes or goes, every item is held, by the member to which it belongs.
  */
 import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -35,7 +35,7 @@ interface Part {
   isClosed: boolean;
 }
 
-/** What somebody was sure of, or was given, or had left, when so much was committed. */
+/** What a client was sure of, or was given, or had left, when so much was committed. */
 interface Notes {
   /** By item, token and zxid. */
   readonly claims: Map<string, { readonly item: string; readonly token: bigint; readonly zxid: number }>;
@@ -50,7 +50,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   let isOver = false;
   let isClosed = false;
 
-  /** Everything that somebody is sure of at this moment, by holder. */
+  /** Everything that a client is sure of at this moment, by holder. */
   const held = (): Map<string, string> => {
     const holders = new Map<string, string>();
     const zxid = fleet.committedZxid;
@@ -184,7 +184,7 @@ function judge(tree: CommittedTree, { claims, shares, leaves }: Notes): void {
   const paths = [...tree.paths()].filter((path) => path.startsWith('/p/'));
   for (const { sessionId, zxid } of leaves) {
     const left = paths.filter((path) => tree.stateAt(path, zxid)?.owner === sessionId);
-    expect(left, 'what somebody who has closed leaves behind').toEqual([]);
+    expect(left, 'what a client that has closed leaves behind').toEqual([]);
   }
   expect(claims.size).toBeGreaterThan(0);
   expect(leaves.length).toBeGreaterThan(0);

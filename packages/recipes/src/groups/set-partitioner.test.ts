@@ -74,7 +74,7 @@ describe('a partitioned set', () => {
             for await (const share of partitioner) {
               expect(isClosed, `a share is given after the end, at step ${i}`).toBe(false);
               taken.push(share);
-              // As nobody waits for what is done with it.
+              // As if its result were not awaited.
               await fleet.world.sleep(20);
             }
           })();
@@ -93,7 +93,7 @@ describe('a partitioned set', () => {
       SOLO,
     ));
 
-  test('tells whoever may not take part why, and does not let them wait', () =>
+  test('tells a client that may not take part why, and does not let it wait', () =>
     runFleet(
       4,
       async (fleet) => {
@@ -107,7 +107,7 @@ describe('a partitioned set', () => {
       SOLO,
     ));
 
-  test('tells by its signal when a share was given back, also one without items', () =>
+  test('reports by its signal when a share was given back, also one without items', () =>
     runFleet(
       5,
       async (fleet) => {
@@ -136,7 +136,7 @@ describe('a partitioned set', () => {
         const partitioner = new SetPartitioner(client, '/p', ['a', 'b'], { identifier: 'w', quietMs: 10 });
         const serving = serve(partitioner).catch((error: unknown) => error);
         await fleet.world.until(() => partitioner.share !== null, 20_000);
-        // Somebody else gives it back, too, and does not wait.
+        // Another client gives it back, too, and does not wait.
         void partitioner.share?.release();
         await expect(partitioner.close()).rejects.toThrow(NoAuthError);
         expect((await client.children('/p/party', { read: 'linearizable' })).children).toEqual([]);

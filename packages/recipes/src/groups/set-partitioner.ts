@@ -9,7 +9,7 @@ import { Group, type Membership } from './group.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 export interface SetPartitionerOptions extends HeldOptions {
-  /** Who we are among those who divide the set; nobody else may be the same. */
+  /** Who we are among those who divide the set; no other client may be the same. */
   readonly identifier: string;
   /**
    * The members must have been the same for so long before the set is divided, milliseconds, so that it is not divided
@@ -30,19 +30,19 @@ export type PartitionFunction = (
 ) => readonly string[];
 
 /**
- * Divides a set of items among those who take part, each item to one of them, and anew whenever somebody comes or goes.
- * The znodes are those of kazoo's SetPartitioner: a party tells who is there, and a lock for each item is what makes sure.
+ * Divides a set of items among those who take part, each item to one of them, and again whenever a client comes or goes.
+ * The znodes are those of kazoo's SetPartitioner: a party says who is there, and a lock for each item is what makes sure.
  *
  *     <path>/party/<32 hex digits>-<identifier>
  *     <path>/locks/<item>/<32 hex digits>__lock__0000000007
  *
  * 1. An item is held by one of them at a time, by its lock, whatever they believe of each other.
- * 2. When nobody has come or gone for `quietMs`, and those who were to give something back have, every item is held.
+ * 2. When no client has come or gone for `quietMs`, and those who were to give something back have, every item is held.
  *
  * @example
  * await using partitioner = new SetPartitioner(client, '/queues/owners', ['a', 'b', 'c'], { identifier: 'worker-1' });
  * for await (const share of partitioner) {
- *   await consume(share.items, { signal: share.recall }); // until somebody comes or goes
+ *   await consume(share.items, { signal: share.recall }); // until a client comes or goes
  * } // the next share is asked for: this one is given back
  */
 export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
@@ -175,7 +175,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     }
   }
 
-  /** Takes the locks of our items; null when somebody came or went meanwhile. */
+  /** Takes the locks of our items; null when a client came or went meanwhile. */
   async #take(entries: RosterEntries): Promise<Share | null> {
     const recall = new AbortController();
     void this.#roster.entries.changed().then(
@@ -185,7 +185,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     // It may have changed before we listened.
     if (this.#roster.entries.current !== entries) return null;
     const members = [...entries.keys()].map((name) => name.slice(name.indexOf('-') + 1));
-    // Whoever takes an item twice waits for himself.
+    // The client that takes an item twice waits for himself.
     const items = [...new Set(this.#partition(this.identifier, members, this.#items))];
     const taken = await Promise.allSettled(items.map((item) => this.#lock(item, recall.signal)));
     const locks = new Map<string, Lock>();
@@ -198,7 +198,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     if (failure === null) this.#attending.answered();
     if (failure === null && share.isHeld && !recall.signal.aborted) return share;
     await share.release();
-    // What ends with the session or with the client is told by the roster, too.
+    // What ends with the session or with the client is reported by the roster, too.
     const isEnd = failure instanceof SessionLostError || failure instanceof ClosedError;
     if (failure !== null && !recall.signal.aborted && !isEnd) {
       await this.#attending.recover(failure).catch((error: unknown) => {
@@ -219,7 +219,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
 export class Share implements AsyncDisposable {
   /** By item. Each has a token and guarded writes of its own. */
   readonly locks: ReadonlyMap<string, Lock>;
-  /** Aborts when the set is to be divided anew, or an item was lost: finish and give the share back. */
+  /** Aborts when the set is to be divided again, or an item was lost: finish and give the share back. */
   readonly recall: AbortSignal;
   /** Aborts when an item is not ours for certain any more, and when the share is given back. */
   readonly signal: AbortSignal;

@@ -52,7 +52,7 @@ test('a signal that aborts with the first of several leaves nothing at the other
   expect(firstAbortOf([signals[2]!, signals[1]!]).reason).toBe('enough');
 });
 
-test('who is told of an abort may take others off', () => {
+test('a listener of an abort may remove others', () => {
   const controller = new AbortController();
   const told: string[] = [];
   const release = onAbort(controller.signal, () => told.push('early'));

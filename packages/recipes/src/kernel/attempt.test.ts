@@ -94,7 +94,7 @@ describe('the time limit of an attempt', () => {
   );
 
   test(
-    'is told with what was in the way, as long as there is a connection',
+    'is reported with what was in the way, as long as there is a connection',
     inTime(async (client) => {
       const message = async (state: string): Promise<unknown> => {
         Object.assign(client, { state });
@@ -137,7 +137,7 @@ describe('the error that ends an attempt', () => {
   );
 
   test(
-    'is what it was when nobody has given up',
+    'is what it was when the caller has not given up',
     inTime(async (client) => {
       const closed = new AbortedError({ ...ABOUT, outcome: 'not-applied', detail: 'it was closed' });
       const attempt = new Attempt(client, {}, ABOUT);
@@ -176,7 +176,7 @@ describe('a wait', () => {
   );
 
   test(
-    'for what goes on anyway tells it when the caller gives up, and nobody hears how it ends then',
+    'for what continues anyway tells it when the caller gives up, and its end is not reported then',
     inTime(async (client) => {
       const attempt = new Attempt(client, { timeoutMs: 10 }, ABOUT);
       let isGivenUp = false;

@@ -23,11 +23,11 @@ export interface WakeOptions {
 
 /** What an attempt goes through, besides lost connections and a service that is busy. */
 export interface AttemptOptions {
-  /** Goes on in the next session when this one is over. Default true. */
+  /** Continues in the next session when this one is over. Default true. */
   readonly acrossSessions?: boolean | undefined;
   /** Waits for a server with a quorum where the one that answers has none. Default false: the caller is told. */
   readonly awaitsQuorum?: boolean | undefined;
-  /** What it waits for goes on without it: when the caller gives up, it may have been applied. Default false. */
+  /** What it waits for continues without it: when the caller gives up, it may have been applied. Default false. */
   readonly isUnderWay?: boolean | undefined;
 }
 
@@ -126,7 +126,7 @@ export class Attempt {
     return this.#isDoubtful ? asDoubtful(error, about) : asHarmless(error, about);
   }
 
-  /** Without a connection nobody knows of anything else. */
+  /** Without a connection no client knows of anything else. */
   #describeObstacle(): string | undefined {
     const { state } = this.client;
     return state === 'connected' ? this.obstacle : `the client is ${state}`;
@@ -227,7 +227,7 @@ export class Attempt {
         end();
       };
       const wake = (): void => settle(resolve);
-      // First of all, so that one that is rejected after nobody waits for it any more does not end the process.
+      // First of all, so that one that is rejected after no caller waits for it any more does not end the process.
       for (const promise of wakes) promise.then(wake, wake);
       const giveUp = (): void => settle(() => reject(this.told(new AbortedError(this.about))));
       releases.push(onAbort(signal, giveUp));
@@ -241,10 +241,10 @@ export class Attempt {
   }
 
   /**
-   * Waits for something that goes on anyway.
+   * Waits for something that continues anyway.
    *
    * @param work or what begins it: its signal aborts when the caller has given up. What may be long in coming is to keep nothing
-   *   of this then, as a promise keeps whoever has waited for it until it settles
+   *   of this then, as a promise keeps the client that has waited for it until it settles
    * @throws AbortedError, TimeoutError: nothing has been undone then
    */
   async waitFor<T>(work: Promise<T> | ((givenUp: AbortSignal) => Promise<T>)): Promise<T> {

@@ -6,7 +6,7 @@ import { bestEffort, orDisconnected, unlessClientEnds } from './background.ts';
 
 const ABOUT = { operation: 'tidy', path: '/it' };
 
-test('what the service says of tidying up, and a caller who gives up, is nobody else’s trouble; a mistake is', () =>
+test('what the service says of tidying up, and a caller who gives up, does not concern other callers; a mistake does', () =>
   inWorld(1, async ([one]) => {
     const attempt = new Attempt(one.client, { timeoutMs: 10 }, ABOUT);
     await bestEffort(attempt, Promise.reject(new NoAuthError(ABOUT)));
@@ -14,7 +14,7 @@ test('what the service says of tidying up, and a caller who gives up, is nobody 
     await expect(bestEffort(attempt, Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
   }));
 
-test('the end of the client is no failure of what goes on behind it', async () => {
+test('the end of the client is no failure of what continues behind it', async () => {
   await unlessClientEnds(Promise.reject(new ClosedError(ABOUT)));
   await expect(unlessClientEnds(Promise.reject(new NoAuthError(ABOUT)))).rejects.toThrow(NoAuthError);
 });

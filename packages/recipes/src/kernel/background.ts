@@ -2,7 +2,7 @@ import { AuthFailedError, type Client, ClosedError, ZooKeeperError } from '@meer
 import type { Attempt } from './attempt.ts';
 
 /*
- * What goes on behind a caller, or after what the caller wanted.
+ * What continues behind a caller, or after what the caller wanted.
  */
 
 /**
@@ -17,7 +17,7 @@ export async function bestEffort(attempt: Attempt, work: Promise<unknown>): Prom
   }
 }
 
-/** The same promise. When it rejects and nobody waits for it any more, that does not end the process. */
+/** The same promise. When it rejects and no caller waits for it any more, that does not end the process. */
 export function ignoreRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -86,7 +86,7 @@ test.each(CASES)('%s refuses numbers that make no sense', (_what, refused, make)
   }),
 );
 
-test('a wait whose time limit is no number is told so, and asks nothing again and again', () =>
+test('a wait whose time limit is no number is refused at once', () =>
   inWorld(2, async ([one, two]) => {
     const { client } = one;
     const call = { timeoutMs: Number.NaN };

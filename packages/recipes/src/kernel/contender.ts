@@ -21,13 +21,13 @@ import { sequenceOf } from './sequence.ts';
  * Standing in a line until it is one's turn, the recipe that locks, elections and queues have in common:
  *
  *     create   a protected ephemeral sequential znode
- *     list     the children of the line. Nobody before us: it is our turn
- *     watch    the one we wait for, and nobody else; then list again
+ *     list     the children of the line. No client before us: it is our turn
+ *     watch    the one we wait for, and no other client; then list again
  *
  * What makes it safe:
  *
- * 1. The list is read by the session that made the znode, so it is not older than the znode. Whoever stands before it was
- *    created before it, and whoever is missing in the list is gone for good: an old list delays us, and never lets us in.
+ * 1. The list is read by the session that made the znode, so it is not older than the znode. The client that stands before it was
+ *    created before it, and the client that is missing in the list is gone for good: an old list delays us, and never lets us in.
  * 2. A znode counts as ours only while the session that made it does, from its creation on without a break. After `lost`
  *    it is given up, even if the same session comes back with it.
  * 3. Whatever ends the wait, the znode is removed, as long as it takes (`removal.ts`); also one of which we do not know
@@ -75,7 +75,7 @@ export async function enter(line: Line, attempt: Attempt): Promise<OwnedZnode> {
   return place;
 }
 
-/** Curator makes containers, which go when nobody is in the line any more; kazoo makes persistent znodes. */
+/** Curator makes containers, which go when no client is in the line any more; kazoo makes persistent znodes. */
 async function ensureParent(client: Client, line: Line, call: CallOptions): Promise<void> {
   const mode = line.parentMode ?? (line.layout === 'curator' ? 'container' : 'persistent');
   await client.ensurePath(line.path, { mode, acl: line.acl, ...call });
@@ -184,7 +184,7 @@ async function findRivals(
   return { older: null, younger };
 }
 
-/** Waits for the one before us, and for nobody else. */
+/** Waits for the one before us, and for no other client. */
 async function awaitChange(
   line: Line,
   place: OwnedZnode,
@@ -208,19 +208,19 @@ async function awaitChange(
   }
 }
 
-/** Leaves the line, waits for the one who has the last number, and makes the parent anew if nobody else stands there. */
+/** Leaves the line, waits for the one who has the last number, and creates the parent again if no other client stands there. */
 async function awaitEnd(line: Line, place: OwnedZnode, last: string | null, attempt: Attempt): Promise<void> {
   await attempt.waitFor(removeZnode(attempt.client, place.path, place.stat.ephemeralOwner));
   if (last !== null) await awaitChange(line, place, { ahead: last, holder: last }, attempt);
   await attempt.through((call) => renewParent(attempt.client, line.path, call));
 }
 
-/** Deletes the parent if nobody stands in the line; its counter starts anew with the next one who comes. */
+/** Deletes the parent if no client stands in the line; its counter starts again with the next one who comes. */
 export async function renewParent(client: Client, path: string, options: CallOptions): Promise<void> {
   try {
     await client.delete(path, options);
   } catch (error) {
-    // Somebody is there, or was quicker.
+    // A contender is there, or was faster.
     if (!(error instanceof NotEmptyError) && !(error instanceof NoNodeError)) throw error;
   }
 }

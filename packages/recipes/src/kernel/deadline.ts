@@ -2,8 +2,8 @@ import type { Client } from '@meerkat/client';
 
 /**
  * Until when a client may be sure of its session: `client.lostAtMs`, one session timeout after the sending of the last request
- * that was answered, less a margin. Each answer of the service moves it; docs/recipes/README.md tells what follows from that.
- * The answers of a server without a quorum (`canBeReadOnly`) are none: nobody else learns from it that the session lives.
+ * that was answered, less a margin. Each answer of the service moves it; docs/recipes/README.md says what follows from that.
+ * The answers of a server without a quorum (`canBeReadOnly`) are none: no other client learns from it that the session lives.
  */
 export class Deadline {
   readonly #client: Client;
@@ -25,14 +25,14 @@ export class Deadline {
     return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
   }
 
-  /** Why nobody may be sure now; null as long as one may. */
+  /** Why it is not certain now; null as long as one may. */
   get passed(): string | null {
     if (this.#client.state === 'read-only') return NO_QUORUM;
     return this.leftMs <= 0 ? this.#silence : null;
   }
 
   /**
-   * Tells once when it has passed, at once if it has already. Without a margin it tells only of a server without a quorum:
+   * Reports once when it has passed, at once if it has already. Without a margin it reports only of a server without a quorum:
    * for everything else the client has a timer of its own, and aborts the signal of the session.
    *
    * @returns what ends it

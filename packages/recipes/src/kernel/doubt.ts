@@ -15,7 +15,7 @@ import {
 
 /**
  * What ends a call that may have had its effect already: the same error, of outcome 'unknown'. The reads and repetitions that
- * such a call goes on with have changed nothing, and say so of themselves.
+ * such a call continues with have changed nothing, and say so of themselves.
  */
 export function asDoubtful(error: unknown, about: About): unknown {
   return withOutcome(error, 'unknown', about, [...ENDS, ...REFUSALS]);
@@ -70,7 +70,7 @@ type PlainErrorType = new (...details: ConstructorParameters<typeof ZooKeeperErr
 /** Of the caller's patience, and of the client. */
 const ENDS: readonly PlainErrorType[] = [AbortedError, TimeoutError, ClosedError, AuthFailedError];
 
-/** What the service says of a repetition, which tells nothing of the attempt before it. */
+/** What the service says of a repetition, which reports nothing of the attempt before it. */
 const REFUSALS: readonly PlainErrorType[] = [
   NoNodeError,
   NoAuthError,

@@ -19,7 +19,7 @@ import { NotHeldError } from './not-held-error.ts';
 
 /** What writes can be guarded by. */
 export interface Guard {
-  /** The znode that stands for what is held: as long as it exists, nobody else holds it. */
+  /** The znode that stands for what is held: as long as it exists, no other client holds it. */
   readonly path: string;
   readonly token: bigint;
   readonly isHeld: boolean;
@@ -36,7 +36,7 @@ export interface Generation {
   readonly version: number;
 }
 
-/** What whoever asks something of it is told that is not held any more. */
+/** The error for callers of what is not held any more. */
 export function lapse({ path, token, signal }: Pick<Guard, 'path' | 'token' | 'signal'>): NotHeldError {
   const reason: unknown = signal.reason;
   if (reason instanceof NotHeldError) return new NotHeldError(path, token, reason.why, { cause: reason.cause });
@@ -145,7 +145,7 @@ export class Guarded {
     if (cause instanceof NoNodeError)
       return new NotHeldError(guard.path, guard.token, 'its znode does not exist', { cause });
     if (cause instanceof BadVersionError)
-      return new NotHeldError(guard.path, guard.token, 'somebody has held it since', { cause });
+      return new NotHeldError(guard.path, guard.token, 'another client has held it since', { cause });
     return cause;
   }
 }

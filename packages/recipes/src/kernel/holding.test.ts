@@ -1,4 +1,4 @@
-/** What is held says one thing at a time, and bothers nobody who has stopped listening. */
+/** What is held says one thing at a time, and does not affect callers that have stopped listening. */
 import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/client';
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -38,7 +38,7 @@ test('what the clock has ended is over for its signal and for others, too, altho
   });
 });
 
-test('what is given back by whoever hears that it has ended is deleted once', () =>
+test('what is given back by the client that hears that it has ended is deleted once', () =>
   inWorld(1, async ([one], { sleep, cut, heal }) => {
     const { client } = one;
     const lock = await new Mutex(client, '/lock', { marginMs: 2000 }).acquire();
@@ -57,7 +57,7 @@ test('what is given back by whoever hears that it has ended is deleted once', ()
     expect(await names(one)).toEqual([]);
   }));
 
-describe('a release that nobody waits for', () => {
+describe('a release that no caller waits for', () => {
   let unhandled: unknown[] = [];
   const onUnhandled = (error: unknown): void => {
     unhandled.push(error);
@@ -88,7 +88,7 @@ describe('a release that nobody waits for', () => {
       await expect(waitedFor).rejects.toBeInstanceOf(error);
       await sleep(100);
     });
-    // Node tells of rejections that nobody has caught when all promises have had their turn.
+    // Node reports unhandled rejections when all promises have had their turn.
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).toEqual([]);
   });

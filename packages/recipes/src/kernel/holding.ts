@@ -25,7 +25,7 @@ export interface Held extends AsyncDisposable {
 export interface HoldingOptions {
   /**
    * How long before the client's deadline it ends by itself, milliseconds. It makes good for a server that is cut off from
-   * its leader and goes on answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that
+   * its leader and continues answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that
    * run apart. Default 0.
    */
   readonly marginMs?: number | undefined;
@@ -41,14 +41,14 @@ export interface HoldingOptions {
   readonly generation?: Generation | undefined;
   /** Called once the znode is gone because it was given back. */
   readonly onRemoved?: (() => Promise<void>) | undefined;
-  /** Told of the data of the znode when somebody has changed them. */
+  /** Called with the data of the znode when they were changed. */
   readonly onData?: ((data: Uint8Array, stat: Stat) => void) | undefined;
 }
 
 /**
  * What is held, bound to one ephemeral znode: to the session that made it and to the zxid of its creation.
  *
- * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by somebody
+ * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by another client
  * else; whatever comes first, it never begins again.
  */
 export class Holding implements Held {
@@ -88,7 +88,7 @@ export class Holding implements Held {
 
   get isHeld(): boolean {
     if (this.#end.signal.aborted) return false;
-    // A late answer may move the deadline before its timer rings: what was said to be over is over for everybody.
+    // A late answer may move the deadline before its timer rings: what was reported as over stays over.
     const passed = this.#deadline.passed;
     if (passed !== null) this.#lose(passed);
     return passed === null;
@@ -105,7 +105,7 @@ export class Holding implements Held {
   /**
    * Gives it back: from now on it is not held here, and others get it as soon as the znode is deleted.
    *
-   * @returns once the znode is gone, or the session lost. When the caller gives up waiting, deletion goes on
+   * @returns once the znode is gone, or the session lost. When the caller gives up waiting, deletion continues
    * @throws NoAuthError when the service refuses the deletion: others wait until the session ends. It may be tried again.
    *   Nothing happens to a caller who does not wait for it
    */
@@ -133,7 +133,7 @@ export class Holding implements Held {
   /** It is over without having been given back. */
   #lose(why: string, cause?: unknown): void {
     if (this.#end.signal.aborted) return;
-    // The same session may come back, and with it the znode, for which others would wait. Before the signal: whoever hears
+    // The same session may come back, and with it the znode, for which others would wait. Before the signal: the client that hears
     // it and gives it back waits for this, and deletes nothing a second time.
     void this.#settleWith(this.#untilLost(this.#removeZnode()));
     this.#finish(why, cause);
@@ -198,14 +198,14 @@ export class Holding implements Held {
         const { data, stat, changed } = await attempt.through(() => this.#client.get(this.path, { watch: true }));
         if (this.#end.signal.aborted) return;
         if (stat.czxid !== this.#czxid || stat.ephemeralOwner !== this.sessionId) {
-          this.#lose('somebody has put another znode in its place');
+          this.#lose('another client has put another znode in its place');
           return;
         }
         if (round > 0 || stat.version > 0) this.#options.onData?.(data, stat);
         await attempt.any([changed]);
       }
     } catch (error) {
-      // Of the end of the session the signal tells.
+      // The end of the session is reported by the signal.
       if (error instanceof NoNodeError) this.#lose('its znode was deleted', error);
     }
   }

@@ -55,7 +55,7 @@ describe('a latest value', () => {
     expect(await two).toBe(2);
   });
 
-  test('asks nobody any more who has given up, and keeps nothing at the signal of whoever got what fits', async () => {
+  test('asks no more for a caller that has given up, and keeps nothing at the signal of the client that got what fits', async () => {
     const latest = new Latest<number>();
     const asked: string[] = [];
     const limit = new AbortController();
@@ -92,7 +92,7 @@ describe('a latest value', () => {
   });
 });
 
-test('a pulse that was raised before anybody waits is not lost, and is forgotten when it is reset', async () => {
+test('a pulse that was raised without waiters is not lost, and is forgotten when it is reset', async () => {
   const pulse = new Pulse();
   pulse.raise();
   await pulse.wait();

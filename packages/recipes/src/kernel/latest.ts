@@ -1,6 +1,6 @@
 import { onAbort } from '@meerkat/client';
 
-/** A promise, and what settles it. A rejection that nobody looks at does not end the process. */
+/** A promise, and what settles it. An unhandled rejection does not end the process. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
@@ -26,7 +26,7 @@ export class Pulse {
     this.#raised.resolve();
   }
 
-  /** Forgets what was raised so far. Whoever looks at the world after this misses nothing. */
+  /** Forgets what was raised so far. The client that looks at the world after this misses nothing. */
   reset(): void {
     this.#raised = makeDeferred();
   }
@@ -46,9 +46,9 @@ export class Latest<T> {
   /** Raised with each value, so that a loop knows whether it has had the current one. */
   #revision = 0;
   #next: Deferred<T> = makeDeferred();
-  /** Whoever waits for a value that fits: not with `#next`, which would keep those who have given up until it comes. */
+  /** A caller that waits for a value that fits: not with `#next`, which would keep those who have given up until it comes. */
   readonly #waiters: Set<Waiter<T>> = new Set();
-  /** undefined as long as it goes on; null after a good end. */
+  /** undefined as long as it continues; null after a good end. */
   #end: Error | null | undefined = undefined;
 
   /** @param onLeave a loop was left */
@@ -65,7 +65,7 @@ export class Latest<T> {
     return this.#end !== undefined;
   }
 
-  /** What has ended it; null as long as it goes on, and after a good end. */
+  /** What has ended it; null as long as it continues, and after a good end. */
   get failure(): Error | null {
     return this.#end ?? null;
   }
@@ -88,13 +88,13 @@ export class Latest<T> {
     for (const waiter of this.#waiters) this.#dismiss(waiter).reject(error ?? reason);
   }
 
-  /** The next value after this moment. Rejects when none comes; nobody has to catch that. */
+  /** The next value after this moment. Rejects when none comes; the rejection need not be handled. */
   changed(): Promise<T> {
     return this.#next.promise;
   }
 
   /**
-   * The first value from now on, the present one included, that fits. Rejects when none comes; nobody has to catch that.
+   * The first value from now on, the present one included, that fits. Rejects when none comes; the rejection need not be handled.
    *
    * @param signal aborted: nothing of this call is kept, and it rejects with the signal's reason
    */
@@ -148,6 +148,6 @@ export class Latest<T> {
 
 interface Waiter<T> extends Pick<Deferred<T>, 'resolve' | 'reject'> {
   readonly fits: (value: T) => boolean;
-  /** Lets go of the signal of whoever waits. */
+  /** Lets go of the signal of a caller that waits. */
   release: () => void;
 }

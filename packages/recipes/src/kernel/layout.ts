@@ -3,7 +3,7 @@ import type { Surroundings } from '@meerkat/client';
 /** Whose znodes a recipe makes: a fleet in which others use that library shares them. */
 export type Layout = 'curator' | 'kazoo';
 
-/** Whoever takes a layout from a file or the environment has no compiler to look at it. @throws RangeError */
+/** The client that takes a layout from a file or the environment has no compiler to look at it. @throws RangeError */
 export function checkLayout<Name extends string>(layout: Name, known: readonly Name[]): void {
   if (known.includes(layout)) return;
   const names = known.map((name) => `'${name}'`).join(', ');

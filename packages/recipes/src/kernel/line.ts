@@ -18,15 +18,15 @@ export interface Line {
   readonly marker: string;
   /** Markers of all znodes that stand in the line; others are not looked at. */
   readonly markers: readonly string[];
-  /** What our znode tells about us. Default: nothing. */
+  /** What our znode reports about us. Default: nothing. */
   readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: everybody everything. */
+  /** Of the znodes that are made. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
   /** What a missing parent becomes. Default: as the library of the layout does it, a container or persistent. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
-  /** Whether the parent may be made anew when its numbers run out (`overflow.ts`). Default: with Curator's layout. */
+  /** Whether the parent may be recreated when its numbers run out (`overflow.ts`). Default: with Curator's layout. */
   readonly canMove?: boolean | undefined;
-  /** What the first in the line does, for the error of whoever has waited in vain. Default: 'holds it'. */
+  /** What the first in the line does, for the error of the client that has waited in vain. Default: 'holds it'. */
   readonly firstDoes?: string | undefined;
   /**
    * For whom the contender at `index` waits: a name, or null when it is its turn. Default: the one before it.
@@ -36,7 +36,7 @@ export interface Line {
   readonly blocker?: ((names: readonly string[], index: number) => string | null) | undefined;
 }
 
-/** Somebody who stands in a line. */
+/** A client in a line. */
 export interface Contending {
   readonly path: string;
   /** What it has written about itself. */

@@ -20,13 +20,13 @@ test('what is large is given up after five lost connections in a row', () => {
   expect(() => losses.check(ABOUT)).toThrow('lost 5 times in a row');
 });
 
-test('what is small goes on, however often connections break', () => {
+test('what is small continues, however often connections break', () => {
   const losses = new LossStreak();
   lose(losses, 100, 1000);
   losses.check(ABOUT);
 });
 
-test('an answer ends the streak, and what has cost too much is told with its last failure', () => {
+test('an answer ends the streak, and what has cost too much is reported with its last failure', () => {
   const losses = new LossStreak();
   lose(losses, 4, 100_000);
   losses.end();

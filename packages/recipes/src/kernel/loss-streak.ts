@@ -4,7 +4,7 @@ import { isPassing } from './failures.ts';
 /**
  * What one write has cost, in connections lost in a row. A server closes the connection without a word when a request is larger
  * than its limit (jute.maxbuffer), which may be below what the client takes for it. To send such a request again would never
- * end, and cost all of the client a connection each time. So whoever repeats what may be large asks something small in between,
+ * end, and cost all of the client a connection each time. So the client that repeats what may be large asks something small in between,
  * and gives up, or pauses, when only that is answered.
  *
  * @example

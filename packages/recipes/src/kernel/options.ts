@@ -7,7 +7,7 @@ import type { Layout } from './layout.ts';
 
 /** Of a recipe that makes znodes. */
 export interface ZnodeOptions {
-  /** Of the znodes that are made. Default: everybody everything. */
+  /** Of the znodes that are made. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
@@ -27,6 +27,6 @@ export interface SharedHeldOptions extends HeldOptions {
 
 /** Of locks. */
 export interface LockOptions extends SharedHeldOptions {
-  /** What our znode tells about us, to whoever looks at the line. Default: nothing. */
+  /** What our znode reports about us, to clients that look at the line. Default: nothing. */
   readonly data?: Data | undefined;
 }

@@ -66,7 +66,7 @@ test('one stands below a parent that is made where it is missing, and again', ()
     const { client } = one;
     let made = 0;
     const makeParent = async (): Promise<void> => {
-      // Somebody deletes it at once, the first time.
+      // It is deleted at once, the first time.
       if (++made > 1) await client.ensurePath('/line');
     };
     const { stat } = await standOwned(new Attempt(client, {}, ABOUT), '/line/z', {}, makeParent);

@@ -18,8 +18,8 @@ import { removeMarked, removeZnode } from './removal.ts';
 /*
  * A protected ephemeral znode: what a recipe makes to stand in a line, to hold something, to count as present.
  *
- *     create   under a mark that nobody else uses
- *     claim    after a lost reply the mark tells whether it is there (`createProtected`); it counts only in the session that
+ *     create   under a mark that is unique
+ *     claim    after a lost reply the mark says whether it is there (`createProtected`); it counts only in the session that
  *              made it
  *     remove   whenever it may have come to be and is not ours, as long as it takes: also when the session counted as lost and
  *              comes back with it
@@ -67,7 +67,7 @@ export async function createOwned(
   throw new SessionLostError({ ...about, detail: `the session that made ${nameOf(owned.path)} was lost` });
 }
 
-/** The same, whatever has become of the session since: `lost` tells. */
+/** The same, whatever has become of the session since: `lost` says so. */
 export async function createMarked(
   client: Client,
   path: string,
@@ -91,7 +91,7 @@ export async function createMarked(
   }
 }
 
-/** The same, until one stands. @param makeParent makes the parent where it is missing; it may be there by then */
+/** The same, until one stands. @param makeParent creates the parent where it is missing; it may be there by then */
 export async function standOwned(
   attempt: Attempt,
   path: string,

@@ -3,9 +3,9 @@ import { Attempt } from './attempt.ts';
 import { ignoreMissing } from './failures.ts';
 
 /*
- * A recipe that gives up may not leave its znode behind, even if there is no connection at that moment: somebody would
+ * A recipe that gives up may not leave its znode behind, even if there is no connection at that moment: a client would
  * wait for it as long as the session lives. A session that counted as lost here may come back as the same session, with
- * all its ephemeral znodes. So removal goes on until the znode is gone, or the session that owns it is over.
+ * all its ephemeral znodes. So removal continues until the znode is gone, or the session that owns it is over.
  */
 
 /** Why the service does not remove a znode, which then stays as long as its session; null when it is gone. */
@@ -27,7 +27,7 @@ export function removeZnode(client: Client, path: string, sessionId: bigint): Pr
 }
 
 /**
- * The same for a znode of a name that others use, too: an earlier attempt may have deleted ours, its reply lost, and somebody
+ * The same for a znode of a name that others use, too: an earlier attempt may have deleted ours, its reply lost, and a client
  * else have made one since. So it looks before it deletes.
  *
  * @param czxid of our znode
@@ -64,5 +64,5 @@ export async function persist(client: Client, sessionId: bigint, remove: () => P
   }
 }
 
-/** Of errors that nobody sees. */
+/** Of unreported errors. */
 const ABOUT = { operation: 'remove', path: null } as const;

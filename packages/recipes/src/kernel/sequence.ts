@@ -4,9 +4,9 @@
  *     /locks/_c_5b2f…-lock-0000000007    the last ten characters: 7
  *
  * The counter belongs to the parent, has 32 bits, and counts every sequential child ever made below it. A Meerkat server
- * goes on past 2^31 - 1, up to 4294967295 and from there to 0; Apache's refuses to create another one at that point.
+ * continues past 2^31 - 1, up to 4294967295 and from there to 0; Apache's refuses to create another one at that point.
  * Contenders that wait at one time are far closer to each other than half of the range, so that the shorter way round
- * tells who came first (serial numbers as in RFC 1982), before and after the counter has gone round.
+ * says who came first (serial numbers as in RFC 1982), before and after the counter has gone round.
  */
 
 /**

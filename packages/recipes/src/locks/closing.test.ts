@@ -3,7 +3,7 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { Mutex } from './mutex.ts';
 
-test('nobody is sure of a lock while his client is being closed: the service may have given it to somebody else', async () => {
+test('no client is sure of a lock while his client is being closed: the service may have given it to another client', async () => {
   await using server = await TestServer.start();
   await using proxy = await TcpProxy.start({ target: server.port });
   await using other = await connect(server.connectString, { sessionTimeoutMs: 60_000 });

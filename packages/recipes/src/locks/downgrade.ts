@@ -19,7 +19,7 @@ import { withoutSequence } from '../kernel/sequence.ts';
 import { type Lock, takePlace } from './lock.ts';
 
 /*
- * The reader's znode gets the number of the writer's, and so its place in the line: whoever came after the writer comes
+ * The reader's znode gets the number of the writer's, and so its place in the line: the client that came after the writer comes
  * after the reader. It appears in the transaction that deletes the writer's.
  *
  *     _c_5b2f…-__WRIT__0000000007   ──►   _c_77aa…-__READ__0000000007

@@ -3,7 +3,7 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { Mutex } from './mutex.ts';
 
-test('whoever goes on with a session is sure of it no longer than the servers remember it, whatever he asks for', async () => {
+test('the client that continues with a session is sure of it no longer than the servers remember it, whatever he asks for', async () => {
   await using server = await TestServer.start();
   await using proxy = await TcpProxy.start({ target: server.port });
   const first = await connect(server.connectString, { sessionTimeoutMs: 600 });

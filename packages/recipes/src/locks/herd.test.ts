@@ -1,5 +1,5 @@
 /**
- * What one release costs when many wait: nobody is woken but the next one. `CONTENDERS=500` makes the figures of
+ * What one release costs when many wait: no client is woken but the next one. `CONTENDERS=500` makes the figures of
  * docs/recipes/mutex.md.
  */
 import { env } from 'node:process';
@@ -158,7 +158,7 @@ test.each([
       expect(arrival.events).toBeLessThanOrEqual(3);
       expect(arrival.lists).toBeLessThanOrEqual(3);
       expect(arrival.reads).toBeLessThanOrEqual(8);
-      // The next one, the holder itself, its own place, and a watch of somebody who was pushed back since.
+      // The next one, the holder itself, its own place, and a watch of a client that was pushed back since.
       expect(release.events).toBeLessThanOrEqual(4.5);
       expect(release.lists).toBeLessThanOrEqual(2);
       expect(release.reads).toBeLessThanOrEqual(4);

@@ -17,7 +17,7 @@ export interface Leases {
   /** The parent of the leases. */
   readonly path: string;
   readonly lockPath: string;
-  /** Curator makes the znode of a lease first, and then waits until there are not too many; kazoo the other way round. */
+  /** Curator creates the znode of a lease first, and then waits until there are not too many; kazoo the other way round. */
   readonly countsOwn: boolean;
   /** Makes what must be there before. @throws BadArgumentsError when others say another number of leases */
   prepare(attempt: Attempt): Promise<void>;
@@ -66,7 +66,7 @@ async function prepareKazoo(path: string, { leasesMax, acl }: LeaseOptions, atte
   for (;;) {
     const found = await attempt.through((call) => client.get(path, { ...call, codec: text }).catch(nullIfMissing));
     if (found === null) {
-      // Somebody may be quicker: the znode tells.
+      // A client may be quicker: the znode shows it.
       const create = (call: CallOptions): Promise<unknown> =>
         client.createParents(path, String(leasesMax), { acl, ...call }).catch(ignoreExisting);
       await attempt.through(create);

@@ -77,7 +77,7 @@ describe('a mutex with a delay', () => {
     }),
   );
 
-  test('is free at once after somebody gave up who had not got it yet', () =>
+  test('is free at once after a client gave up who had not got it yet', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await two.client.createParents('/lock', 'free');
       const mutex = new Mutex(one.client, '/lock', { lockDelayMs: 30_000 });
@@ -115,7 +115,7 @@ describe('a mutex with a delay', () => {
   test.each([
     ['a mutex', Mutex],
     ['a lock with priorities', PriorityLock],
-  ])('keeps %s from nobody for longer, whoever has only tried or given up meanwhile', (_what, Kind) =>
+  ])('keeps %s from others no longer than that, also after tries and cancelled waits', (_what, Kind) =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const options = { lockDelayMs: 30_000 };
       await new Kind(one.client, '/lock', options).acquire();

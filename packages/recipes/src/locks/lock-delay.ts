@@ -19,9 +19,9 @@ import { persist, type Refusal, removeZnode } from '../kernel/removal.ts';
  *
  *     taken     held 0x500000012      in the transaction that checks its own znode
  *     released  free                  in the transaction that deletes its own znode
- *     noticed   died 0x500000012      by whoever is the first to see that it holds no more
+ *     noticed   died 0x500000012      by the client that is the first to see that it holds no more
  *
- * The next one reads it when it is its turn. `held` with a token that is not its own: somebody died. The delay is counted from
+ * The next one reads it when it is its turn. `held` with a token that is not its own: a holder died. The delay is counted from
  * the moment in which that was noticed, by the clock of the servers, so that all who come and go meanwhile wait for its end
  * together.
  */
@@ -56,7 +56,7 @@ export async function takeAfterDelay(
   }
 }
 
-/** What the parent says once a death that nobody has noticed before is noticed. */
+/** What the parent says once a death that no client has noticed before is noticed. */
 async function readState(attempt: Attempt, parent: string, place: OwnedZnode): Promise<Znode<string>> {
   const { client } = attempt;
   for (;;) {
@@ -71,16 +71,16 @@ async function readState(attempt: Attempt, parent: string, place: OwnedZnode): P
   }
 }
 
-/** Somebody who has left by now has noticed it, too. */
+/** A client that has left by now has noticed it, too. */
 function ignoreBadVersion(error: unknown): void {
   if (!(error instanceof BadVersionError)) throw error;
 }
 
 /**
- * What is left of a delay, in milliseconds, for whoever stands in the line. By the clock of the servers: a step of it makes the
+ * What is left of a delay, in milliseconds, for the client that stands in the line. By the clock of the servers: a step of it makes the
  * delay as much longer or shorter.
  *
- * @param noticed the znode that says since when somebody is known to have died
+ * @param noticed the znode that says since when a client is known to have died
  */
 export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: OwnedZnode): number {
   // The present is not known, but that it is later than our own znode. Who stood there before begins with the whole delay.
@@ -88,12 +88,12 @@ export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: OwnedZnode
   return delayMs - Math.max(0, passedMs);
 }
 
-/** Deletes the znode and says that nobody died. */
+/** Deletes the znode and says that no holder died. */
 export async function releaseInOrder(client: Client, parent: string, path: string): Promise<void> {
   await client.transaction().delete(path).set(parent, FREE).commit();
 }
 
-/** Leaves without having had the lock; if it stands there already that we hold it, says that nobody died. Never rejects. */
+/** Leaves without having had the lock; if it stands there already that we hold it, says that no holder died. Never rejects. */
 export async function leaveInOrder(client: Client, parent: string, place: OwnedZnode): Promise<Refusal> {
   const { path, stat } = place;
   await persist(client, stat.ephemeralOwner, async () => {

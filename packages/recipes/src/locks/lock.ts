@@ -10,7 +10,7 @@ import { sequenceOf } from '../kernel/sequence.ts';
 import { isRevocation } from './revocation.ts';
 
 /**
- * A lock that is held. Give it to whoever works under it; whoever wants to hold it longer, or to give it back by itself,
+ * A lock that is held. Give it to the client that works under it; the client that wants to hold it longer, or to give it back by itself,
  * takes another handle with `reenter`. The lock is given back with its last handle.
  *
  * @example
@@ -21,7 +21,7 @@ import { isRevocation } from './revocation.ts';
  */
 export class Lock implements Held {
   readonly guarded: Guarded;
-  /** Aborts when somebody asks for the lock: give it back soon, or do not. */
+  /** Aborts when a client asks for the lock: give it back soon, or do not. */
   readonly revocation: AbortSignal;
   readonly #client: Client;
   readonly #holding: Holding;
@@ -103,7 +103,7 @@ export function takePlace(client: Client, line: Line, place: OwnedZnode, options
   const holding = new Holding(client, place, {
     onRemoved: isHigh ? () => renewParent(client, line.path, {}) : undefined,
     onData: (data) => {
-      if (isRevocation(data)) revocation.abort(new Error('somebody asked for the lock'));
+      if (isRevocation(data)) revocation.abort(new Error('another client asked for the lock'));
     },
     ...options,
   });

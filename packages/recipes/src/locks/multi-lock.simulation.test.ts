@@ -20,7 +20,7 @@ const VANDAL = 'vandal';
 test.each(seeds(4))(
   'has one holder of each of its locks at a time, all or none, and leaves nothing behind (seed %i)',
   async (seed) => {
-    /** Somebody deletes znodes by hand. Their holders cannot know at once, and only what they write is judged. */
+    /** A client deletes znodes by hand. Their holders cannot know at once, and only what they write is judged. */
     const hasVandal = seed % 3 === 0;
     /** Judges those who hold all: only they have the same locks, so that their tokens can be compared. */
     const store = new FencedStore('/entries', hasVandal ? () => true : undefined);
@@ -46,7 +46,7 @@ test.each(seeds(4))(
       const lock = isTry ? await locks.tryAcquire(patience) : await locks.acquire(patience);
       if (lock === null) return;
       try {
-        // A try is over by the time of its answer if it has lost one meanwhile; whoever waits does so until he has all.
+        // A try is over by the time of its answer if it has lost one meanwhile; a caller that waits does so until he has all.
         if (!isTry) expect(lock.isHeld, `${station.host} holds ${paths} when acquire resolves`).toBe(true);
         held.set(station.host, { lock, paths });
         const isAll = paths.length === PATHS.length;
@@ -104,7 +104,7 @@ test.each(seeds(4))(
 /** Deletes what one of those has or waits for who hold locks. */
 async function rob({ client, random, station }: Worker): Promise<void> {
   await station.sleep(random.between(1, 1000));
-  // Often the first: whoever has it waits for the others.
+  // Often the first: the client that has it waits for the others.
   const path = random.pick([PATHS[0]!, ...PATHS]);
   const { children } = await client.children(path);
   if (children.length > 0) await client.delete(joinPath(path, random.pick(children)));

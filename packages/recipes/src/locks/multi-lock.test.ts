@@ -40,7 +40,7 @@ describe('a multi-lock', () => {
       ]);
     }));
 
-  test('that loses one of its locks while it waits for another gives back what it has, and takes all of them anew', () =>
+  test('that loses one of its locks while it waits for another gives back what it has, and takes all of them again', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const other = await new Mutex(two.client, '/locks/b').acquire();
       const acquired = new MultiLock(one.client, ['/locks/a', '/locks/b', '/locks/c']).acquire();
@@ -48,7 +48,7 @@ describe('a multi-lock', () => {
       const [first] = await names(two, '/locks/a');
       const next = new Mutex(three.client, '/locks/a').acquire();
       await two.client.delete(`/locks/a/${first}`);
-      // Others get it, and nobody stands in their way at the second.
+      // Others get it, and no client stands in their way at the second.
       await (await next).release();
       while ((await names(two, '/locks/a')).length !== 1) await sleep(10);
       await other.release();

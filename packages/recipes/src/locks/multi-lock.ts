@@ -44,7 +44,7 @@ export class MultiLock {
 
   /**
    * Waits for all of them. When one is lost while another is waited for, those that were taken are given back, and it begins
-   * anew with the first: to take the lost one alone would be out of order.
+   * again with the first: to take the lost one alone would be out of order.
    *
    * @throws AbortedError, TimeoutError: none of them is held
    */
@@ -76,7 +76,7 @@ export class MultiLock {
   }
 
   /**
-   * All of them if nobody has or waits for any; otherwise null.
+   * All of them if no client has or waits for any; otherwise null.
    *
    * @throws AbortedError, TimeoutError: none of them is held
    * @throws NoAuthError when the service does not let one be given back: others wait for it until the session ends
@@ -136,7 +136,7 @@ class HeldTogether implements Held {
   }
 
   /**
-   * The largest of theirs: each is larger than all of its lock before, and so is the largest than that of everybody who had
+   * The largest of theirs: each is larger than all of its lock before, and so is the largest than that of everyone who had
    * the same locks before.
    */
   get token(): bigint {

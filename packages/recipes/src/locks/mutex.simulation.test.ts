@@ -27,7 +27,7 @@ describe('a mutex in a storm', () => {
 
 describe('a mutex with a delay after a death in a storm', () => {
   test.each(seeds(3))(
-    'has one holder at a time, and nobody waits for a delay after an end in order (seed %i)',
+    'has one holder at a time, and there is no delay after a graceful end (seed %i)',
     (seed) => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       const lockDelayMs = seed % 3 === 0 ? 2000 : 200;
@@ -72,7 +72,7 @@ describe('a mutex in a storm in which clocks run apart', () => {
   );
 
   test.each(seeds(2))(
-    'lets nobody write after the next holder has written, without any margin (seed %i)',
+    'lets no holder write after the next holder has written, without any margin (seed %i)',
     (seed) =>
       contendInStorm(
         seed,

@@ -100,7 +100,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       }
     }));
 
-  test('tells who holds it, who waits, since when, and what they wrote', () =>
+  test('says who holds it, who waits, since when, and what they wrote', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const mutex = new Mutex(one.client, '/lock', { layout, data: 'one' });
       expect(await mutex.contenders()).toEqual([]);
@@ -166,7 +166,7 @@ describe('a lock that is held', () => {
       expect(String(handles[0]!.signal.reason)).toContain('it was released');
     }));
 
-  test('says so when it may not be given back, bothers nobody who does not wait for that, and can be tried again', () =>
+  test('says so when it may not be given back, does not affect callers that do not wait for it, and can be tried again', () =>
     inWorld(1, async ([one]) => {
       const noDelete = [acl.world('crwa')];
       const lock = await new Mutex(one.client, '/lock', { acl: noDelete }).acquire();
@@ -207,7 +207,7 @@ describe('a lock that is held', () => {
       await lock.release();
     }));
 
-  test('ends one session timeout after the last answer, and not later than anybody else gets it', () =>
+  test('ends one session timeout after the last answer, and not later than any other client gets it', () =>
     inWorld(2, async ([one, two], { sleep, cut }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       let wasHeld = true;
@@ -275,7 +275,7 @@ describe('a lock that is held', () => {
       expect(lock.isHeld).toBe(false);
     }));
 
-  test('is taken anew by a waiter whose session was lost meanwhile, at the end of the line', () =>
+  test('is taken again by a waiter whose session was lost meanwhile, at the end of the line', () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       const order: string[] = [];

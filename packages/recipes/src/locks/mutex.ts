@@ -50,7 +50,7 @@ export class Mutex {
   /**
    * Waits for the lock, through lost connections and sessions.
    *
-   * @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us
+   * @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us
    */
   async acquire(options: CallOptions = {}): Promise<Lock> {
     const attempt = this.#attempt('acquire', options);
@@ -67,7 +67,7 @@ export class Mutex {
   }
 
   /**
-   * The lock if nobody has it or waits for it; otherwise null.
+   * The lock if no client has it or waits for it; otherwise null.
    *
    * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
    */
@@ -91,7 +91,7 @@ export class Mutex {
    * Asks the holder to give the lock back: its `revocation` is aborted. A holder that uses Curator hears it if it was
    * made revocable; one that uses kazoo does not.
    *
-   * @returns false when nobody has it, or whoever was asked gave it back meanwhile: somebody else may have it then
+   * @returns false when it is free, or the client that was asked gave it back meanwhile: another client may have it then
    */
   revoke(options: CallOptions = {}): Promise<boolean> {
     return requestRevocation(this.#client, this.#line, options);

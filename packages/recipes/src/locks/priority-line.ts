@@ -6,7 +6,7 @@ import { compareBySequence } from '../kernel/sequence.ts';
  * Those who wait for a lock by their priority, and the one who has it.
  *
  *     /locks/orders                                  `held <name of its place>`, `died <the same>` or `free`; its version counts
- *       held                                         ephemeral: whoever made it has the lock
+ *       held                                         ephemeral: the client that made it has the lock
  *       _c_5b2f…-priority--5-0000000009              waits for `held`
  *       _c_0d1e…-priority-0-0000000007               waits for the one before it
  *                         ╰┬╯╰───┬────╯
@@ -20,7 +20,7 @@ export interface PriorityLine {
   readonly lockDelayMs: number;
 }
 
-/** Somebody who has the lock or waits for it. */
+/** A client that has the lock or waits for it. */
 export interface PriorityContending extends Contending {
   /** With which it asked. */
   readonly priority: number;
@@ -49,12 +49,12 @@ export function formatHolder(name: string): string {
   return `${HOLDER}${name}`;
 }
 
-/** What it says once somebody has noticed that the one who waited under this name holds it no more. */
+/** What it says once a client has noticed that the one who waited under this name holds it no more. */
 export function formatDead(name: string): string {
   return `${DEAD}${name}`;
 }
 
-/** Somebody died with the lock, and it was noticed when this was written. */
+/** A holder died with the lock, and it was noticed when this was written. */
 export function saysDeath(data: string): boolean {
   return data.startsWith(DEAD);
 }

@@ -13,7 +13,7 @@ import { PriorityLock } from './priority-lock.ts';
 
 describe('a lock with priorities in a storm', () => {
   test.each(seeds(6))(
-    'has one holder at a time, leaves nothing behind, and says so when nobody died (seed %i)',
+    'has one holder at a time, leaves nothing behind, and says so when no holder died (seed %i)',
     (seed) => {
       const lockDelayMs = seed % 3 === 0 ? 200 : 0;
       const ends = new OrderlyEnds('/lock');

@@ -128,7 +128,7 @@ describe('a lock with priorities', () => {
       }
     }));
 
-  test('tells who holds it, who waits, with which priority, and what they wrote', () =>
+  test('says who holds it, who waits, with which priority, and what they wrote', () =>
     inWorld(3, async ([one, two, three]) => {
       const lock = new PriorityLock(one.client, '/lock', { data: 'one' });
       expect(await lock.contenders()).toEqual([]);
@@ -191,7 +191,7 @@ describe('a lock with priorities', () => {
 });
 
 describe('the holder of a lock with priorities', () => {
-  test('is refused by the service when somebody else holds it since, at the same path', () =>
+  test('is refused by the service when another client holds it since, at the same path', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new PriorityLock(one.client, '/lock').acquire();
       await one.client.create('/written', '1');
@@ -200,7 +200,7 @@ describe('the holder of a lock with priorities', () => {
         two.client
           .transaction()
           .delete('/lock/held')
-          .set('/lock', 'held by somebody')
+          .set('/lock', 'held by a client')
           .create('/lock/held', '', { mode: 'ephemeral' })
           .commit(),
         two.sleep(0.5).then(() => lock.guarded.set('/written', '2').catch((error: unknown) => error)),
@@ -219,7 +219,7 @@ describe('the holder of a lock with priorities', () => {
         two.client
           .transaction()
           .delete('/lock/held')
-          .set('/lock', 'held by somebody')
+          .set('/lock', 'held by a client')
           .create('/lock/held', '', { mode: 'ephemeral' })
           .commit(),
         two.sleep(0.5).then(() => lock.release()),
@@ -301,7 +301,7 @@ describe('the holder of a lock with priorities', () => {
 });
 
 describe('a waiter by priority', () => {
-  test('looks again when somebody had the lock between its list and its taking', () =>
+  test('looks again when a client had the lock between its list and its taking', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await two.client.ensurePath('/lock');
       const taken: boolean[] = [];
@@ -310,7 +310,7 @@ describe('a waiter by priority', () => {
         const acquired = new PriorityLock(one.client, '/lock').acquire({ signal: controller.signal });
         const ended = acquired.catch(() => null);
         await sleep(step / 4);
-        // Somebody gives the lock back, while a better one waits.
+        // A client gives the lock back, while a better one waits.
         const [better, givenBack] = await two.client
           .transaction()
           .create('/lock/_c_-priority--1-', '', { mode: 'ephemeral', sequential: true })

@@ -11,7 +11,7 @@ import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
 
 export interface PriorityLockOptions extends HeldOptions {
-  /** What our znodes tell about us, to whoever looks at the queue. Default: nothing. */
+  /** What our znodes tell about us, to clients that look at the queue. Default: nothing. */
   readonly data?: Data | undefined;
   /** How long we leave a lock alone whose holder died, milliseconds. All who use the lock should set it. Default 0. */
   readonly lockDelayMs?: number | undefined;
@@ -50,7 +50,7 @@ export class PriorityLock {
   /**
    * Waits for the lock, through lost connections and sessions.
    *
-   * @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us
+   * @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us
    * @throws RangeError for a priority that is none
    */
   async acquire(options: PriorityAcquireOptions = {}): Promise<Lock> {
@@ -60,7 +60,7 @@ export class PriorityLock {
   }
 
   /**
-   * The lock if nobody has it, and nobody waits for it who would get it before us; otherwise null.
+   * The lock if it is free, and no caller waits for it who would get it before us; otherwise null.
    *
    * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
    */
@@ -76,7 +76,7 @@ export class PriorityLock {
   /**
    * Asks the holder to give the lock back: its `revocation` is aborted.
    *
-   * @returns false when nobody has it
+   * @returns false when it is free
    */
   async revoke(options: CallOptions = {}): Promise<boolean> {
     try {
@@ -118,7 +118,7 @@ export class PriorityLock {
       remove: () => giveBack(this.#client, path, taken),
       isRemoveSafe: true,
       onData: (data) => {
-        if (isRevocation(data)) revocation.abort(new Error('somebody asked for the lock'));
+        if (isRevocation(data)) revocation.abort(new Error('another client asked for the lock'));
       },
     });
     return new Lock(this.#client, holding, revocation.signal);

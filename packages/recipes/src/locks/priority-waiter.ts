@@ -38,19 +38,19 @@ export interface Taken extends OwnedZnode {
 /*
  * Waiting by priority:
  *
- *     list     the children, with the version of the lock's znode. `held` is not among them and nobody stands before us:
+ *     list     the children, with the version of the lock's znode. `held` is not among them and no client stands before us:
  *              it is our turn
  *     take     in one transaction: delete our place, write the lock's znode if it still has that version, make `held`
- *     watch    otherwise the one before us, or `held`; and our own place, which whoever squeezes in before us touches
+ *     watch    otherwise the one before us, or `held`; and our own place, which the client that squeezes in before us touches
  *
  * What makes it safe:
  *
  * 1. Who has the lock is decided by the one znode `held`, not by the order: a waiter that comes later and stands before
  *    the holder's old place has nothing by that.
  * 2. Each taking changes the version that the next one has to know. So between a list and the taking that follows from it
- *    nobody had the lock, and whoever waited when it was last given back stood in the list.
+ *    no client had the lock, and the client that waited when it was last given back stood in the list.
  * 3. Watches only wake. A touch that is lost, or comes for nothing, costs a list at another time.
- * 4. After a lost reply the lock's znode tells who took it last, and its mzxid is the czxid of `held` if that is the same.
+ * 4. After a lost reply the lock's znode says who took it last, and its mzxid is the czxid of `held` if that is the same.
  */
 export class PriorityWaiter {
   readonly #client: Client;
@@ -59,7 +59,7 @@ export class PriorityWaiter {
   readonly #place: OwnedZnode;
   readonly #name: string;
   readonly #heldPath: string;
-  /** A taking was sent, and nobody knows yet what became of it. */
+  /** A taking was sent, and its outcome is not known yet. */
   #isDoubtful = false;
   #hasTouched = false;
   #own: Watch | null = null;
@@ -88,7 +88,7 @@ export class PriorityWaiter {
         if (turn !== null) return turn;
       }
     } catch (error) {
-      // Somebody has deleted the lock's znode, and so our place.
+      // The znode of the lock was deleted, and so our place.
       if (error instanceof NoNodeError) return 'gone';
       throw error;
     } finally {
@@ -163,7 +163,7 @@ export class PriorityWaiter {
     }
   }
 
-  /** @returns null to look again, as somebody was quicker */
+  /** @returns null to look again, as another client was faster */
   async #take(version: number): Promise<Turn<Taken> | null> {
     const { path, data, acl } = this.#line;
     const { stat, lost } = this.#place;
@@ -207,7 +207,7 @@ export class PriorityWaiter {
     }
   }
 
-  /** Somebody died with the lock: then it is kept from us for a while. */
+  /** A holder died with the lock: then it is kept from us for a while. */
   async #waitForDelay(version: number, isTry: boolean): Promise<'over' | 'not-ours' | 'gone' | null> {
     const { path, lockDelayMs } = this.#line;
     const { data, stat } = await this.#client.get(path, { ...this.#attempt.next(), codec: text });
@@ -225,16 +225,16 @@ export class PriorityWaiter {
     await this.#attempt.any([], { lost, delayMs: leftMs });
     if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;
-    // Whoever has come meanwhile may stand before us.
+    // The client that has come meanwhile may stand before us.
     return null;
   }
 
-  /** From now on everybody can tell how long it has been. */
+  /** From now on everyone can tell how long it has been. */
   async #noteDeath(holder: string, version: number): Promise<void> {
     try {
       await this.#client.set(this.#line.path, formatDead(holder), { version, ...this.#attempt.next() });
     } catch (error) {
-      // Somebody has noticed it before us.
+      // A client has noticed it before us.
       if (!(error instanceof BadVersionError)) throw error;
     }
   }
@@ -244,7 +244,7 @@ export class PriorityWaiter {
     return taken.lost.aborted || new Deadline(this.#client).leftMs <= 0 ? this.#forgo(taken) : taken;
   }
 
-  /** It is ours, but not for certain. Nothing was done under it, so nobody has to wait for a delay. */
+  /** It is ours, but not for certain. Nothing was done under it, so no client has to wait for a delay. */
   #forgo(taken: Taken): 'gone' {
     const { path, stat } = taken;
     const { ephemeralOwner: sessionId, czxid } = stat;
@@ -261,7 +261,7 @@ export class PriorityWaiter {
       ahead === HELD ? `${path} ${session} holds it` : `${holder}, and ${path} ${session} stands before us`;
   }
 
-  /** Wakes the one that has waited for somebody before us until now, so that it waits for us. */
+  /** Wakes the one that has waited for a client before us until now, so that it waits for us. */
   #touchOnce(next: string | undefined): void {
     if (this.#hasTouched) return;
     this.#hasTouched = true;
@@ -283,7 +283,7 @@ export class PriorityWaiter {
   }
 }
 
-/** Deletes `held` and says that nobody died, unless somebody else has taken the lock since. */
+/** Deletes `held` and says that no holder died, unless another client has taken the lock since. */
 export async function giveBack(client: Client, path: string, taken: Pick<Taken, 'path' | 'version'>): Promise<void> {
   await client.transaction().set(path, FREE, { version: taken.version }).delete(taken.path).commit();
 }
@@ -311,7 +311,7 @@ async function watchZnode(attempt: Attempt, path: string): Promise<Watch | null>
   return watch;
 }
 
-/** Writes what stands there. Whoever was quicker has woken it, too. */
+/** Writes what stands there. The client that was quicker has woken it, too. */
 async function touch(client: Client, path: string): Promise<void> {
   try {
     const { data, stat } = await client.get(path);

@@ -17,7 +17,7 @@ import { Semaphore } from './semaphore.ts';
 interface Place {
   readonly client: Client;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Breaks the connection; whoever answers the next one has a quorum, or none. */
+  /** Breaks the connection; the client that answers the next one has a quorum, or none. */
   readonly goTo: (quorum: 'with a quorum' | 'without a quorum') => Promise<void>;
 }
 
@@ -102,7 +102,7 @@ test('a waiter gets nothing from a server without a quorum, whatever that one kn
     expect((await acquired).isHeld).toBe(true);
   }));
 
-test('the signal of the session ends a timeout after the last server with a quorum, and the client goes on reading', () =>
+test('the signal of the session ends a timeout after the last server with a quorum, and the client continues reading', () =>
   onServers(async ({ client, sleep, goTo }) => {
     const claimed = await new NameService(client, '/names').claim('worker-');
     const queue = new Queue(client, '/queue');

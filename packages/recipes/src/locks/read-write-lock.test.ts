@@ -8,7 +8,7 @@ import { takePlace } from './lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout of %s', (layout) => {
-  test('has many readers, and a writer that waits for them and lets nobody else in', () =>
+  test('has many readers, and a writer that waits for them and lets no other client in', () =>
     inWorld(4, async ([one, two, three, four], { sleep }) => {
       const [a, b, c, d] = [one, two, three, four].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
       const first = await a!.acquireRead();

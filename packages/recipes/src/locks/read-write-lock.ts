@@ -15,7 +15,7 @@ import { requestRevocation } from './revocation.ts';
 export type ReadWriteLockOptions = LockOptions;
 
 /**
- * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for whoever stands before
+ * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for the client that stands before
  * it, a reader for the last writer before it.
  *
  * @example
@@ -45,12 +45,12 @@ export class ReadWriteLock {
     this.#readers = { ...line, marker: read, blocker: (names, index) => lastWriter(names, index, write) };
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
   acquireRead(options: CallOptions = {}): Promise<Lock> {
     return this.#acquire('acquireRead', this.#readers, options);
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
   acquireWrite(options: CallOptions = {}): Promise<Lock> {
     return this.#acquire('acquireWrite', this.#writers, options);
   }
@@ -60,7 +60,7 @@ export class ReadWriteLock {
     return this.#tryAcquire('tryAcquireRead', this.#readers, options);
   }
 
-  /** null when anybody has it or waits for it. */
+  /** null when any client has it or waits for it. */
   tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
     return this.#tryAcquire('tryAcquireWrite', this.#writers, options);
   }
@@ -90,12 +90,12 @@ export class ReadWriteLock {
   async downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
     const { path } = writing;
     if (parentOf(path) !== this.path || !isMarked(nameOf(path), this.#writers.marker)) {
-      // In another line its number would stand before whoever holds the lock there.
+      // In another line its number would stand before the client that holds the lock there.
       const detail = `it is no lock for writing of ${this.path}`;
       throw new BadArgumentsError({ operation: 'ReadWriteLock.downgrade', path, detail });
     }
     if (sequenceOf(nameOf(path)) === SEQUENCE_MAX) {
-      // Whoever got it a second time tells by the order of creation who had it first, which would be the writer.
+      // The client that got it a second time reports by the order of creation who had it first, which would be the writer.
       const consequence =
         'so that others would get in beside a reader with this one. Release it, and acquire it for reading';
       throw new SequenceExhaustedError(this.path, consequence);
@@ -120,7 +120,7 @@ export class ReadWriteLock {
     return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
 
-  /** The line as somebody sees it who stands nowhere in it. */
+  /** The line as a client sees it who stands nowhere in it. */
   #all(): Line {
     const { marker } = this.#writers;
     return {

@@ -1,4 +1,4 @@
-/** Whoever may create znodes and not delete them keeps the others waiting, and is told. */
+/** The client that may create znodes and not delete them keeps the others waiting, and is told. */
 import { type Acl, acl, type Client, NoAuthError } from '@meerkat/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  // Node tells of rejections that nobody has caught when all promises have had their turn.
+  // Node reports unhandled rejections when all promises have had their turn.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', onUnhandled);
   expect(unhandled).toEqual([]);
@@ -71,7 +71,7 @@ test('what has ended by itself and may not be deleted is given back once that is
     expect(await names(one)).toEqual([]);
   }));
 
-test('a multi-lock says so when all that may be given back is gone, and bothers nobody who does not wait for that', () =>
+test('a multi-lock says so when all that may be given back is gone, and does not affect callers that do not wait for it', () =>
   inWorld(2, async ([one, two], { sleep }) => {
     await two.client.create('/a', '', { acl: NO_DELETE });
     const { client, beforeRequest } = stepClient(one.client);
@@ -87,7 +87,7 @@ test('a multi-lock says so when all that may be given back is gone, and bothers 
     expect(await names(two, '/a')).toEqual([]);
   }));
 
-test('a leader that may not resign is told so, but of what its work failed with first', () =>
+test('a leader that may not resign learns so, but first what its work failed with', () =>
   inWorld(1, async ([one]) => {
     const election = new Election(one.client, '/lock', { acl: NO_DELETE });
     await expect(election.run(() => Promise.resolve('done'))).rejects.toBeInstanceOf(NoAuthError);

@@ -44,7 +44,7 @@ const KINDS: readonly ((client: Client) => Revocable)[] = [
 ];
 const PRIORITY = 3;
 
-/** Somebody had the lock. */
+/** A client had the lock. */
 interface Tenure {
   readonly path: string;
   readonly token: bigint;
@@ -54,7 +54,7 @@ interface Tenure {
   endedMs: number;
 }
 
-/** Somebody asked for the lock, and what he was told. */
+/** Another client asked for the lock, and what he was told. */
 interface Request {
   readonly sinceZxid: number;
   readonly untilZxid: number;
@@ -147,7 +147,7 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
   });
 }
 
-/** Whoever is asked hears it, as long as it has the lock; and whoever hears it was asked. */
+/** The client that is asked hears it, as long as it has the lock; and the client that hears it was asked. */
 function judgeTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
   const [zxid] = askedAt(path, token, tree);
   if (zxid === undefined) {
@@ -160,22 +160,22 @@ function judgeTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedT
   expect(untilMs - askedMs, `until the holder of ${path} heard it`).toBeLessThan(HEARD_MS);
 }
 
-/** Who is told that he has asked somebody has; who is told that there is nobody to ask, there was nobody all the time. */
+/** Who is told that he has asked a holder has; who is told that there is no holder to ask, there was none all the time. */
 function judgeRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: CommittedTree, line: LineHistory): void {
   const during = line.between(sinceZxid, untilZxid);
   const when = `from zxid ${sinceZxid} to ${untilZxid}`;
   if (!wasSent) {
-    expect(during.length > 1 || during[0]!.path === null, `somebody had the lock ${when}`).toBe(true);
+    expect(during.length > 1 || during[0]!.path === null, `a client had the lock ${when}`).toBe(true);
     return;
   }
   const asked = during.flatMap(({ path, token }) => (path === null ? [] : askedAt(path, token!, tree)));
   expect(
     asked.some((zxid) => zxid > sinceZxid && zxid <= untilZxid),
-    `somebody was asked ${when}`,
+    `a client was asked ${when}`,
   ).toBe(true);
 }
 
-/** Zxids at which somebody asked for the lock whose znode this is, since that zxid. */
+/** Zxids at which another client asked for the lock whose znode this is, since that zxid. */
 function askedAt(path: string, token: bigint, tree: CommittedTree): number[] {
   const asked = tree.changesOf(path).filter(({ type, zxid }) => {
     if (type !== 'changed') return false;

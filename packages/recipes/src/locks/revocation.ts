@@ -12,7 +12,7 @@ export function isRevocation(data: Uint8Array): boolean {
   return data.length === REVOKE.length && REVOKE.split('').every((letter, i) => data[i] === letter.charCodeAt(0));
 }
 
-/** Asks whoever is first in the line; false when nobody is. */
+/** Asks the client that is first in the line; false when no client is. */
 export async function requestRevocation(client: Client, line: Line, options: CallOptions): Promise<boolean> {
   const holders = (await inspect(client, line, options)).filter(({ isFirst }) => isFirst);
   const asked = await Promise.all(

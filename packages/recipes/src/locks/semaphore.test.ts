@@ -31,7 +31,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
       expect(await names(stations[0]!, locks)).toEqual([]);
     }));
 
-  test('is tried without waiting, tells its holders, and leaves nothing behind', () =>
+  test('is tried without waiting, reports its holders, and leaves nothing behind', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const mine = new Semaphore(one.client, '/limit', { layout, leasesMax: 1, data: 'one' });
       const other = new Semaphore(two.client, '/limit', { layout, leasesMax: 1 });
@@ -99,7 +99,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
       await (await third).release();
     }));
 
-  test('takes back the lease of whoever loses its session', () =>
+  test('takes back the lease of the client that loses its session', () =>
     inWorld(2, async ([one, two], { cut }) => {
       const lease = await new Semaphore(one.client, '/limit', { layout, leasesMax: 1 }).acquire();
       const next = new Semaphore(two.client, '/limit', { layout, leasesMax: 1 }).acquire();
@@ -109,7 +109,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
     }));
 });
 
-test('a semaphore with the layout of kazoo tells those who disagree about the number of leases', () =>
+test('a semaphore with the layout of kazoo refuses clients with another number of leases', () =>
   inWorld(1, async ([one]) => {
     await (await new Semaphore(one.client, '/limit', { layout: 'kazoo', leasesMax: 3 }).acquire()).release();
     const other = new Semaphore(one.client, '/limit', { layout: 'kazoo', leasesMax: 2 });

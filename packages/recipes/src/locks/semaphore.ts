@@ -16,7 +16,7 @@ export interface SemaphoreOptions extends LockOptions {
   readonly leasesMax: number;
 }
 
-/** Somebody who has a lease, or waits as the next one for it. */
+/** A client that has a lease, or waits as the next one for it. */
 export interface LeaseHolder {
   readonly path: string;
   readonly data: Uint8Array;
@@ -29,7 +29,7 @@ export interface LeaseHolder {
 /**
  * A number of leases, given in the order of asking. A lease ends when it is given back, or with the session of its holder.
  *
- * Whoever wants one first takes a lock; only the holder of the lock looks at the leases and waits for one to become free.
+ * The client that wants one first takes a lock; only the holder of the lock looks at the leases and waits for one to become free.
  * So one waiter wakes when a lease is given back, and the others wait in the line of the lock.
  *
  * @example
@@ -66,7 +66,7 @@ export class Semaphore {
     });
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and nobody waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
   async acquire(options: CallOptions = {}): Promise<Holding> {
     const attempt = this.#attempt('acquire', options);
     return attempt.run(async () => {
@@ -79,7 +79,7 @@ export class Semaphore {
   }
 
   /**
-   * A lease if one is free; otherwise null. Null, too, while somebody else tries or is about to take one: of two that try at
+   * A lease if one is free; otherwise null. Null, too, while another client tries or is about to take one: of two that try at
    * once for the last one it may be that none gets it.
    *
    * @throws AbortedError, TimeoutError: nothing is held
@@ -110,7 +110,7 @@ export class Semaphore {
     }
   }
 
-  /** @returns 'gone' when somebody has deleted what was prepared */
+  /** @returns 'gone' when a client has deleted what was prepared */
   async #tryWithLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
     const lock = await this.#mutex.tryAcquireWithin(attempt);
     if (lock === null) return null;
@@ -128,14 +128,14 @@ export class Semaphore {
       await attempt.waitFor(released);
       return lease;
     } catch (error) {
-      // Nobody gets it.
+      // No client gets it.
       if (lease instanceof Holding) void lease.release();
       throw error;
     }
   }
 
   /**
-   * Without the lock: makes a lease, and takes it back if there are too many. Whoever keeps its lease has seen all older
+   * Without the lock: creates a lease, and takes it back if there are too many. The client that keeps its lease has seen all older
    * ones, and not too many: so there never are too many.
    */
   async #tryBesideLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
@@ -179,7 +179,7 @@ export class Semaphore {
         using listed = await attempt.through((call) => this.#client.children(path, { ...call, watch: true }));
         const { children } = listed;
         const isThere = own === null || children.includes(nameOf(own.path));
-        // Lost without the signal having told it yet, as on a server without a quorum, where nobody gets a lease.
+        // Lost without the signal having told it yet, as on a server without a quorum, where no client gets a lease.
         if (!lock.isHeld || !isThere) return 'gone';
         if (children.length <= othersMax) return 'ours';
         const holders = children.filter((name) => own === null || name !== nameOf(own.path));
@@ -187,13 +187,13 @@ export class Semaphore {
         await attempt.any([listed.changed], { lost: lock.signal });
       }
     } catch (error) {
-      // Somebody has deleted the parent of all leases, and so ours.
+      // The parent of all leases was deleted, and so ours.
       if (!(error instanceof NoNodeError)) throw error;
     }
     return 'gone';
   }
 
-  /** With the lock, when a lease is free: nobody else makes one meanwhile, as long as lock and lease are of one session. */
+  /** With the lock, when a lease is free: no other client makes one meanwhile, as long as lock and lease are of one session. */
   async #createLast(lock: Lock, attempt: Attempt): Promise<Holding | null> {
     const own = await this.#leases.create(attempt);
     if (own.stat.ephemeralOwner === lock.sessionId && lock.isHeld) return this.#hold(own);
@@ -201,7 +201,7 @@ export class Semaphore {
     return null;
   }
 
-  /** The names of the leases; null when somebody has deleted their parent. */
+  /** The names of the leases; null when their parent was deleted. */
   async #list(attempt: Attempt): Promise<readonly string[] | null> {
     const { path } = this.#leases;
     const listed = await attempt.through((call) => this.#client.children(path, call).catch(nullIfMissing));

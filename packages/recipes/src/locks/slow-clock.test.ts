@@ -22,7 +22,7 @@ interface Outcome {
   readonly isTakenOutside: boolean;
 }
 
-/** A holder with a slow clock is cut off, somebody else gets the lock and writes, and the old holder writes, too. */
+/** A holder with a slow clock is cut off, another client gets the lock and writes, and the old holder writes, too. */
 async function playWithSlowClock(marginMs: number): Promise<Outcome> {
   const { world, ensemble } = makeWorld();
   return world.run(async () => {

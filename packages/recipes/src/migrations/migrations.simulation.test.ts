@@ -1,12 +1,12 @@
 /**
  * Four processes apply the same sets of migrations, each of which is visible when it is applied twice or out of order, while
- * servers and links fail, processes die, callers lose patience, and somebody deletes the znodes of whoever holds a lock. In
+ * servers and links fail, processes die, callers lose patience, and znodes of lock holders are deleted by hand. In
  * every seed, by what was committed:
  *
  * 1. each migration is applied exactly once, in order, in one txn with its note, and none of them in part;
  * 2. a call that is reported has found all of its set applied, and says how many of them it has applied itself; one that
  *    says that it has not done anything has not;
- * 3. a set is refused only when more has been applied; `appliedCount` tells how many had been at some moment of the call.
+ * 3. a set is refused only when more has been applied; `appliedCount` says how many had been at some moment of the call.
  */
 import { type Children, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -90,7 +90,7 @@ async function applyOnce(fleet: Fleet, client: Client, set: string, size: number
   return { set, sessions, size, from, until: fleet.committedZxid, result };
 }
 
-/** Deletes what a holder holds by, as somebody does who takes it for stale. */
+/** Deletes what a holder holds by, as an operator does who takes it for stale. */
 async function interfere(fleet: Fleet, observer: Client, set: string): Promise<void> {
   const leases = `/migrations/locks/${set}/leases`;
   try {

@@ -75,7 +75,7 @@ describe('migrations', () => {
       SOLO,
     ));
 
-  test('leave nothing of one that fails, keep those before it, and can go on when it is mended', () =>
+  test('leave nothing of one that fails, keep those before it, and can continue when it is mended', () =>
     runFleet(
       3,
       async (fleet) => {
@@ -164,7 +164,7 @@ describe('migrations', () => {
       SOLO,
     ));
 
-  test('have certainly not been applied when their caller gives up while somebody else has the lock', () =>
+  test('have certainly not been applied when their caller gives up while another client has the lock', () =>
     runFleet(
       6,
       async (fleet) => {
@@ -210,7 +210,7 @@ describe('migrations', () => {
       SOLO,
     ));
 
-  test('are not counted by who got no answer when somebody else has applied them', () =>
+  test('are not counted by who got no answer when another client has applied them', () =>
     runFleet(
       4,
       async (fleet) => {

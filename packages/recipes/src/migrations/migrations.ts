@@ -52,7 +52,7 @@ export class MigrationMismatchError extends Error {
 }
 
 /**
- * Changes of a tree that are applied in order and once, whoever starts first: `apply` is called by every process when it
+ * Changes of a tree that are applied in order and once, whichever process starts first: `apply` is called by every process when it
  * starts, with all migrations that there ever were.
  *
  * 1. Each migration is one transaction, together with the note that it was applied. One that fails leaves nothing, and
@@ -108,7 +108,7 @@ export class Migrations {
         while (!(await run.isComplete())) await run.next(lease.path);
         return;
       } catch (error) {
-        // Somebody has it now: from the beginning.
+        // A client has it now: from the beginning.
         if (!(error instanceof NotHeldError)) throw error;
       } finally {
         await bestEffort(attempt, lease.release());
@@ -184,7 +184,7 @@ class MigrationRun {
   }
 
   /**
-   * Applies the next one, if nobody else has.
+   * Applies the next one, if no other client has.
    *
    * @throws NotHeldError when the lock is not ours any more; RequestTooLargeError, since a server closes the connection without
    *   a word when a request is larger than its limit: it would be sent for ever
@@ -219,7 +219,7 @@ class MigrationRun {
     }
     transaction
       .create(joinPath(this.#metaPath, NOTE), this.#digests[count] ?? null, { sequential: true })
-      // Raises the version that everybody else has seen, and tells us that it was us should no answer come.
+      // Raises the version that every other client has seen, and tells us that it was us should no answer come.
       .set(this.#metaPath, [mark, ...marks].slice(0, MARKS_MAX).join('\n'), { version })
       .check(leasePath);
     try {
@@ -233,11 +233,11 @@ class MigrationRun {
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
       if (index < migration.length) {
-        // What we have added to the migration is nobody's business.
+        // What we have added to the migration is an internal matter.
         const operation = `Migrations.apply (migration ${count + 1} of ${this.id})`;
         throw new TransactionError(index, operations.slice(0, migration.length), cause, operation);
       }
-      // Somebody else was faster: the next look tells how far they have come.
+      // Another client was faster: the next look says how far they have come.
       if (cause instanceof BadVersionError) return;
       if (cause instanceof NoNodeError) throw new NotHeldError(leasePath, 0n, 'its znode does not exist', { cause });
       throw error;

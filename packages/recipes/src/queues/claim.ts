@@ -1,7 +1,7 @@
 import type { CallOptions, TransactionError } from '@meerkat/client';
 import type { Guarded } from '../kernel/guarded.ts';
 
-/** An item that is ours, before anybody has looked at its data. */
+/** An item that is ours, before its data are looked at. */
 export interface Claim {
   readonly name: string;
   readonly path: string;
@@ -19,15 +19,15 @@ export interface Claimer {
   /** Whether a claim leaves the place in the line of consumers in the same transaction. */
   readonly leavesPlace: boolean;
   /**
-   * Goes on until the outcome is known: it has no limit, so that nothing is claimed that nobody knows of.
+   * Continues until the outcome is known: it has no limit, so that nothing is claimed without our knowledge.
    *
    * @param placePath our place in the line of consumers; null for none
-   * @returns null when somebody else was faster, or the session ended on the way or counts as lost already
+   * @returns null when another client was faster, or the session ended on the way or counts as lost already
    */
   claim(name: string, placePath: string | null): Promise<Claim | null>;
 }
 
-/** Somebody else has the item: that is an answer. Everything else, missing rights say, is told. */
+/** Another client has the item: that is an answer. Everything else, such as missing rights, is reported. */
 export function refused(error: TransactionError): null {
   const { code } = error.cause;
   if (code === 'NONODE' || code === 'NODEEXISTS') return null;

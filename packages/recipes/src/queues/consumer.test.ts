@@ -60,7 +60,7 @@ describe('a queue without leases', () => {
 });
 
 test(
-  'leaves no lease behind of an item that somebody has deleted when the reply was lost',
+  'leaves no lease behind of an item that was deleted when the reply was lost',
   withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
@@ -85,7 +85,7 @@ test(
   }),
 );
 
-test.each([true, false])('a wait goes on when the session is lost while an item is claimed (leases: %s)', (leases) =>
+test.each([true, false])('a wait continues when the session is lost while an item is claimed (leases: %s)', (leases) =>
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
@@ -167,13 +167,13 @@ test('giving an item back again, after a lost reply, does not take it from the n
 });
 
 test(
-  'giving an item back takes it from nobody who has it since somebody deleted the lease a moment before',
+  'giving an item back does not take it from a client that has it since the lease was deleted by hand',
   withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');
     const item = await queue.take();
-    // What the service tells of the deletion is on its way for so long.
+    // The answer to the deletion is on its way for so long.
     fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
     await other.delete('/jobs-leases/queue-0000000000');
     const next = await new Queue(other, '/jobs', { codec: text }).take();

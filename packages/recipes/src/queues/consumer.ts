@@ -23,10 +23,10 @@ import type { Tally } from './tally.ts';
  * In the recipe of the manual every consumer watches the children of the queue: with 50 of them each new item makes 50
  * clients read the whole list, of which one gets the item. Here those who wait stand in a line, and only the first in it
  * reads and watches the list. The claim of the item and the leaving of the line are one transaction; its znode's deletion
- * wakes the next, and nobody else.
+ * wakes the next, and no other client.
  *
  * Who comes and finds items takes the first without the line, so that a queue which is never empty costs no more than a
- * list and a transaction for each item. Whoever loses such a race once stands in the line.
+ * list and a transaction for each item. The client that loses such a race once stands in the line.
  */
 
 /** The consumers' side of a queue. */
@@ -38,7 +38,7 @@ export class Consumer {
   readonly #tally: Tally;
   readonly #hasLeases: boolean;
   readonly #line: Line;
-  /** Without leases: what is to be given back that came too late for whoever had asked for it, and is nowhere until then. */
+  /** Without leases: what is to be given back that came too late for the client that had asked for it, and is nowhere until then. */
   readonly #late: Set<Promise<void>> = new Set();
 
   constructor(client: Client, parts: ConsumerParts) {
@@ -58,7 +58,7 @@ export class Consumer {
   }
 
   /**
-   * The first item that nobody has, as soon as there is one.
+   * The first free item, as soon as there is one.
    *
    * @throws of outcome 'unknown' when an item was perhaps deleted that is not in the queue again
    */
@@ -74,7 +74,7 @@ export class Consumer {
   }
 
   /**
-   * The first item that nobody has; null when there was none, or others got all that there was at some moment after the call.
+   * The first free item; null when there was none, or others got all that there was at some moment after the call.
    *
    * @throws as `take`
    */
@@ -128,7 +128,7 @@ export class Consumer {
       const { names, dueInMs } = await this.#see(attempt, watches);
       const claim = await this.#claimFirst(names, place.path, attempt);
       if (claim !== null) return claim;
-      attempt.obstacle = 'there was no item that nobody had';
+      attempt.obstacle = 'there was no free item';
       const wakes = watches.map(({ changed }) => changed);
       await attempt.any(wakes, { lost: place.lost, delayMs: dueInMs });
       return null;
@@ -175,7 +175,7 @@ export class Consumer {
     return attempt.through(() => this.#look(attempt, watches));
   }
 
-  /** What may be taken now. @param watches gets what tells that it may have become more; null: nobody waits for that */
+  /** What may be taken now. @param watches gets what says that it may have become more; null: no caller waits for that */
   async #look(attempt: Attempt, watches: Watched[] | null): Promise<Sight> {
     const listings = [
       this.#list(this.#paths.items, attempt, watches),
@@ -195,7 +195,7 @@ export class Consumer {
     return { names, dueInMs };
   }
 
-  /** Whoever waits makes what is missing; whoever only looks takes it for empty. */
+  /** A caller that waits makes what is missing; the client that only looks takes it for empty. */
   async #list(path: string, attempt: Attempt, watches: Watched[] | null): Promise<readonly string[]> {
     for (;;) {
       const call = attempt.next();
@@ -213,7 +213,7 @@ export class Consumer {
   }
 
   /**
-   * The items with these names, none of which anybody holds, deleted: how many there were.
+   * The items with these names, none of which is held, deleted: how many there were.
    *
    * @throws as `Claim.done`; of outcome 'not-applied' when none was
    */
@@ -244,13 +244,13 @@ export class Consumer {
       attempt.doubt();
       return true;
     } catch (error) {
-      // Nobody else knows of the claim: the item would be kept from everybody as long as the session lives.
+      // No other client knows of the claim: the item would be kept from everyone as long as the session lives.
       ignoreRejection(claim.giveBack({}));
       throw attempt.noted(error);
     }
   }
 
-  /** The names of all items, those that somebody holds included, in the order of the queue. */
+  /** The names of all items, held ones included, in the order of the queue. */
   async names(options: CallOptions, about: About): Promise<readonly string[]> {
     const attempt = new Attempt(this.#client, options, about);
     const names = await attempt.through(() => this.#list(this.#paths.items, attempt, null));

@@ -13,9 +13,9 @@ import { patienceMs, seeds } from '../testing/seeds.ts';
 import { DelayQueue } from './delay-queue.ts';
 
 test.each(seeds(4))(
-  'nobody is given an item before its time, and none is lost (seed %i)',
+  'no client is given an item before its time, and none is lost (seed %i)',
   async (seed) => {
-    /** Before which moment nobody may have a job, milliseconds since 1970. */
+    /** Before which moment no client may have a job, milliseconds since 1970. */
     const promised = new Map<string, number>();
     const options = { codec: json<Job>(), ...(seed % 2 === 0 ? { itemsMax: 6 } : {}) };
     const { history } = await runQueueStorm({
@@ -32,7 +32,7 @@ test.each(seeds(4))(
         return queue.put(job, { ...call, ...(world.random.chance(0.5) ? { delayMs } : { at }) });
       },
       compare: (a, b) => dueMsOf(a) - dueMsOf(b) || sequenceOf(a.name)! - sequenceOf(b.name)!,
-      // Whoever asks the service for its clock hears of the past.
+      // A caller that asks the service for its clock learns of the past.
       dueMs: (item) => dueMsOf(item) - EPOCH_MS + LAG_MS,
     });
     for (const item of history?.items ?? []) {

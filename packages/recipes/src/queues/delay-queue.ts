@@ -3,9 +3,9 @@ import { ItemQueue, type QueueOptions } from './item-queue.ts';
 import { DELAY_NAMING, delayStem } from './layout.ts';
 
 export interface DelayedPutOptions extends CallOptions {
-  /** Nobody gets the item before so many milliseconds have passed. */
+  /** No client gets the item before so many milliseconds have passed. */
   readonly delayMs?: number | undefined;
-  /** Nobody gets the item before this time: a date, or milliseconds since 1970. Instead of `delayMs`. */
+  /** No client gets the item before this time: a date, or milliseconds since 1970. Instead of `delayMs`. */
   readonly at?: Date | number | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Queues whose items have ids under faults, while somebody removes items by their ids. A failure names its seed:
+ * Queues whose items have ids under faults, while a client removes items by their ids. A failure names its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/queues/id-queue.simulation.test.ts`.
  */
 import { json } from '@meerkat/client';
@@ -24,7 +24,7 @@ interface Answer<T> {
 }
 
 test.each(seeds(4))(
-  'an item is done or removed, once, and what nobody has taken is removed (seed %i)',
+  'an item is done or removed, once, and what no client has taken is removed (seed %i)',
   async (seed) => {
     const removed: Answer<number>[] = [];
     const found: Answer<boolean>[] = [];

@@ -6,7 +6,7 @@ import { fifoNaming, fixId, idOf, idStem } from './layout.ts';
 export type IdQueueOptions<T> = Omit<QueueOptions<T>, 'layout'>;
 
 /**
- * A queue, first in first out, whose items have an id by which they can be found and removed as long as nobody has taken
+ * A queue, first in first out, whose items have an id by which they can be found and removed as long as no client has taken
  * them. Several items may have the same.
  *
  * @example
@@ -24,7 +24,7 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
   }
 
   /**
-   * Removes the items with this id that nobody has taken.
+   * Removes the items with this id that are not taken yet.
    *
    * @returns how many there were
    * @throws as `QueueItem.done`: some of them may be there still
@@ -35,7 +35,7 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
     return this.consumer.remove((name) => idOf(name) === fixed, options, about);
   }
 
-  /** Whether there is an item with this id, also one that somebody has taken under a lease. */
+  /** Whether there is an item with this id, also one that was taken under a lease. */
   async has(id: string, options: CallOptions = {}): Promise<boolean> {
     const fixed = fixId(id);
     const names = await this.consumer.names(options, { operation: 'IdQueue.has', path: this.path });

@@ -35,7 +35,7 @@ export interface QueueOptions<T> {
    * How long before the client's deadline a lease ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
    */
   readonly marginMs?: number | undefined;
-  /** Producers wait while there are so many items, those that somebody has taken included. Default: no limit. */
+  /** Producers wait while there are so many items, those that are taken included. Default: no limit. */
   readonly itemsMax?: number | undefined;
 }
 
@@ -64,7 +64,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   }
 
   /**
-   * The first item that nobody has; waits until there is one.
+   * The first free item; waits until there is one.
    *
    * @throws AbortedError, TimeoutError, ClosedError: nothing was taken, or it is given back, so that `outcome` is
    *   'not-applied'. Without leases it is 'unknown' while an item is being deleted: it is put into the queue again when that
@@ -76,20 +76,20 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
     return this.#open(await this.consumer.take(options, this.#about('take')));
   }
 
-  /** The first item that nobody has; null when there is none, or others were faster with all that there was when it looked. */
+  /** The first free item; null when there is none, or others were faster with all that there was when it looked. */
   async tryTake(options: CallOptions = {}): Promise<QueueItem<T> | null> {
     const claim = await this.consumer.tryTake(options, this.#about('tryTake'));
     return claim === null ? null : this.#open(claim);
   }
 
-  /** How many items there are, those that somebody has taken under a lease included. */
+  /** How many items there are, those that are taken under a lease included. */
   async size(options: CallOptions = {}): Promise<number> {
     return (await this.consumer.names(options, this.#about('size'))).length;
   }
 
   /**
    * Item after item, until the loop is left, the signal is aborted or the client is closed. An item that is not `done`
-   * when the loop goes on is given back; without leases the loop waits until that is done, also with what came too late for
+   * when the loop continues is given back; without leases the loop waits until that is done, also with what came too late for
    * the signal, and rejects when the client is closed before: the item is nowhere else.
    *
    * @example

@@ -121,7 +121,7 @@ describe('an id queue', () => {
       const begin = client.transaction.bind(client);
       let count = 0;
       client.transaction = () => {
-        // The first makes the lease, the second deletes it with the item.
+        // The first creates the lease, the second deletes it with the item.
         if (++count === 2) cutOff(fleet, 2500);
         return begin();
       };
@@ -152,7 +152,7 @@ describe('an id queue', () => {
           const begin = client.transaction.bind(client);
           let count = 0;
           client.transaction = () => {
-            // Of each item the first makes the lease, and the second deletes it with the item.
+            // Of each item the first creates the lease, and the second deletes it with the item.
             if (++count === number) {
               if (end === 'abort') controller.abort();
               else void client.close();
@@ -166,7 +166,7 @@ describe('an id queue', () => {
   );
 
   test(
-    'finds and removes what nobody has taken',
+    'finds and removes what no client has taken',
     withClients(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'first');

@@ -28,7 +28,7 @@ export interface ItemNaming {
 export interface QueuePaths {
   readonly items: string;
   readonly leases: string;
-  /** Ours alone: `consumers` and `producers` that wait, and `tallies`. Beside the queue, where nobody takes them for items. */
+  /** Ours alone: `consumers` and `producers` that wait, and `tallies`. Beside the queue, where no client takes them for items. */
   readonly lines: string;
   readonly consumers: string;
   readonly producers: string;
@@ -67,7 +67,7 @@ export function isKazoo(layout: QueueLayout): boolean {
   return layout === 'kazoo' || layout === 'kazoo-locking';
 }
 
-/** First in, first out. kazoo's items have a priority all the same: 100 if nobody says otherwise. */
+/** First in, first out. kazoo's items have a priority all the same: 100 by default. */
 export function fifoNaming(layout: QueueLayout): ItemNaming {
   if (isKazoo(layout)) return priorityNaming(layout);
   return { prefix: PREFIXES[layout], rankOf: () => 0, dueMsOf: () => 0 };

@@ -24,7 +24,7 @@ import { LeasedClaim, type LeaseOrder } from './leased-claim.ts';
  *
  *     check   <items>/<name>     it is still there: kazoo and Curator find out later
  *     create  <leases>/<name>    ephemeral; it holds a uuid by which we know it again when the reply was lost
- *     delete  our place in the line of consumers, so that the next one goes on at once
+ *     delete  our place in the line of consumers, so that the next one continues at once
  */
 export class LeaseClaimer implements Claimer {
   readonly leavesPlace = true;
@@ -65,7 +65,7 @@ export class LeaseClaimer implements Claimer {
     const attempt = new Attempt(client, {}, { operation: 'claim', path: lease.path }, { awaitsQuorum: true });
     const claiming: Claiming = { lease, place: placePath, isThere: false, isParentMissing: false, made: null };
     for (;;) {
-      // A request of this claim in a later session would make a lease that nobody here knows of.
+      // A request of this claim in a later session would create a lease that is not known here.
       if (lease.lost.aborted || client.session?.id !== lease.sessionId) return null;
       try {
         await this.#send(claiming);
@@ -124,7 +124,7 @@ export class LeaseClaimer implements Claimer {
     return isOf(data, uuid) ? stat : null;
   }
 
-  /** It may be there, or come to be: without us it would keep the item from everybody as long as the session lives. */
+  /** It may be there, or come to be: without us it would keep the item from everyone as long as the session lives. */
   async #forget({ leasePath, uuid, sessionId }: LeaseOrder): Promise<void> {
     const client = this.#client;
     await persist(client, sessionId, async () => {
@@ -139,18 +139,18 @@ interface Claiming {
   readonly lease: LeaseOrder;
   /** Our place in the line of consumers, which goes with the claim; null when there is none, or not any more. */
   place: string | null;
-  /** The lease was made: by us, or by somebody else. */
+  /** The lease was made: by us, or by another client. */
   isThere: boolean;
   isParentMissing: boolean;
   /** The stat of the lease as its creation told it. */
   made: Stat | null;
 }
 
-/** What a refusal means for the next attempt. @returns false when somebody else has the item @throws what `refused` does */
+/** What a refusal means for the next attempt. @returns false when another client has the item @throws what `refused` does */
 function canGoOn(claiming: Claiming, error: TransactionError, doubt: Uncertainty): boolean {
   const { cause, index } = error;
   if (index === 1 && cause instanceof NodeExistsError) {
-    // Made by an earlier attempt of ours, or by somebody else.
+    // Made by an earlier attempt of ours, or by another client.
     claiming.isThere = doubt.exists;
     return doubt.exists;
   }

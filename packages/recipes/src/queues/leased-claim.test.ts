@@ -7,7 +7,7 @@ import { Queue } from './queue.ts';
 
 describe('an item under a lease', () => {
   test(
-    'takes no other one with it that has its name since the queue was deleted and made anew',
+    'takes no other one with it that has its name since the queue was deleted and recreated',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -15,9 +15,9 @@ describe('an item under a lease', () => {
       const item = await queue.take();
       await other.deleteRecursive('/jobs');
       await new Queue(other, '/jobs', { codec: text }).put('b');
-      // All that the service has to tell of it has arrived.
+      // All that the service has to send has arrived.
       await client.sync();
-      await expect(item.done()).rejects.toThrow('the item was deleted by somebody else');
+      await expect(item.done()).rejects.toThrow('the item was deleted by another client');
       expect((await client.children('/jobs')).children).toEqual([item.name]);
       await item.giveBack();
       expect(await drain(queue)).toEqual(['b']);
@@ -36,7 +36,7 @@ describe('an item under a lease', () => {
       while (client.state === 'connected') await fleet.world.sleep(1);
       await other.deleteRecursive('/jobs');
       await new Queue(other, '/jobs', { codec: text }).put('b');
-      await expect(item.done()).rejects.toThrow('the item was deleted by somebody else');
+      await expect(item.done()).rejects.toThrow('the item was deleted by another client');
       expect((await client.children('/jobs')).children).toEqual([item.name]);
     }),
   );
@@ -58,7 +58,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is done also when somebody has changed its data',
+    'is done also when its data were changed',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -72,7 +72,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is given back once, and no lease of another with it, when the answer is lost and somebody has leased the item since',
+    'is given back once, and no lease of another with it, when the answer is lost and a client has leased the item since',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const other = await fleet.connect();

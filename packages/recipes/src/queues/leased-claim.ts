@@ -40,7 +40,7 @@ export class LeasedClaim implements Claim {
   readonly #holding: Holding;
   /** The zxid of the creation of the item: what has its name later is another one. */
   readonly #czxid: bigint | undefined;
-  /** The item is another one perhaps, since somebody has deleted it or has changed its data. */
+  /** The item is another one perhaps, since it was deleted or has changed its data. */
   #isDubious = false;
   #isDone = false;
   /** `done` is under way; a second call would find what the first one has deleted. */
@@ -60,7 +60,7 @@ export class LeasedClaim implements Claim {
       { path: leasePath, stat, lost },
       {
         marginMs,
-        // The next one who leases the item makes a znode of the same name, also where somebody has deleted ours by hand.
+        // The next one who leases the item creates a znode of the same name, also where a client has deleted ours by hand.
         isNameShared: true,
       },
     );
@@ -93,7 +93,7 @@ export class LeasedClaim implements Claim {
   async done(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     const about = { operation: 'QueueItem.done', path: this.path };
-    // Once begun it goes on in the background, so that it is known at some time what has become of the item.
+    // Once begun it continues in the background, so that it is known at some time what has become of the item.
     this.#finishing ??= this.#finish().finally(() => {
       this.#finishing = null;
     });
@@ -104,7 +104,7 @@ export class LeasedClaim implements Claim {
     let isDoubtful = false;
     for (;;) {
       try {
-        // What has happened meanwhile is told after what waits for the connection is sent.
+        // What has happened meanwhile is reported after what waits for the connection is sent.
         if (this.#client.state !== 'connected') this.#isDubious = true;
         if (this.#isDubious && !isDoubtful && this.isHeld) await this.#look();
         await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
@@ -118,7 +118,7 @@ export class LeasedClaim implements Claim {
     this.#holding.leave('it is done');
   }
 
-  /** @returns false to try again @throws what it has failed for, when it is not done or nobody can tell */
+  /** @returns false to try again @throws what it has failed for, when it is not done or it cannot be known */
   async #isDoneDespite(error: unknown, isDoubtful: boolean): Promise<boolean> {
     if (isPassing(error) && this.#isOwnSession()) {
       await this.#client.whenConnected().catch((end: unknown) => {
@@ -139,7 +139,7 @@ export class LeasedClaim implements Claim {
   }
 
   /**
-   * When the queue is deleted and made anew its numbers begin at 0 again, and another item may have the name of ours.
+   * When the queue is deleted and recreated its numbers begin at 0 again, and another item may have the name of ours.
    *
    * @throws NotHeldError when ours is gone
    */
@@ -149,7 +149,7 @@ export class LeasedClaim implements Claim {
   }
 
   /**
-   * Nobody else deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or somebody has deleted
+   * No other client deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or a client has deleted
    * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be told, as the
    * session is over.
    */
@@ -196,4 +196,4 @@ export class LeasedClaim implements Claim {
 /** What is known of the item. */
 type Item = Znode<Uint8Array | null> & Watched;
 
-const DELETED = 'the item was deleted by somebody else';
+const DELETED = 'the item was deleted by another client';

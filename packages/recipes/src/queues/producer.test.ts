@@ -39,7 +39,7 @@ describe('a producer', () => {
   );
 
   test(
-    'goes on with a put for which the queue has to be made while another one is given up',
+    'continues with a put for which the queue has to be made while another one is given up',
     withClients(async (fleet, client) => {
       const ensurePath = client.ensurePath.bind(client);
       client.ensurePath = async (path, options) => {
@@ -56,7 +56,7 @@ describe('a producer', () => {
   );
 
   test(
-    'tells of a queue that cannot be made',
+    'reports a queue that cannot be made',
     withClients(async (_, client) => {
       const refused = new NoAuthError({ operation: 'ensurePath', path: '/jobs' });
       const ensurePath = client.ensurePath.bind(client);
@@ -99,7 +99,7 @@ describe('a producer', () => {
   );
 
   test(
-    'makes a full queue anew that is deleted while it waits for room',
+    'makes a full queue again that is deleted while it waits for room',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 1 });

@@ -32,7 +32,7 @@ import type { Progress, Tally } from './tally.ts';
  * whatever connections do, and many puts at one time cost little more than one.
  *
  * A queue with `itemsMax` is never longer than that by what is put here: every put also sets the znode of the lines at a
- * version that was read before the items were counted. Whoever puts in between makes it fail, and it counts again. (Whoever
+ * version that was read before the items were counted. The client that puts in between makes it fail, and it counts again. (The client that
  * puts with Curator or kazoo knows nothing of that; Curator's own limit is not exact either.) Producers that find the
  * queue full stand in a line, of which the first alone watches the items.
  */
@@ -89,7 +89,7 @@ export class Producer {
     pending.isGivenUp = true;
     const { sending } = pending;
     if (sending !== null) {
-      // The others of its transaction go on without it.
+      // The others of its transaction continue without it.
       if (!sending.mayBeApplied) sending.end.abort();
       return;
     }
@@ -158,7 +158,7 @@ export class Producer {
   async #awaitChange(cversion: number): Promise<void> {
     const { signal } = this.#withdrawal;
     const about = { operation: 'put', path: this.#paths.items };
-    // The same session may come back with the znode, behind which everybody would wait, we among them.
+    // The same session may come back with the znode, behind which everyone would wait, we among them.
     if (this.#place?.lost.aborted === true) this.#leaveLine();
     if (this.#place === null) {
       this.#place = await contend(this.#line, new Attempt(this.#client, { signal }, about, { awaitsQuorum: true }));
@@ -275,7 +275,7 @@ class Pending {
   readonly settled: Promise<void>;
   /** It is part of a transaction; null: it waits for its turn. */
   sending: Sending | null = null;
-  /** Nobody waits for it any more. */
+  /** No caller waits for it any more. */
   isGivenUp = false;
   /** It goes out without others, so that it is known whose fault it is when it cannot. */
   isAlone = false;
@@ -288,7 +288,7 @@ class Pending {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Whoever has given up waiting does not hear of it.
+    // A caller that has given up waiting does not learn of it.
     this.settled.catch(() => {});
   }
 
@@ -312,7 +312,7 @@ function pendingAt(batch: readonly Pending[], index: number): Pending | undefine
 
 const MARKER = 'producer-';
 const NO_NUMBER =
-  'and the item that had it last is still there. Once the queue is empty, delete the znode and it starts anew at 0; or use ' +
+  'and the item that had it last is still there. Once the queue is empty, delete the znode and it starts again at 0; or use ' +
   'another path';
 const ITEMS_PER_BATCH = 100;
 /** Servers refuse requests of more than 1 MiB. */

@@ -5,8 +5,8 @@ import type { Claim } from './claim.ts';
 /**
  * An item that was taken off a queue.
  *
- * Under a lease it is still in the queue, and nobody else gets it while the lease lasts: until `done`, until it is given
- * back, or until the session of this client is over. So a consumer that dies loses nothing, and whoever leaves the scope
+ * Under a lease it is still in the queue, and no other client gets it while the lease lasts: until `done`, until it is given
+ * back, or until the session of this client is over. So a consumer that dies loses nothing, and the client that leaves the scope
  * of an item without having called `done` has given it back.
  *
  * @example
@@ -36,14 +36,14 @@ export class QueueItem<T> implements AsyncDisposable {
     return this.#claim.path;
   }
 
-  /** @throws what `error` tells; Error when the znode holds several items, as Curator's `putMulti` makes it */
+  /** @throws what `error` reports; Error when the znode holds several items, as Curator's `putMulti` makes it */
   get value(): T {
     const { values, path } = this;
     if (values.length !== 1) throw new Error(`${path} holds ${values.length} items: look at its values`);
     return values[0] as T;
   }
 
-  /** One, but for what Curator's `putMulti` has made. @throws what `error` tells */
+  /** One, but for what Curator's `putMulti` has made. @throws what `error` reports */
   get values(): readonly T[] {
     if (this.error !== null) throw this.error;
     return this.#values;
@@ -55,7 +55,7 @@ export class QueueItem<T> implements AsyncDisposable {
   }
 
   /**
-   * Larger than that of whoever had this item before: a store that refuses smaller ones than it has seen for an item is
+   * Larger than that of the client that had this item before: a store that refuses smaller ones than it has seen for an item is
    * fenced. It is the zxid of the creation of the lease; without leases that of the item.
    */
   get token(): bigint {
@@ -80,7 +80,7 @@ export class QueueItem<T> implements AsyncDisposable {
   /**
    * It is dealt with: takes it off the queue, exactly once.
    *
-   * @throws NotHeldError when the lease had ended before: somebody else has the item, or will get it; SessionLostError of
+   * @throws NotHeldError when the lease had ended before: another client has the item, or will get it; SessionLostError of
    *   outcome 'unknown' when the session ended before the answer
    */
   done(options: CallOptions = {}): Promise<void> {
@@ -90,7 +90,7 @@ export class QueueItem<T> implements AsyncDisposable {
   /**
    * Lets others have it, at its old place; without leases at the end of the queue. Nothing happens after `done`.
    *
-   * @throws what the service refuses, so that nobody else gets the item; it may be tried again
+   * @throws what the service refuses, so that no other client gets the item; it may be tried again
    */
   giveBack(options: CallOptions = {}): Promise<void> {
     return this.#claim.giveBack(options);

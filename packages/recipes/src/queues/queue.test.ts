@@ -23,7 +23,7 @@ describe('a queue', () => {
   );
 
   test(
-    'gives an item to nobody else while somebody has it, and at its old place when it is given back',
+    'gives an item to no other client while a client has it, and at its old place when it is given back',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b', 'c']);
@@ -126,7 +126,7 @@ describe('a queue', () => {
       await queue.put('a');
       const item = await queue.take();
       await client.delete(item.path);
-      await expect(item.done()).rejects.toThrow('deleted by somebody else');
+      await expect(item.done()).rejects.toThrow('deleted by another client');
       await item.giveBack();
       expect((await client.children('/jobs-leases')).children).toEqual([]);
     }),
@@ -189,7 +189,7 @@ describe('a queue', () => {
   );
 
   test(
-    'tells of data that are no item, and lets them be removed',
+    'reports data that are no item, and lets them be removed',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: json<number>() });
       await queue.put(1);

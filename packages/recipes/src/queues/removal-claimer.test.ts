@@ -50,7 +50,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is told of as in doubt when its taker gives up or the client ends before the answer',
+    'is reported as in doubt when its taker gives up or the client ends before the answer',
     withClients(async (fleet, client) => {
       for (const end of ['timeout', 'close', 'close a loop'] as const) {
         const mortal = await fleet.connectAs('mortal');
@@ -75,7 +75,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is taken and removed also when somebody changes its data in that moment',
+    'is taken and removed also when its data are changed in that moment',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new IdQueue(client, '/orders', { codec: bytes, leases: false });

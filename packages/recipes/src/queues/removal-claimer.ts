@@ -46,7 +46,7 @@ export class RemovalClaimer implements Claimer {
         if (error instanceof NoNodeError) return null;
         if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof TransactionError)) throw error;
-        // Somebody has changed its data since they were read: it is there still.
+        // Its data were changed since they were read: it is there still.
         else if (!(error.cause instanceof BadVersionError)) return refused(error);
       }
     }
@@ -100,7 +100,7 @@ class RemovedClaim implements Claim {
   async giveBack(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
-    // It is nowhere until then, so it goes on when the caller has no patience left.
+    // It is nowhere until then, so it continues when the caller has no patience left.
     this.#returning ??= this.#settle(this.#putBack());
     const about = { operation: 'QueueItem.giveBack', path: this.path };
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
@@ -120,7 +120,7 @@ class RemovedClaim implements Claim {
     let isParentMissing = false;
     for (;;) {
       try {
-        // It was the last item, and somebody has deleted the queue; or the service has, if it is a container.
+        // It was the last item, and the queue was deleted; or the service has, if it is a container.
         if (isParentMissing) await attempt.through((call) => this.#client.ensurePath(parentOf(this.path), call));
         isParentMissing = false;
         await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));

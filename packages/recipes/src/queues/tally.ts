@@ -33,11 +33,11 @@ import { removeZnode } from '../kernel/removal.ts';
  *     create /jobs/queue-                         happens with it, or not at all
  *
  * When the reply is lost the same transaction is sent again. If the first was applied, the tally has moved on and the second
- * is refused with BADVERSION: that is the answer "done, once". If not, the second does it. Nobody else writes the tally,
+ * is refused with BADVERSION: that is the answer "done, once". If not, the second does it. No other client writes the tally,
  * and the service applies transactions whole and in one order, so there is no third case, also when the first one is
  * still under way.
  *
- * Only when the session ends with the tally in the doubt, nobody can tell any more; the caller is told that (`unknown`).
+ * Only when the session ends with the tally in the doubt, it cannot be known any more; the caller is told so (`unknown`).
  */
 
 /** Does transactions exactly once, one after the other. */
@@ -221,7 +221,7 @@ export class Tally {
 
   /**
    * Ends the doubt. A server closes the connection without a word when a request is larger than its limit, so that sending it
-   * again would never end. The deletion of the tally is small, and tells by its version what has become of the request; after
+   * again would never end. The deletion of the tally is small, and reports by its version what has become of the request; after
    * it nothing that is still under way is applied.
    *
    * @returns null when the connection was lost again
@@ -276,9 +276,9 @@ export class Tally {
 
 /** Between which two moments the clock of the service is, milliseconds since 1970: the way of one request lies between them. */
 export interface ServerTime {
-  /** For whoever must not be too early. */
+  /** For the client that must not be too early. */
   readonly earliestMs: number;
-  /** For whoever says when something is to be. */
+  /** For the client that says when something is to be. */
   readonly latestMs: number;
 }
 

@@ -11,14 +11,14 @@ export async function untilWhole({ world, ensemble }: Fleet): Promise<void> {
   expect(await world.until(() => ensemble.isWhole, 60_000), 'all servers work together').toBe(true);
 }
 
-/** What was committed, once everything is healed; null when nobody has the beginning any more. */
+/** What was committed, once everything is healed; null when no server has the beginning any more. */
 export async function committedIn(fleet: Fleet): Promise<CommittedTree | null> {
   await untilWhole(fleet);
   return committedSince0(fleet.ensemble);
 }
 
 /**
- * What a znode that nobody deletes has held, one state for each txn that wrote it; null when nobody has the beginning any
+ * What a znode that no client deletes has held, one state for each txn that wrote it; null when no server has the beginning any
  * more.
  */
 export async function historyOf(fleet: Fleet, path: string): Promise<ZnodeState[] | null> {

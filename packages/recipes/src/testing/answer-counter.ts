@@ -3,7 +3,7 @@ import type { Client } from '@meerkat/client';
 /** A client whose answers are counted. */
 export interface AnswerCounter {
   readonly client: Client;
-  /** Calls back with the nth answer from now on, when nobody has seen that yet: nobody else can come in between. */
+  /** Calls back with the nth answer from now on, before it is seen: no other client can come in between. */
   onAnswer(nth: number, callback: () => void): void;
 }
 

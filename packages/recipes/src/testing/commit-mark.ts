@@ -8,14 +8,14 @@ export class CommitMark {
     this.#ensemble = ensemble;
   }
 
-  /** What is committed at this moment for certain: whoever asks from now on sees that much, and nobody has seen more. */
+  /** What is committed at this moment for certain: a caller that asks from now on sees that much, and no client has seen more. */
   get zxid(): number {
     return Math.max(...this.#ensemble.servers.map(({ committedEverZxid }) => committedEverZxid));
   }
 }
 
 /**
- * Everything that was committed, of an ensemble that is whole. null when nobody has the beginning any more: a learner that
+ * Everything that was committed, of an ensemble that is whole. null when no server has the beginning any more: a learner that
  * is sent a snapshot drops its log, and in one world of some hundred all of them were. What is judged by it is not, then.
  */
 export function committedSince0(ensemble: VirtualEnsemble): CommittedTree | null {
@@ -24,8 +24,8 @@ export function committedSince0(ensemble: VirtualEnsemble): CommittedTree | null
   return isComplete ? committedTree(ensemble) : null;
 }
 
-/** Of the first epoch that anybody leads. */
+/** Of the first epoch with a leader. */
 const FIRST_ZXID = 2 ** 32 + 1;
 
-/** When virtual time began by the wall clocks of the servers, as long as nobody sets them: milliseconds since 1970. */
+/** When virtual time began by the wall clocks of the servers, as long as they are not set: milliseconds since 1970. */
 export const EPOCH_MS = 1_700_000_000_000;

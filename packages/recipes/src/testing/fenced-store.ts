@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
 import { compareBySequence } from '../kernel/sequence.ts';
 
-/** As what somebody holds it: `write` alone, `read` beside other readers. */
+/** As what a client holds it: `write` alone, `read` beside other readers. */
 export type Access = 'write' | 'read';
 
 /**
@@ -12,8 +12,8 @@ export type Access = 'write' | 'read';
  * - one outside of the service, which takes a write only with a token that is not smaller than any it has seen;
  * - one inside, a list of sequential znodes that holders append to with `guarded`.
  *
- * and holds: those who are sure at the same time that they hold it may do so together; whoever has just got it for writing
- * has a larger token than all who wrote before; nobody writes inside once somebody with a larger token has.
+ * and holds: those who are sure at the same time that they hold it may do so together; the client that has just got it for writing
+ * has a larger token than all who wrote before; no client writes inside once a client with a larger token has.
  */
 export class FencedStore {
   readonly #path: string;
@@ -34,7 +34,7 @@ export class FencedStore {
     this.#mayHold = mayHold;
   }
 
-  /** Somebody has just got it. */
+  /** A client has just got it. */
   onAcquired(host: string, held: Held, access: Access = 'write'): void {
     this.acquired++;
     if (access === 'write' && held.isHeld) {

@@ -24,7 +24,7 @@ export class Fleet {
   #clientCount = 0;
   readonly #mark: CommitMark;
 
-  /** With LINES=1 it tells what happens. */
+  /** With LINES=1 it says what happens. */
   constructor(seed: number, servers = 3, core: CoreOptions = {}) {
     const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
     this.world = new VirtualWorld({ seed, onLine });
@@ -122,7 +122,7 @@ export class Fleet {
     if (!this.ensemble.isWhole) throw new Error('the ensemble does not recover');
   }
 
-  /** Everything that was committed, once all is healed; null when nobody has the beginning any more. */
+  /** Everything that was committed, once all is healed; null when no server has the beginning any more. */
   async committedTree(): Promise<CommittedTree | null> {
     await this.recover();
     return committedSince0(this.ensemble);

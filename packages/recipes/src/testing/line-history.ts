@@ -3,14 +3,14 @@ import type { CommittedTree } from '@meerkat/simulator';
 /** Who stood first in a line from a zxid on. */
 export interface First {
   readonly fromZxid: number;
-  /** null: nobody. */
+  /** null: none. */
   readonly path: string | null;
-  /** As the zxid of its creation is told to clients; null for nobody. */
+  /** As the zxid of its creation is told to clients; null for none. */
   readonly token: bigint | null;
 }
 
 /**
- * Who stood first in a line at what time, by what the servers have committed and nobody's word: the oldest always does, of
+ * Who stood first in a line at what time, by what the servers have committed and not by what clients say: the oldest always does, of
  * those znodes that stand in it.
  */
 export class LineHistory {

@@ -58,7 +58,7 @@ export async function openStation(
       world.network.freezeHost(host);
     },
     resume() {
-      world.tell(host, 'goes on');
+      world.tell(host, 'continues');
       isPaused = false;
       const due = waiting;
       waiting = [];

@@ -6,10 +6,10 @@ import type { CommitMark } from './commit-mark.ts';
 import { LostSessions } from './lost-sessions.ts';
 
 /**
- * The judge of locks with a delay after a death, whose parent's data say whether somebody died: `held …` from the taking on,
- * `free` from a release on. Whoever comes next after `held …` waits for the whole delay.
+ * The judge of locks with a delay after a death, whose parent's data say whether a holder died: `held …` from the taking on,
+ * `free` from a release on. The client that comes next after `held …` waits for the whole delay.
  *
- * It holds: whoever has given the lock back while it was his, or has given up waiting for it, and had not lost his session,
+ * It holds: the client that has given the lock back while it was his, or has given up waiting for it, and had not lost his session,
  * leaves `free` behind, in the txn that deletes the znode which stood for him.
  */
 export class OrderlyEnds {

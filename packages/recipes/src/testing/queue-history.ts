@@ -1,10 +1,10 @@
 import type { CommittedTree } from '@meerkat/simulator';
 import type { Job } from './queue-job.ts';
 
-/** Somebody had an item, whether he came to know it or not. */
+/** A client had an item, whether he came to know it or not. */
 export interface Lease {
   readonly fromZxid: number;
-  /** Infinite while nobody has ended it. */
+  /** Infinite while no client has ended it. */
   readonly toZxid: number;
   readonly sessionId: bigint;
   /** Who has ended it; null while it is there. */
@@ -26,7 +26,7 @@ export interface ItemHistory {
   readonly leases: readonly Lease[];
 }
 
-/** What became of the items of a queue, by what the servers have committed and nobody's word. */
+/** What became of the items of a queue, by what the servers have committed and not by what clients say. */
 export class QueueHistory {
   readonly items: readonly ItemHistory[];
   readonly #byName: ReadonlyMap<string, ItemHistory>;
@@ -39,11 +39,11 @@ export class QueueHistory {
 
   item(name: string): ItemHistory {
     const item = this.#byName.get(name);
-    if (item === undefined) throw new Error(`nobody has put ${name}`);
+    if (item === undefined) throw new Error(`no client has put ${name}`);
     return item;
   }
 
-  /** Items that were in the queue, and in nobody's hands, at every moment from after one zxid to right after another. */
+  /** Items that were in the queue, and in no client's hands, at every moment from after one zxid to right after another. */
   free(sinceZxid: number, untilZxid: number): ItemHistory[] {
     return this.items.filter(
       ({ fromZxid, toZxid, leases }) =>

@@ -7,7 +7,7 @@ import { keyOf } from './queue-job.ts';
 /**
  * What producers and consumers were told, of themselves.
  *
- * @param isAllDone nobody takes items off in another way, and none is lost
+ * @param isAllDone no client takes items off in another way, and none is lost
  */
 export function judgeBeliefs(books: Books, isAllDone: boolean): void {
   for (const key of isAllDone ? books.put : []) {
@@ -20,7 +20,7 @@ export function judgeBeliefs(books: Books, isAllDone: boolean): void {
   expect(books.put.size).toBeGreaterThan(0);
 }
 
-/** What was put was made once; without leases it may be made again, by whoever has it and gives it back. */
+/** What was put was made once; without leases it may be recreated, by the client that has it and gives it back. */
 export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
   const lives = new Map<string, ItemHistory[]>();
   for (const item of items.toSorted((a, b) => a.fromZxid - b.fromZxid)) {
@@ -31,7 +31,7 @@ export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: bool
   for (const [key, each] of lives) {
     for (const [i, { fromZxid }] of each.slice(1).entries()) {
       expect(hasLeases, `${key} is made twice`).toBe(false);
-      expect(fromZxid, `${key} is made again`).toBeGreaterThan(each[i]!.toZxid);
+      expect(fromZxid, `${key} is recreated`).toBeGreaterThan(each[i]!.toZxid);
     }
   }
   for (const batch of books.batches) {
@@ -42,7 +42,7 @@ export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: bool
   for (const key of made) expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
 }
 
-/** Each is taken off by somebody who has the lease, and who is not told that he has not. */
+/** Each is taken off by a client that has the lease, and who is not told that he has not. */
 export function judgeEnds(books: Books, { items }: QueueHistory): void {
   const refused = new Set(books.refusals.map(({ name, token }) => `${name} ${token}`));
   for (const { name, job, toZxid, enderId, leases } of items) {
@@ -54,7 +54,7 @@ export function judgeEnds(books: Books, { items }: QueueHistory): void {
   }
 }
 
-/** A lease is ended by its holder, or with his session, and never by somebody who had the item before. */
+/** A lease is ended by its holder, or with his session, and never by a client that had the item before. */
 export function judgeLeases({ items }: QueueHistory): void {
   for (const { name, leases } of items) {
     for (const { sessionId, enderId } of leases) {
@@ -68,22 +68,22 @@ export function judgeLosses(books: Books, { items }: QueueHistory, lost: LostSes
   for (const key of books.put) {
     if (books.done.has(key) || books.doubtfulDones.has(key)) continue;
     const own = items.filter(({ job }) => keyOf(job) === key);
-    // Whoever had it when the others found nothing any more has given it back.
+    // The client that had it when the others found nothing any more has given it back.
     if (own.some(({ enderId }) => enderId === null)) continue;
     const isExcused = own.some(({ enderId }) => lost.zxidOf(enderId!) < Number.POSITIVE_INFINITY);
-    expect(isExcused, `${key} was put, and is lost though nobody who had it was`).toBe(true);
+    expect(isExcused, `${key} was put, and is lost though no client who had it was`).toBe(true);
   }
 }
 
 /** How the items of a queue are ordered. */
 export interface ItemOrder {
-  /** Negative: of two items that anybody may take, `a` is taken first. */
+  /** Negative: of two items that any client may take, `a` is taken first. */
   readonly compare: (a: ItemHistory, b: ItemHistory) => number;
-  /** When anybody may take it at last, virtual milliseconds. Default: at once. */
+  /** When any client may take it at last, virtual milliseconds. Default: at once. */
   readonly dueMs?: ((item: ItemHistory) => number) | undefined;
 }
 
-/** Nobody is given an item while a better one may be taken, or is told that there is none. */
+/** No client is given an item while a better one may be taken, or is told that there is none. */
 export function judgeOrder(
   books: Books,
   history: QueueHistory,

@@ -33,7 +33,7 @@ export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly prepare?: ((fleet: Fleet, hosts: readonly string[]) => void) | undefined;
   readonly open: (client: Client) => Q;
   readonly put: (queue: Q, job: Job, call: CallOptions, fleet: Fleet) => Promise<void>;
-  /** Puts several in some seeds. Default: nobody does. */
+  /** Puts several in some seeds. Default: no client does. */
   readonly putAll?: ((queue: Q, jobs: readonly Job[], call: CallOptions) => Promise<void>) | undefined;
   /** How many it is at most. Default: more than go into one transaction. */
   readonly batchMax?: number | undefined;
@@ -47,7 +47,7 @@ export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly paths?: { readonly items: string; readonly leases: string; readonly lines: string } | undefined;
 }
 
-/** What everybody believed, and what was; null when nobody can tell any more. */
+/** What everyone believed, and what was; null when it cannot be known any more. */
 export interface QueueReport {
   readonly books: Books;
   readonly history: QueueHistory | null;
@@ -67,14 +67,14 @@ const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
  *
  * 1. a put that succeeded has made one item, one of unknown outcome at most one, and no other put has made any; what is put
  *    together is made together;
- * 2. every item is done, once, by somebody who had the lease: none is lost. Without leases it is given to one consumer at
+ * 2. every item is done, once, by a client that had the lease: none is lost. Without leases it is given to one consumer at
  *    most, and lost only with the session of one who has taken it;
  * 3. two consumers are never sure of one item at one time, and tokens grow;
- * 4. nobody is given an item while a better one may be taken from his question to the answer, or is told that there
+ * 4. no client is given an item while a better one may be taken from his question to the answer, or is told that there
  *    is none;
- * 5. nobody has to wait for longer than he likes, and whoever waits fails for no other reason;
+ * 5. no client has to wait for longer than he likes, and a caller that waits fails for no other reason;
  * 6. a lease is ended by its holder, or with his session;
- * 7. in the end there are no leases, and nobody stands in line.
+ * 7. in the end there are no leases, and the line is empty.
  */
 export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<Q>): Promise<QueueReport> {
   const { seed, open, meddle, paths = PATHS, leases = true } = storm;

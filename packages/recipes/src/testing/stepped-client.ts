@@ -5,7 +5,7 @@ export interface SteppedClient {
   readonly client: Client;
   /** Does it before the nth request from now on, and sends that then. */
   beforeRequest(nth: number, action: () => Promise<unknown>): void;
-  /** Does it when the nth request from now on has been answered, which it tells then. */
+  /** Does it when the nth request from now on has been answered, which it reports then. */
   afterRequest(nth: number, action: () => Promise<unknown>): void;
 }
 

@@ -78,7 +78,7 @@ export interface ContendOptions extends Pick<StormOptions, 'skews'> {
   readonly onTaken?: ((held: Held) => void) | undefined;
   /** Told of what is given back while it is held for certain. */
   readonly onGivenBack?: ((held: Held) => void) | undefined;
-  /** Told in the end of everything that was committed, unless nobody has the beginning any more. */
+  /** Called in the end with everything that was committed, unless no server has the beginning any more. */
   readonly judge?: ((tree: CommittedTree) => void) | undefined;
 }
 
@@ -93,7 +93,7 @@ function endOf(held: Held, onGivenBack: ContendOptions['onGivenBack']): AsyncDis
   };
 }
 
-/** Whoever waits goes through everything else, and has nothing when he gives up. */
+/** A caller that waits goes through everything else, and has nothing when he gives up. */
 function expectGivenUp(error: unknown): never {
   if (error instanceof ZooKeeperError) {
     expect(error.code, `what ends a wait: ${error.message}`).toMatch(/^(ABORTED|TIMEOUT)$/);
@@ -150,7 +150,7 @@ export interface Aftermath {
   /** A client of its own. */
   readonly client: Client;
   readonly world: VirtualWorld;
-  /** Everything that was committed up to now; null when nobody has the beginning any more. */
+  /** Everything that was committed up to now; null when no server has the beginning any more. */
   readonly committed: () => Promise<CommittedTree | null>;
 }
 
@@ -202,13 +202,13 @@ export async function runStorm(
         mark,
       }),
     );
-    // An error of a worker is told at once.
+    // An error of a worker is reported at once.
     await Promise.race([world.sleep(durationMs), Promise.all(working).then(() => world.sleep(durationMs))]);
     nemesis.heal();
     isOver = true;
     await Promise.all([pausing, watching]);
     await Promise.all(working);
-    // Whatever is removed in the background is gone by then, and sessions that nobody has any more are over.
+    // Whatever is removed in the background is gone by then, and sessions that no client has any more are over.
     await Promise.all(stations.map(({ client }) => client.whenConnected()));
     await world.sleep(30_000);
     const judge = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });

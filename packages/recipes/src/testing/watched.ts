@@ -1,4 +1,4 @@
-/** Tells whether a promise has settled by now. */
+/** Says whether a promise has settled by now. */
 export function watched(promise: Promise<unknown>): { isSettled: boolean } {
   const state = { isSettled: false };
   const settle = (): void => {

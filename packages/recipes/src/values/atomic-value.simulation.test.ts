@@ -8,7 +8,7 @@
  *    read;
  * 4. without a limit an update ends only with a result, or with outcome 'unknown' of a session that was lost; with one, not
  *    later than that;
- * 5. whoever took a lock has given it back, and nothing is left of the writers.
+ * 5. the client that took a lock has given it back, and nothing is left of the writers.
  */
 import { type CallOptions, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
 import type { ZnodeState } from '@meerkat/simulator';
@@ -38,7 +38,7 @@ interface Notes {
   readonly updates: Map<string, AtomicUpdate<Link>>;
   /** Of values that were found and left as they are. */
   readonly seen: { readonly value: Link; readonly version: number | null }[];
-  /** The length of the newest value that somebody knows of. */
+  /** The length of the newest value that a client knows of. */
   newest: number;
   sessionsLost: number;
   locksHeld: number;
@@ -169,7 +169,7 @@ async function exchange(value: AtomicValue<Link>, id: string, options: CallOptio
   return value.compareAndSet(current, { id, before: current.id, length: current.length + 1 }, options);
 }
 
-/** A lock of somebody's own: one at a time, in this process. */
+/** A lock of a client's own: one at a time, in this process. */
 function makeLock(notes: Notes): TurnLock {
   let last: Promise<void> = Promise.resolve();
   return {

@@ -58,18 +58,18 @@ export interface AtomicUpdate<T> {
 /**
  * A value that many change, each change upon the one before, none lost and none done twice.
  *
- * An update reads, asks what shall become of the value, and writes on the version that it has read; whoever was faster
+ * An update reads, asks what shall become of the value, and writes on the version that it has read; the client that was faster
  * makes it start again, after a pause that chance decides. When the reply to a write is lost, the witness that was
- * written in the same transaction tells whether the write was carried out:
+ * written in the same transaction says whether the write was carried out:
  *
  * 1. The value is read first, then the witness, both linearizable. If the value has another version than the one that
  *    the doubtful write expects, that write will not be carried out any more; the witness, read later, knows whether it
  *    was.
  * 2. If the value still has that version, the write may even now be on its way. It and its repetition expect the same
  *    version, so one of them at most is carried out; if the repetition is refused, (1) decides. So nothing else is written,
- *    and nobody asked what to write, before that is settled.
+ *    and the caller is not asked what to write, before that is settled.
  * 3. The witness is ephemeral: nothing is left of a writer that is gone. So when the session is lost together with the
- *    reply, and others have changed the value since, nobody can tell. The update rejects then, `outcome: 'unknown'`.
+ *    reply, and others have changed the value since, it cannot be known. The update rejects then, `outcome: 'unknown'`.
  * 4. An update that leaves the value as it is, or fails by what it finds, has read it linearizable.
  *
  * @example
@@ -138,7 +138,7 @@ export class AtomicValue<T> implements AsyncDisposable {
    *   comes to after the caller's time is up is not written. May not wait for an update through the same object, which waits
    *   for this one
    * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
-   *   SessionLostError of outcome 'unknown' when the session was lost with the reply and nobody can tell
+   *   SessionLostError of outcome 'unknown' when the session was lost with the reply and it cannot be known
    */
   update(
     change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
@@ -146,7 +146,7 @@ export class AtomicValue<T> implements AsyncDisposable {
   ): Promise<AtomicUpdate<T>> {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
-    // Whoever gives up before its turn does not make way for those behind it.
+    // A caller that gives up before its turn does not make way for those behind it.
     this.#last = whenBothSettled(before, update);
     return update;
   }
@@ -182,7 +182,7 @@ export class AtomicValue<T> implements AsyncDisposable {
         const found = await attempt.through((call) => this.#find({ ...call, read }));
         const applied = await this.#settle(found, doubts, attempt);
         if (applied !== null) return applied;
-        // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
+        // What is left in doubt expects this very version: it is repeated as it was, and the caller is not asked again.
         const decision = doubts[0] ?? (await this.#decide(found, change, attempt, read));
         const isBehind = read === 'local';
         read = 'linearizable';
@@ -196,7 +196,7 @@ export class AtomicValue<T> implements AsyncDisposable {
         if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
         if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(attempt);
-        // The first is tried again at once, and so is whoever has the lock.
+        // The first is tried again at once, and so is the client that has the lock.
         if (races > 1 && lock === null) await attempt.any([], { delayMs: this.#drawPause(races) });
       }
     } catch (error) {
@@ -237,7 +237,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     return lock && attempt.prepare((call) => lock.acquire(call));
   }
 
-  /** @returns what has become of it; 'race' when somebody was faster, 'again' when nothing was decided */
+  /** @returns what has become of it; 'race' when another client was faster, 'again' when nothing was decided */
   async #write(
     found: Found | null,
     { before, after, data }: Decision<T>,
@@ -282,10 +282,10 @@ export class AtomicValue<T> implements AsyncDisposable {
    * Which of the doubtful writes was carried out; the others are struck off once they cannot be any more.
    *
    * @param found read after the last of them
-   * @throws the loss of one that nobody can tell anything of
+   * @throws the loss of one whose outcome cannot be known
    */
   async #settle(found: Found | null, doubts: Write<T>[], attempt: Attempt): Promise<AtomicUpdate<T> | null> {
-    // The last first: if it was carried out, nobody has to know what has become of those before it.
+    // The last first: if it was carried out, the outcomes of those before it do not matter.
     for (const write of doubts.toReversed()) {
       const testimony = await attempt.through((call) => this.#witness.ask(write.doubt, call));
       if (testimony === 'applied') {
@@ -364,7 +364,7 @@ function isVersionOf(now: Found | null, then: Found | null): boolean {
 
 /** @throws RangeError for −1, which a server takes for "any": the number has gone round */
 function checkedVersion({ version }: Stat, path: string): number {
-  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it anew`);
+  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it again`);
   return version;
 }
 

@@ -61,7 +61,7 @@ test('what the schema refuses is never published', () =>
     expect(await settings.get()).toEqual({ value: { port: 80 }, version: 0 });
   }));
 
-test('what others have written there can be gone back to, and what the schema refuses cannot', () =>
+test('what others have written there can be rolled back to, and what the schema refuses cannot', () =>
   onStage(async (client, other) => {
     const settings = new Configuration(client, '/config', json(SETTINGS));
     await settings.set({ port: 1 });
@@ -203,7 +203,7 @@ test('an update in doubt that was not carried out is done upon what others have 
     expect(await settings.update((current) => `${current}b`)).toEqual({ value: 'acb', version: 2 });
   }));
 
-test('an update in doubt is not done again when somebody has deleted the configuration with its copies', () =>
+test('an update in doubt is not done again when the configuration was deleted with its copies', () =>
   onStage(async (client, other) => {
     const settings = new Configuration(client, '/config', text);
     await settings.set('a');
@@ -216,7 +216,7 @@ test('an update in doubt is not done again when somebody has deleted the configu
     expect(await settings.get()).toBeNull();
   }));
 
-test('nobody is asked anew while an update is in doubt that may still come through', () =>
+test('the caller is not asked again while an update is in doubt that may still come through', () =>
   onStage(async (client) => {
     const settings = new Configuration(client, '/config', text);
     await settings.set('a');
@@ -243,7 +243,7 @@ test('an update that gives up while it is asked what to write says that nothing 
     expect(asked).toBe(2);
   }));
 
-test('who gives up an update in doubt is told so, and that it was him', () =>
+test('a caller that cancels an update in doubt learns that, and that the cancellation was its own', () =>
   onStage(async (client) => {
     const settings = new Configuration(client, '/config', text);
     const controller = new AbortController();

@@ -114,7 +114,7 @@ export class Configuration<T> {
   }
 
   /**
-   * Publishes anew what was in force before, or at a certain version.
+   * Publishes again what was in force before, or at a certain version.
    *
    * @param options `to`: the version to go back to; default: the one before the one in force
    * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
@@ -171,7 +171,7 @@ export class Configuration<T> {
         );
         const applied = settle(doubts, found, copies);
         if (applied !== null) return applied;
-        // What is left in doubt expects this very version: it is repeated as it was, and nobody is asked again.
+        // What is left in doubt expects this very version: it is repeated as it was, and the caller is not asked again.
         const [doubt] = doubts;
         const data = doubt === undefined ? await makeOf(make(found, copies, attempt), read) : doubt.data;
         if (data === AGAIN) continue;
@@ -330,7 +330,7 @@ interface Copies {
   readonly pathOf: ReadonlyMap<number, string>;
 }
 
-/** A publication of which nobody knows whether it was carried out. */
+/** A publication of which it is unknown whether it was carried out. */
 interface Doubt<T> {
   /** Of the copy that it has made if it was. */
   readonly name: string;
@@ -346,16 +346,16 @@ interface Doubt<T> {
  * Which of the doubtful publications was carried out; the others are struck off once they cannot be any more.
  *
  * @param found read after the last of them; the copies, read after that
- * @throws the loss of one that nobody can tell anything of: its copy would have been let go of, or deleted
+ * @throws the loss of one whose outcome cannot be known: its copy would have been let go of, or deleted
  */
 function settle<T>(doubts: Doubt<T>[], found: Found | null, copies: Copies): ConfigurationVersion<T> | null {
   for (const doubt of [...doubts]) {
     const { version } = doubt.published;
     if (copies.names.includes(doubt.name)) return doubt.published;
     if (isVersionOf(found, doubt.found)) continue;
-    // Whoever publishes keeps a copy, of what somebody else has written as well: this version was another one then.
+    // The client that publishes keeps a copy, of what another client has written as well: this version was another one then.
     if (copies.inForce > version && !copies.pathOf.has(version)) throw doubt.loss;
-    // Nor is there a copy of what somebody has deleted, whether or not he has made another znode since.
+    // Nor is there a copy of what a client has deleted, whether or not he has made another znode since.
     if (doubt.found !== null && found?.stat.czxid !== doubt.found.stat.czxid) throw doubt.loss;
     doubts.splice(doubts.indexOf(doubt), 1);
   }
@@ -376,7 +376,7 @@ function versionOf(name: string): number | null {
 
 /** @throws RangeError for −1, which a server takes for "any": the number has gone round */
 function checkedVersion({ version }: Stat, path: string): number {
-  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it anew`);
+  if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it again`);
   return version;
 }
 

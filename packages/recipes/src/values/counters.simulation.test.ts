@@ -3,7 +3,7 @@
  * its version. In every seed:
  *
  * 1. each addition that is reported counts once, one that cannot tell once at most, one that is said not to be never:
- *    amounts are such that the sum tells which of them it has;
+ *    amounts are such that the sum says which of them it has;
  * 2. the znode always holds what kazoo reads: the sum before and one amount;
  * 3. without a limit an addition fails only with its session, and cannot tell then;
  * 4. nothing is left of the counters.
@@ -52,7 +52,7 @@ const integers: Kind<bigint> = {
 const floats: Kind<number> = {
   initial: 0.5,
   open: (client, lock) => new FloatCounter(client, PATH, { initial: 0.5, lock, attemptsBeforeLock: 2 }),
-  // Sixteenths below 2^32, so that no sum is rounded. A step tells the addition, if not the sum all of them.
+  // Sixteenths below 2^32, so that no sum is rounded. A step reports the addition, if not the sum all of them.
   amount: (number) => ((number + 1) / 16) * (number % 3 === 0 ? -1 : 1),
   parse(written) {
     expect(written).toMatch(/^-?\d+(\.\d+(e[+-]?\d+)?|e[+-]?\d+)$/);
@@ -125,7 +125,7 @@ function plus<T extends bigint | number>(a: T, b: number | bigint): T {
   return (typeof a === 'bigint' ? a + BigInt(b) : Number(a) + Number(b)) as T;
 }
 
-/** As kazoo 2.8.0 adds: reads, and sets at the version that it has read; it makes the znode with the initial value. */
+/** As kazoo 2.8.0 adds: reads, and sets at the version that it has read; it creates the znode with the initial value. */
 async function addAsKazoo<T extends bigint | number>(client: Client, kind: Kind<T>, amount: T): Promise<boolean> {
   const found = await client.get(PATH, { codec: text }).catch((error: unknown) => {
     if (isZooKeeperError(error)) return null;

@@ -1,4 +1,4 @@
-/** How counters lie in znodes: the layouts of Curator and kazoo. A znode without data is a counter that nobody has set. */
+/** How counters lie in znodes: the layouts of Curator and kazoo. A znode without data is a counter that is not set yet. */
 import type { Codec } from '@meerkat/client';
 
 /** Curator's SharedCount, and kazoo's Counter with `support_curator`: 4 bytes, big-endian, signed. */

@@ -75,7 +75,7 @@ function idOf(values: ReadonlyMap<string, string>): string {
 }
 
 test.each(seeds(3))(
-  'nobody reads half of a published set, seed %i',
+  'no reader sees half of a published set, seed %i',
   async (seed) => {
     await runFleet(seed, async (fleet) => {
       const { world } = fleet;

@@ -14,7 +14,7 @@ function onStage(program: (client: Client, other: Client) => Promise<void>): Pro
   });
 }
 
-test('a set is published whole, read whole, and gone back to', () =>
+test('a set is published whole, read whole, and rolled back to', () =>
   onStage(async (client, other) => {
     const flags = new PublishedSet(client, '/flags', text);
     expect(await flags.read()).toBeNull();
@@ -100,7 +100,7 @@ test('a reader whose set is deleted under its hands begins again', () =>
     expect(isInTime).toBe(false);
   }));
 
-test('a reader of a set that somebody has deleted by hand is told, and an observer gets the next one', () =>
+test('a reader of a set that was deleted by hand is told, and an observer gets the next one', () =>
   onStage(async (client, other) => {
     const flags = new PublishedSet(client, '/flags', text);
     const first = await flags.publish({ a: '1' });
@@ -161,7 +161,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
       const made = transaction();
       const commit = made.commit.bind(made);
       made.commit = async (options) => {
-        // Between two parts somebody else is faster, and cleans up what can never be in force any more.
+        // Between two parts another client is faster, and cleans up what can never be in force any more.
         if (++parts === 2) await new PublishedSet(other, '/flags', text).publish({ x: 'faster' });
         return commit(options);
       };
@@ -173,7 +173,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '1', b: '2', c: '3' });
   }));
 
-test('a set that somebody has deleted by hand is not gone back to', () =>
+test('a set that was deleted by hand is not rolled back to', () =>
   onStage(async (client, other) => {
     const flags = new PublishedSet(client, '/flags', text);
     const first = await flags.publish({ a: '1' });
@@ -223,7 +223,7 @@ test('a publication in parts that gives up says that nothing was published', () 
     expect(await flags.history()).toEqual([]);
   }));
 
-test('who gives up a publication in doubt is told so, and that it was him', () =>
+test('a caller that cancels a publication in doubt learns that, and that the cancellation was its own', () =>
   onStage(async (client) => {
     const flags = new PublishedSet(client, '/flags', text);
     await flags.publish({ a: '1' });
@@ -241,7 +241,7 @@ test('who gives up a publication in doubt is told so, and that it was him', () =
     await expect(publication).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown' });
   }));
 
-test('nonsense in a set is told with the znode that holds it', () =>
+test('nonsense in a set is reported with the znode that holds it', () =>
   onStage(async (client, other) => {
     const flags = new PublishedSet(client, '/flags', json<number>());
     const name = await flags.publish({ a: 1 });

@@ -43,7 +43,7 @@ export interface PublishedEntries<T> {
 }
 
 /**
- * A set of znodes that are published together, too many or too large for one: whoever reads gets all of one set, and
+ * A set of znodes that are published together, too many or too large for one: the client that reads gets all of one set, and
  * never some of one and some of another.
  *
  *     /flags/ready                         "set-0000000007-5b2f…\nset-0000000006-91c0…"   in force is the first
@@ -55,12 +55,12 @@ export interface PublishedEntries<T> {
  * away, changes the configuration, and makes it again; who reads in between finds none. Here the old set stays in force
  * until the new one is complete:
  *
- * 1. A set is written into znodes of its own that nobody else knows, in as many transactions as it takes. Then one write,
+ * 1. A set is written into znodes of its own that no other client knows, in as many transactions as it takes. Then one write,
  *    conditional on the version of *ready* that was read before, puts it in force. Where everything fits into one
  *    transaction, that is all there is.
  * 2. Sets never change. One is deleted after it is no longer named by *ready*.
  * 3. Who reads takes *ready*, then the set, then *ready* again. A server never goes back, so if the set is still named
- *    then, it was complete before the first read and nobody had begun to delete it at the last. Otherwise the reader
+ *    then, it was complete before the first read and no client had begun to delete it at the last. Otherwise the reader
  *    begins again.
  * 4. The number in a name is the version that *ready* has with it. A set that is not named, of a number that *ready* has
  *    reached, never will be: its publisher has died or is going to be refused. The next publisher deletes it.
@@ -124,7 +124,7 @@ export class PublishedSet<T> {
   /**
    * The set in force, whole; null when none was published yet.
    *
-   * @throws NoNodeError when somebody has deleted it by hand: until another is put in force there is none
+   * @throws NoNodeError when it was deleted by hand: until another is put in force there is none
    */
   async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
     const attempt = this.#attempt('read', options);
@@ -145,7 +145,7 @@ export class PublishedSet<T> {
 
   /**
    * The set in force, and then each that is put in force; a reader who is slower misses some, and never gets a part. One that
-   * somebody has deleted by hand is left out.
+   * a client has deleted by hand is left out.
    */
   async *observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<PublishedEntries<T>> {
     let zxid = -1n;
@@ -161,7 +161,7 @@ export class PublishedSet<T> {
    * Puts a former set in force again.
    *
    * @param options `to`: its name; default: the one before the one in force
-   * @throws RangeError when it is not kept, or somebody has deleted it
+   * @throws RangeError when it is not kept, or it was deleted
    */
   async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {
     const attempt = this.#attempt('rollback', options);
@@ -170,7 +170,7 @@ export class PublishedSet<T> {
     for (let round = 1; ; round++) {
       const ready = await attempt.through((call) => this.#ready.read(call, 'linearizable'));
       const name = options.to ?? ready.names[1];
-      // If nobody was faster, it was the set itself that somebody has deleted.
+      // If no client was faster, it was the set itself that was deleted.
       if (name === undefined || !ready.names.includes(name) || ready.version === refused) {
         throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
       }
@@ -267,7 +267,7 @@ export class PublishedSet<T> {
   /* ---------------------------------------------------------------------------------------------------- reading ---- */
 
   #deletedError(name: string): NoNodeError {
-    const detail = `${name} is in force and somebody has deleted it: publish another set, or go back to a former one`;
+    const detail = `${name} is in force and was deleted: publish another set, or roll back to a former one`;
     return new NoNodeError({ operation: 'PublishedSet.read', path: joinPath(this.path, name), detail });
   }
 

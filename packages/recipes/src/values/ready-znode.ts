@@ -103,9 +103,9 @@ export class ReadyZnode {
   }
 
   /**
-   * Is it ours, which expected this version and was carried out, or somebody else's?
+   * Is it ours, which expected this version and was carried out, or another client's?
    *
-   * @param isGone the set was deleted: nobody makes it again, so what is still on its way will be refused, too
+   * @param isGone the set was deleted: it is not created again, so what is still on its way will be refused, too
    * @returns null when that is not decided yet
    */
   async #ask({ ready, name, names, doubt }: Writing, isGone: boolean, attempt: Attempt): Promise<boolean | null> {
@@ -141,7 +141,7 @@ interface Writing {
   readonly name: string;
   readonly names: readonly string[];
   readonly entries: readonly Entry[] | null;
-  /** How a reply got lost that nobody knows the outcome of. */
+  /** How a reply got lost that has an unknown outcome. */
   doubt: ZooKeeperError | null;
 }
 

@@ -1,13 +1,13 @@
 /**
  * The safety properties of shared values and counts. In every seed, whatever happens to servers, links and sessions:
  *
- * 1. a `trySet` that succeeds has written upon the version that it was given, one that says somebody was faster has written
+ * 1. a `trySet` that succeeds has written upon the version that it was given, one that says another client was faster has written
  *    nothing, one that cannot tell once at most: of those who saw the same version one succeeds;
  * 2. a `set` that succeeds has written its value, one that says it has not been carried out has not; the first version is the
  *    seed;
  * 3. what is read and observed is what was committed at that version; versions never go back, and an observation ends at
  *    the last one;
- * 4. without a limit all of them go on through lost connections and sessions, and only a `trySet` may find that it cannot
+ * 4. without a limit all of them continue through lost connections and sessions, and only a `trySet` may find that it cannot
  *    tell; with one they end in time.
  */
 import { type Client, type Codec, text, ZooKeeperError } from '@meerkat/client';
@@ -125,7 +125,7 @@ async function work<T>(fleet: Fleet, shared: SharedValue<T>, value: T, blind: nu
   if (options.timeoutMs !== undefined) expect(world.nowMs - calledMs).toBeLessThanOrEqual(options.timeoutMs + 1);
 }
 
-/** Everything that an observation tells. */
+/** Everything that an observation reports. */
 function observe<T>(shared: SharedValue<T>): {
   readonly seen: VersionedValue<T>[];
   readonly close: () => Promise<void>;
@@ -136,7 +136,7 @@ function observe<T>(shared: SharedValue<T>): {
     for await (const { exists, data, stat, error } of observation) {
       if (error !== null) throw error;
       if (exists) seen.push({ value: data, version: stat.version, zxid: stat.mzxid });
-      else expect(seen, 'what was seen of a znode that nobody deletes').toEqual([]);
+      else expect(seen, 'what was seen of a znode that no client deletes').toEqual([]);
     }
   })();
   const close = async (): Promise<void> => {

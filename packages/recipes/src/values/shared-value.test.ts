@@ -24,7 +24,7 @@ async function bytesAt(client: Client, path: string): Promise<number[]> {
   return [...(await client.get(path)).data];
 }
 
-test('a shared value is its seed until somebody sets it, and is set by one of two who saw the same', () =>
+test('a shared value is its seed until it is set, and is set by one of two who saw the same', () =>
   onStage(async ({ client, other }) => {
     const [mine, theirs] = [client, other].map(
       (each) => new SharedValue(each, '/app/mode', { seed: 'normal', codec: text }),
@@ -67,7 +67,7 @@ test('a shared value knows its own set when the reply is lost, and says when it 
     await expect(trying).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'unknown' });
   }));
 
-test('a set that is given up tells whether it may have been carried out', () =>
+test('a set that is given up says whether it may have been carried out', () =>
   onStage(async ({ client }) => {
     const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
     const seen = await mode.get();
@@ -103,7 +103,7 @@ test('a set in doubt is not said to be refused by what is found after it', () =>
     await expect(mode.set('x')).rejects.toMatchObject({ code: 'NOTREADONLY', outcome: 'unknown' });
   }));
 
-test('a set goes on when the session counts as lost', () =>
+test('a set continues when the session counts as lost', () =>
   onStage(async ({ world, client }) => {
     const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
     const seen = await mode.get();

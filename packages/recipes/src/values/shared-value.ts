@@ -31,12 +31,12 @@ export interface SharedValueOptions<T> {
 }
 
 /**
- * One value that all see and anybody may set; Curator's SharedValue, whose znode holds the bytes and nothing else.
+ * One value that all see and any client may set; Curator's SharedValue, whose znode holds the bytes and nothing else.
  *
  * @example
  * const mode = new SharedValue(client, '/mode', { seed: 'normal', codec: text });
  * const current = await mode.get();
- * if (!(await mode.trySet(current, 'maintenance'))) console.log('somebody was faster');
+ * if (!(await mode.trySet(current, 'maintenance'))) console.log('another client was faster');
  */
 export class SharedValue<T> {
   readonly path: string;
@@ -74,7 +74,7 @@ export class SharedValue<T> {
   }
 
   /**
-   * Sets it unless it was set since it was read. Somebody else who sets the same value upon the same version counts as
+   * Sets it unless it was set since it was read. Another client who sets the same value upon the same version counts as
    * ourselves.
    *
    * @returns false when it was set since
@@ -124,7 +124,7 @@ export class SharedValue<T> {
     }
   }
 
-  /** Whether it was us who have set it to this upon that version. @throws BadVersionError when nobody can tell any more */
+  /** Whether it was us who have set it to this upon that version. @throws BadVersionError when it cannot be known any more */
   async #isOwn(version: number, data: Uint8Array | null, call: CallOptions): Promise<boolean> {
     const found = await this.#client.get(this.path, { ...call, read: 'linearizable', codec: nullableBytes });
     if (isNextVersion(version, found.stat.version)) return isSame(found.data, data);
@@ -138,7 +138,7 @@ export class SharedValue<T> {
 }
 
 /**
- * A number of 32 bits that all see and anybody may set; Curator's SharedCount. To count with it, use `AtomicLong`.
+ * A number of 32 bits that all see and any client may set; Curator's SharedCount. To count with it, use `AtomicLong`.
  *
  * @example
  * const replicas = new SharedCount(client, '/replicas', 3);

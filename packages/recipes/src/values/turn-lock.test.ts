@@ -7,7 +7,7 @@ async function bytesAt(client: Client, path: string): Promise<number[]> {
   return [...(await client.get(path)).data];
 }
 
-test('an update goes on when the session is lost while it waits for the lock', () =>
+test('an update continues when the session is lost while it waits for the lock', () =>
   inWorld(2, async ([{ client }, { client: other }]) => {
     let asked = 0;
     const acquire = async (): Promise<AsyncDisposable> => {

@@ -224,7 +224,7 @@ test('an update that does not get its turn in time changes nothing', () =>
     let races = 0;
     const update = counter.update(
       async (current) => {
-        // Somebody else is faster, each time.
+        // Another client is faster, each time.
         await other.set('/hits', new Uint8Array(8)).catch(() => other.create('/hits', new Uint8Array(8)));
         races++;
         return current + 1n;

@@ -12,7 +12,7 @@ import { Attempt } from '../kernel/attempt.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 import { removeZnode } from '../kernel/removal.ts';
 
-/** A write of which nobody knows whether it was carried out. */
+/** A write of which it is unknown whether it was carried out. */
 export interface Doubt {
   /** What the witness says if it was. */
   readonly id: string;
@@ -79,7 +79,7 @@ export class Witness {
     }
     if (!(cause instanceof NoNodeError)) return false;
     if (this.#exists) {
-      // Somebody has deleted it, or its session is over.
+      // It was deleted, or its session is over.
       this.#exists = false;
       return true;
     }
@@ -108,7 +108,7 @@ export class Witness {
   }
 
   /**
-   * Deletes the znode, also one of which nobody knows whether it was made. While it cannot be reached, that goes on behind
+   * Deletes the znode, also one of which it is unknown whether it was made. While it cannot be reached, that continues behind
    * the caller's back until it succeeds, or the znode goes with the session. Never rejects.
    */
   async close(): Promise<void> {

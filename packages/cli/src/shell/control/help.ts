@@ -28,7 +28,7 @@ export const help: DefineShellCommand = (command, host) => {
   );
 };
 
-const HOW_TO_TYPE = `"help get" tells of one command. Every line may have -o json (or ndjson, fields), --timeout 5s and -q.
+const HOW_TO_TYPE = `"help get" explains one command. Every line may have -o json (or ndjson, fields), --timeout 5s and -q.
 Tab completes commands, options and paths. Quotes and "\\" are as in sh, but a quote inside a word is a character;
 "set /a <<END" takes the lines up to END; ";" and a blank separate commands; "#" begins a comment.
 Ctrl-C stops a command or clears the line, Ctrl-D leaves.`;

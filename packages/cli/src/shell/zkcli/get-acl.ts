@@ -6,7 +6,7 @@ import { examples } from '../../run/command.ts';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
-/** `getAcl`: in zkCli's form. "acl" tells the same in one line. */
+/** `getAcl`: in zkCli's form. "acl" reports the same in one line. */
 export const getAcl: DefineShellCommand = (command, host) => {
   command
     .argument('<path>', 'the znode')

@@ -25,7 +25,7 @@ const settingsSchema: StandardSchema<Settings> = {
 await using client = await connect(SERVERS);
 
 // #region update
-const settings = new Configuration(client, '/app/settings', json(settingsSchema), { keep: 5 });
+const settings = new Configuration(client, '/app/settings', { codec: json(settingsSchema), keep: 5 });
 await settings.set({ host: 'db1', port: 5432 });
 await settings.update((current) => (current === null ? undefined : { ...current, host: 'db2' }));
 console.log(await settings.get());

@@ -231,12 +231,12 @@ test('a value that the schema refuses is not said to be in the znode', async () 
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'port is missing' }] }) },
   } as const;
-  const error = await failureOf(new Configuration(client, '/settings', json<unknown>(schema)).set({}));
+  const error = await failureOf(new Configuration(client, '/settings', { codec: json<unknown>(schema) }).set({}));
   expect(error.message).toBe('Configuration.set /settings: the codec refuses the data: port is missing (DECODEFAILED)');
 });
 
 test('a rollback of what was never published says that there is nothing before it', async () => {
-  const settings = new Configuration(client, '/never', text);
+  const settings = new Configuration(client, '/never', { codec: text });
   await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never');
   await settings.set('first');
   await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never; kept are: 0');

@@ -59,11 +59,15 @@ const CASES: readonly (readonly [string, Readonly<Record<string, readonly number
     { refreshSpreadMs: ENDING_MS, requestsMax: LIMITS, depthMax: LIMITS },
     (client, options) => new TreeCache(client, '/x', options),
   ],
-  ['Configuration', { keep: LIMITS }, (client, options) => new Configuration(client, '/x', text, options)],
+  [
+    'Configuration',
+    { keep: LIMITS },
+    (client, options) => new Configuration(client, '/x', { codec: text, ...options }),
+  ],
   [
     'PublishedSet',
     { keep: LIMITS, transactionBytesMax: LIMITS, transactionZnodesMax: LIMITS },
-    (client, options) => new PublishedSet(client, '/x', text, options),
+    (client, options) => new PublishedSet(client, '/x', { codec: text, ...options }),
   ],
   [
     'AtomicValue',
@@ -101,7 +105,7 @@ test('a wait whose time limit is no number is refused at once', () =>
       ['Election', () => new Election(client, '/election').campaign(call)],
       ['Queue', () => new Queue(client, '/queue').take(call)],
       ['AtomicValue', () => new AtomicValue(client, '/value', { codec: text, initial: '' }).set('', call)],
-      ['Configuration', () => new Configuration(client, '/config', text).set('', call)],
+      ['Configuration', () => new Configuration(client, '/config', { codec: text }).set('', call)],
     ];
     for (const [what, wait] of waits) {
       const limit = new RangeError('timeoutMs is a number of milliseconds, not NaN');

@@ -136,7 +136,7 @@ test.each(seeds(3))(
 );
 
 function makeConfiguration(client: Client): Configuration<Value> {
-  return new Configuration(client, PATH, codec, { keep: KEEP });
+  return new Configuration(client, PATH, { codec, keep: KEEP });
 }
 
 async function observe(client: Client, judge: Judge, signal: AbortSignal): Promise<void> {

@@ -40,7 +40,7 @@ const SETTINGS: StandardSchema<Settings> = {
 
 test('a configuration is plain data in its znode, and each publication a version', () =>
   onStage(async (client) => {
-    const settings = new Configuration(client, '/apps/shop/config', json(SETTINGS));
+    const settings = new Configuration(client, '/apps/shop/config', { codec: json(SETTINGS) });
     expect(await settings.get()).toBeNull();
     expect(await settings.update((current) => ({ port: (current?.port ?? 79) + 1 }))).toEqual({
       value: { port: 80 },
@@ -53,7 +53,7 @@ test('a configuration is plain data in its znode, and each publication a version
 
 test('what the schema refuses is never published', () =>
   onStage(async (client) => {
-    const settings = new Configuration(client, '/config', json(SETTINGS));
+    const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
     const wrong = { port: 'eighty' } as unknown as Settings;
     await expect(settings.set(wrong)).rejects.toThrow(DecodeError);
@@ -63,7 +63,7 @@ test('what the schema refuses is never published', () =>
 
 test('what others have written there can be rolled back to, and what the schema refuses cannot', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', json(SETTINGS));
+    const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 1 });
     await other.set('/config', '{"port":2}');
     await settings.set({ port: 3 });
@@ -82,7 +82,7 @@ test('what others have written there can be rolled back to, and what the schema 
 
 test('no more former versions are kept than asked for', () =>
   onStage(async (client) => {
-    const settings = new Configuration(client, '/config', json(SETTINGS), { keep: 3 });
+    const settings = new Configuration(client, '/config', { codec: json(SETTINGS), keep: 3 });
     for (let port = 0; port < 10; port++) await settings.set({ port });
     expect(await settings.history()).toEqual([8, 7, 6]);
     expect(await settings.at(6)).toEqual({ port: 6 });
@@ -91,7 +91,7 @@ test('no more former versions are kept than asked for', () =>
 
 test('who observes a configuration sees the present one, each later one, and what is wrong with it', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', json(SETTINGS));
+    const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
     await using observation = settings.observe();
     expect((await observation.ready).data).toEqual({ port: 80 });
@@ -105,7 +105,7 @@ test('who observes a configuration sees the present one, each later one, and wha
 
 test('a rollback goes back to what was in force before the version that it replaces, not before one that it saw', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     for (const value of ['first', 'second', 'third']) await settings.set(value);
     const transaction = client.transaction.bind(client);
     client.transaction = () => {
@@ -113,7 +113,7 @@ test('a rollback goes back to what was in force before the version that it repla
       const made = transaction();
       const commit = made.commit.bind(made);
       made.commit = async (options) => {
-        await new Configuration(other, '/config', text).set('fourth');
+        await new Configuration(other, '/config', { codec: text }).set('fourth');
         return commit(options);
       };
       return made;
@@ -123,7 +123,7 @@ test('a rollback goes back to what was in force before the version that it repla
 
 test('an update does not leave a configuration as it is by what a server shows that lags behind', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     const get = client.get.bind(client);
     let isBehind = false;
     client.get = (async (path: string, options: { readonly read?: string } = {}) => {
@@ -131,7 +131,7 @@ test('an update does not leave a configuration as it is by what a server shows t
       if (options.read === 'local') throw new NoNodeError({ operation: 'get', path });
       return get(path, options as never);
     }) as typeof client.get;
-    await new Configuration(other, '/config', text).set('there');
+    await new Configuration(other, '/config', { codec: text }).set('there');
     const found = await settings.update((current) => (current === null ? undefined : `${current} again`));
     expect(isBehind).toBe(true);
     expect(found).toEqual({ value: 'there again', version: 1 });
@@ -139,8 +139,8 @@ test('an update does not leave a configuration as it is by what a server shows t
 
 test('an update that gives up while others are faster says that nothing was published', () =>
   onStage(async (client, other) => {
-    const theirs = new Configuration(other, '/config', text);
-    const settings = new Configuration(client, '/config', text);
+    const theirs = new Configuration(other, '/config', { codec: text });
+    const settings = new Configuration(client, '/config', { codec: text });
     let n = 0;
     const update = settings.update(
       async () => {
@@ -155,7 +155,7 @@ test('an update that gives up while others are faster says that nothing was publ
 
 test('former versions that this recipe has published stay, however often others have written since', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text, { keep: 2 });
+    const settings = new Configuration(client, '/config', { codec: text, keep: 2 });
     for (const value of ['one', 'two', 'three', 'four']) await settings.set(value);
     for (let i = 1; i <= 5; i++) await other.set('/config', `by hand ${i}`);
     await settings.set('five');
@@ -182,8 +182,8 @@ function onNextCommit(client: Client, act: (commit: () => Promise<unknown>) => P
 
 test('an update in doubt is not done again when others keep so few versions that its copy is gone', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
-    const frugal = new Configuration(other, '/config', text, { keep: 1 });
+    const settings = new Configuration(client, '/config', { codec: text });
+    const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
     await settings.set('a');
     onNextCommit(client, async (commit) => {
       await commit();
@@ -196,8 +196,8 @@ test('an update in doubt is not done again when others keep so few versions that
 
 test('an update in doubt that was not carried out is done upon what others have made meanwhile', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
-    const frugal = new Configuration(other, '/config', text, { keep: 1 });
+    const settings = new Configuration(client, '/config', { codec: text });
+    const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
     await settings.set('a');
     onNextCommit(client, async () => void (await frugal.update((current) => `${current}c`)));
     expect(await settings.update((current) => `${current}b`)).toEqual({ value: 'acb', version: 2 });
@@ -205,7 +205,7 @@ test('an update in doubt that was not carried out is done upon what others have 
 
 test('an update in doubt is not done again when the configuration was deleted with its copies', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
     onNextCommit(client, async (commit) => {
       await commit();
@@ -218,7 +218,7 @@ test('an update in doubt is not done again when the configuration was deleted wi
 
 test('the caller is not asked again while an update is in doubt that may still come through', () =>
   onStage(async (client) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
     let comeThrough = async (): Promise<unknown> => null;
     onNextCommit(client, async (commit) => {
@@ -232,10 +232,10 @@ test('the caller is not asked again while an update is in doubt that may still c
 
 test('an update that gives up while it is asked what to write says that nothing was published', () =>
   onStage(async (client, other) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     let asked = 0;
     const change = async (): Promise<string> => {
-      await new Configuration(other, '/config', text).set('faster');
+      await new Configuration(other, '/config', { codec: text }).set('faster');
       return ++asked === 1 ? 'slower' : new Promise(() => {});
     };
     const update = settings.update(change, { timeoutMs: 2000 });
@@ -245,7 +245,7 @@ test('an update that gives up while it is asked what to write says that nothing 
 
 test('a caller that cancels an update in doubt learns that, and that the cancellation was its own', () =>
   onStage(async (client) => {
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     const controller = new AbortController();
     onNextCommit(client, async () => controller.abort('enough'));
     const update = settings.set('a', { signal: controller.signal });

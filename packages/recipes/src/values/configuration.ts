@@ -25,7 +25,9 @@ import { withDoubt } from '../kernel/doubt.ts';
 import { isPassing } from '../kernel/failures.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 
-export interface ConfigurationOptions {
+export interface ConfigurationOptions<T> {
+  /** How the value lies in the znode. What it refuses is never published. */
+  readonly codec: Codec<T>;
   /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
   readonly keep?: number | undefined;
 }
@@ -51,7 +53,7 @@ export interface ConfigurationVersion<T> {
  * a new version: what is published never goes back in number, and a rollback can be rolled back.
  *
  * @example
- * const settings = new Configuration(client, '/app/config', json(z.object({ port: z.number() })));
+ * const settings = new Configuration(client, '/app/config', { codec: json(z.object({ port: z.number() })) });
  * await settings.update((current) => ({ ...current, port: 8080 }));
  * for await (const { data } of settings.observe()) console.log(data?.port);
  * await settings.rollback();
@@ -62,8 +64,8 @@ export class Configuration<T> {
   readonly #codec: Codec<T>;
   readonly #keep: number;
 
-  constructor(client: Client, path: string, codec: Codec<T>, options: ConfigurationOptions = {}) {
-    const { keep = 10 } = options;
+  constructor(client: Client, path: string, options: ConfigurationOptions<T>) {
+    const { codec, keep = 10 } = options;
     checkLimit('keep', keep);
     this.path = path;
     this.#client = client;

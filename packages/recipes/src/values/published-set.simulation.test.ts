@@ -81,7 +81,7 @@ test.each(seeds(3))(
       const { world } = fleet;
       const judge = new Judge();
       const flags = (client: Client): PublishedSet<string> =>
-        new PublishedSet(client, '/flags', text, { keep: 1 + (seed % 3), transactionZnodesMax: 8 });
+        new PublishedSet(client, '/flags', { codec: text, keep: 1 + (seed % 3), transactionZnodesMax: 8 });
       await untilWhole(fleet);
       const sessionTimeoutMs = world.random.pick([1000, 30_000]);
       const clients = await fleet.connectAll(3, { sessionTimeoutMs });

@@ -16,11 +16,11 @@ function onStage(program: (client: Client, other: Client) => Promise<void>): Pro
 
 test('a set is published whole, read whole, and rolled back to', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     expect(await flags.read()).toBeNull();
     const first = await flags.publish({ colour: 'red', size: '12' });
     const second = await flags.publish(new Map([['colour', 'blue']]));
-    const read = await new PublishedSet(other, '/flags', text).read();
+    const read = await new PublishedSet(other, '/flags', { codec: text }).read();
     expect(read?.name).toBe(second);
     expect([...(read?.entries ?? [])]).toEqual([['colour', 'blue']]);
     expect(await flags.history()).toEqual([second, first]);
@@ -32,7 +32,7 @@ test('a set is published whole, read whole, and rolled back to', () =>
 
 test('a set that fits is one transaction, and a larger one is put in force by its last', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 10 });
+    const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 10 });
     await using watch = other.watch('/flags', { recursive: true });
     await watch.ready;
     const zxids = async (): Promise<number> => {
@@ -54,7 +54,7 @@ test('a set that fits is one transaction, and a larger one is put in force by it
 
 test('what an abandoned publication has left is deleted by the next one', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text, { keep: 2 });
+    const flags = new PublishedSet(client, '/flags', { codec: text, keep: 2 });
     await flags.publish({ a: '1' });
     // As a publisher leaves it that has died: begun behind version 0, never named.
     const orphan = `set-0000000001-${'0'.repeat(32)}`;
@@ -72,7 +72,7 @@ test('what an abandoned publication has left is deleted by the next one', () =>
 
 test('a publication may be bound to the set that it was made from', () =>
   onStage(async (client) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' }, { onlyAfter: null });
     await flags.publish({ a: '2' }, { onlyAfter: first });
     await expect(flags.publish({ a: '3' }, { onlyAfter: first })).rejects.toThrow(BadVersionError);
@@ -81,7 +81,7 @@ test('a publication may be bound to the set that it was made from', () =>
 
 test('a reader whose set is deleted under its hands begins again', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(other, '/flags', text, { keep: 1 });
+    const flags = new PublishedSet(other, '/flags', { codec: text, keep: 1 });
     const first = await flags.publish({ a: '1', b: '1' });
     const children = client.children.bind(client);
     let isInTime = true;
@@ -95,14 +95,14 @@ test('a reader whose set is deleted under its hands begins again', () =>
       }
       return children(path);
     }) as typeof client.children;
-    const read = await new PublishedSet(client, '/flags', text).read();
+    const read = await new PublishedSet(client, '/flags', { codec: text }).read();
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '2', b: '2' });
     expect(isInTime).toBe(false);
   }));
 
 test('a reader of a set that was deleted by hand is told, and an observer gets the next one', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     const second = await flags.publish({ a: '2' });
     await other.deleteRecursive(`/flags/${second}`);
@@ -119,14 +119,14 @@ test('a reader of a set that was deleted by hand is told, and an observer gets t
     await new Promise<void>((resolve) => client.surroundings.clock.schedule(60_000, resolve));
     // Nothing has changed that would have to be looked at again.
     expect(looks).toBe(1);
-    expect(await new PublishedSet(other, '/flags', text).rollback()).toBe(first);
+    expect(await new PublishedSet(other, '/flags', { codec: text }).rollback()).toBe(first);
     expect((await next).value).toMatchObject({ name: first });
     await observation.return(undefined);
   }));
 
 test('a rollback in doubt whose set was deleted by hand at that moment comes to an end', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     await flags.publish({ a: '2' });
     const transaction = client.transaction.bind(client);
@@ -145,7 +145,7 @@ test('a rollback in doubt whose set was deleted by hand at that moment comes to 
 
 test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a znode is refused: "%s"', (name) =>
   onStage(async (client) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish({ a: '1' });
     await expect(flags.publish({ [name]: '2' }, { timeoutMs: 5000 })).rejects.toThrow(RangeError);
     expect(Object.fromEntries((await flags.read())?.entries ?? [])).toEqual({ a: '1' });
@@ -154,7 +154,7 @@ test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a zn
 
 test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 2 });
+    const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     const transaction = client.transaction.bind(client);
     let parts = 0;
     client.transaction = () => {
@@ -162,7 +162,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
       const commit = made.commit.bind(made);
       made.commit = async (options) => {
         // Between two parts another client is faster, and cleans up what can never be in force any more.
-        if (++parts === 2) await new PublishedSet(other, '/flags', text).publish({ x: 'faster' });
+        if (++parts === 2) await new PublishedSet(other, '/flags', { codec: text }).publish({ x: 'faster' });
         return commit(options);
       };
       return made;
@@ -175,7 +175,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
 
 test('a set that was deleted by hand is not rolled back to', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     const second = await flags.publish({ a: '2' });
     await other.deleteRecursive(`/flags/${first}`);
@@ -186,8 +186,8 @@ test('a set that was deleted by hand is not rolled back to', () =>
 test('a publication that gives up while others are faster says that nothing was published', () =>
   onStage(async (client, other) => {
     let n = 0;
-    const flags = new PublishedSet(client, '/flags', text);
-    const faster = new PublishedSet(other, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
+    const faster = new PublishedSet(other, '/flags', { codec: text });
     const transaction = client.transaction.bind(client);
     client.transaction = () => {
       const made = transaction();
@@ -205,7 +205,7 @@ test('a publication that gives up while others are faster says that nothing was 
 
 test('a publication in parts that gives up says that nothing was published', () =>
   onStage(async (client) => {
-    const flags = new PublishedSet(client, '/flags', text, { transactionZnodesMax: 2 });
+    const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     const transaction = client.transaction.bind(client);
     const controller = new AbortController();
     client.transaction = () => {
@@ -225,7 +225,7 @@ test('a publication in parts that gives up says that nothing was published', () 
 
 test('a caller that cancels a publication in doubt learns that, and that the cancellation was its own', () =>
   onStage(async (client) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish({ a: '1' });
     const controller = new AbortController();
     const transaction = client.transaction.bind(client);
@@ -243,7 +243,7 @@ test('a caller that cancels a publication in doubt learns that, and that the can
 
 test('nonsense in a set is reported with the znode that holds it', () =>
   onStage(async (client, other) => {
-    const flags = new PublishedSet(client, '/flags', json<number>());
+    const flags = new PublishedSet(client, '/flags', { codec: json<number>() });
     const name = await flags.publish({ a: 1 });
     await other.set(`/flags/${name}/a`, '{');
     await expect(flags.read()).rejects.toMatchObject({ code: 'DECODEFAILED', path: `/flags/${name}/a` });
@@ -251,14 +251,14 @@ test('nonsense in a set is reported with the znode that holds it', () =>
 
 test('an observation ends when the client is closed, also in the midst of a read', () =>
   onStage(async (client, other) => {
-    await new PublishedSet(other, '/flags', text).publish({ a: '1' });
+    await new PublishedSet(other, '/flags', { codec: text }).publish({ a: '1' });
     const children = client.children.bind(client);
     client.children = (async (path: string) => {
       await client.close();
       return children(path);
     }) as typeof client.children;
     const seen: unknown[] = [];
-    for await (const set of new PublishedSet(client, '/flags', text).observe()) seen.push(set);
+    for await (const set of new PublishedSet(client, '/flags', { codec: text }).observe()) seen.push(set);
     expect(seen).toEqual([]);
   }));
 
@@ -273,14 +273,14 @@ test('a map of another kind than those of JavaScript is published as well', () =
         return typeof member === 'function' ? member.bind(inner) : member;
       },
     });
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish(other);
     expect([...((await flags.read())?.entries ?? [])]).toEqual([['colour', 'red']]);
   }));
 
 test('names count with their bytes when a set is divided into transactions', () =>
   onStage(async (client) => {
-    const flags = new PublishedSet(client, '/flags', text);
+    const flags = new PublishedSet(client, '/flags', { codec: text });
     const names = Array.from({ length: 480 }, (_, i) => `${i}${'夜'.repeat(800)}`);
     await flags.publish(new Map(names.map((name) => [name, 'x'])));
     expect((await flags.read())?.entries.size).toBe(480);

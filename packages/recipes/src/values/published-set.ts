@@ -24,7 +24,9 @@ import { ignoreExisting } from '../kernel/failures.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 import { type Entry, type Ready, ReadyZnode } from './ready-znode.ts';
 
-export interface PublishedSetOptions {
+export interface PublishedSetOptions<T> {
+  /** How a value lies in its znode. */
+  readonly codec: Codec<T>;
   /** How many sets stay, the one in force included. At least 1, default 3. */
   readonly keep?: number | undefined;
   /** Data that one transaction takes, bytes. The service refuses requests of more than 1 MiB. Default 512 KiB. */
@@ -66,7 +68,7 @@ export interface PublishedEntries<T> {
  *    reached, never will be: its publisher has died or is going to be refused. The next publisher deletes it.
  *
  * @example
- * const flags = new PublishedSet(client, '/flags', text);
+ * const flags = new PublishedSet(client, '/flags', { codec: text });
  * await flags.publish({ colour: 'red', size: '12' });
  * for await (const { entries } of flags.observe()) apply(entries);
  */
@@ -78,8 +80,8 @@ export class PublishedSet<T> {
   readonly #bytesMax: number;
   readonly #znodesMax: number;
 
-  constructor(client: Client, path: string, codec: Codec<T>, options: PublishedSetOptions = {}) {
-    const { keep = 3, transactionBytesMax = 512 * 1024, transactionZnodesMax = 500 } = options;
+  constructor(client: Client, path: string, options: PublishedSetOptions<T>) {
+    const { codec, keep = 3, transactionBytesMax = 512 * 1024, transactionZnodesMax = 500 } = options;
     checkLimit('keep', keep);
     checkLimit('transactionBytesMax', transactionBytesMax);
     checkLimit('transactionZnodesMax', transactionZnodesMax);

@@ -103,7 +103,7 @@ test('a change that takes too long is cut short in time, and what it comes to is
     await world.sleep(100_000);
     expect(await value.get()).toBe('xy');
 
-    const settings = new Configuration(client, '/config', text);
+    const settings = new Configuration(client, '/config', { codec: text });
     const controller = new AbortController();
     const updating = settings.update(slowly, { signal: controller.signal }).catch((error: unknown) => error);
     await world.sleep(1000);
@@ -123,7 +123,7 @@ test('a change that fails after its caller has given up does not end the process
     try {
       for (const recipe of [
         new AtomicValue(client, '/a', { codec: text, initial: 'x' }),
-        new Configuration(client, '/config', text),
+        new Configuration(client, '/config', { codec: text }),
       ]) {
         const controller = new AbortController();
         const change = async (): Promise<string> => {
@@ -374,7 +374,10 @@ test('an update that gives up while the parents of its znode are made changes no
       throw new AbortedError({ operation: 'ensurePath', path });
     };
     client.ensurePath = give;
-    const values = [new AtomicLong(client, '/deep/hits'), new Configuration(client, '/deep/config', text)] as const;
+    const values = [
+      new AtomicLong(client, '/deep/hits'),
+      new Configuration(client, '/deep/config', { codec: text }),
+    ] as const;
     const updates = [values[0].increment(), values[1].set('x')];
     for (const update of updates)
       await expect(update).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied' });
@@ -382,8 +385,8 @@ test('an update that gives up while the parents of its znode are made changes no
 
 test.each([
   ['an atomic value', (client: Client) => new AtomicValue(client, '/v', { codec: text, initial: '' }).set('x')],
-  ['a configuration', (client: Client) => new Configuration(client, '/v', text).set('x')],
-  ['a published set', (client: Client) => new PublishedSet(client, '/v', text).publish({ a: 'x' })],
+  ['a configuration', (client: Client) => new Configuration(client, '/v', { codec: text }).set('x')],
+  ['a published set', (client: Client) => new PublishedSet(client, '/v', { codec: text }).publish({ a: 'x' })],
 ] as const)('%s in doubt does not take the word of a server without a quorum for a refusal', (_, write) =>
   onStage(async ({ client }) => {
     await client.create('/v', 'before');

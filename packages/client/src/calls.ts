@@ -7,7 +7,7 @@ import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts
 import { Call, type CallFailure } from './machine/call.ts';
 import { LOSSES_MAX } from './machine/connection.ts';
 import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
-import type { WatchListener } from './machine/watches.ts';
+import type { WatchListener } from './machine/watch-listener.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
 
 /** How one request is made, besides its record. */

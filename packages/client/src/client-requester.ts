@@ -3,7 +3,7 @@ import { call, callRead } from './calls.ts';
 import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
 import type { ClientSession } from './client-session.ts';
 import { isRepeatable, readNothing, replyReaderOf } from './machine/replies.ts';
-import type { WatchListener } from './machine/watches.ts';
+import type { WatchListener } from './machine/watch-listener.ts';
 import type { About, CallOptions, ReadOptions, Requester, WatchHandle } from './requester.ts';
 
 /** Requests of one client: paths below its chroot, on the session that it shares. */

@@ -47,7 +47,7 @@ import {
 } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import { type ClientState, isConnectedState, isFinalState, type StateChange } from './machine/state.ts';
-import type { WatchKind } from './machine/watches.ts';
+import type { WatchKind } from './machine/watch-listener.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
 import { OneShotWatch } from './one-shot.ts';

@@ -8,7 +8,7 @@ import type { Data } from './data.ts';
 import type { AnyZooKeeperError, NoNodeError, TransactionError, ZooKeeperCode, ZooKeeperError } from './errors.ts';
 import type { Children, Created, Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
-import type { WatchEvent } from './machine/watches.ts';
+import type { WatchEvent } from './machine/watch-listener.ts';
 import { MultiRead, type ReadResult } from './multi-read.ts';
 import type { CreateOptions, VersionOptions } from './operations.ts';
 import { type CreatedInTransaction, Transaction } from './transaction.ts';

@@ -88,7 +88,7 @@ export type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts'
 export type { SessionIdentity } from './machine/session.ts';
 export { Stat, type StatJson } from './machine/stat.ts';
 export type { ClientState, StateChange } from './machine/state.ts';
-export type { WatchEvent, WatchEventType } from './machine/watches.ts';
+export type { WatchEvent, WatchEventType } from './machine/watch-listener.ts';
 export type { MultiRead, ReadResult, ReadResults, ReadValue } from './multi-read.ts';
 export type { Observation, Observed, ObserveOptions } from './observe.ts';
 export type {

@@ -4,7 +4,7 @@ import { type Deferred, makeDeferred, makeQuietDeferred } from './deferred.ts';
 import { NoAuthError, NoNodeError, UnimplementedError } from './errors.ts';
 import type { Children } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
-import type { WatchEnd, WatchEvent, WatchEventType, WatchListener } from './machine/watches.ts';
+import type { WatchEnd, WatchEvent, WatchEventType, WatchListener } from './machine/watch-listener.ts';
 import { Patience } from './patience.ts';
 import type { About } from './requester.ts';
 import { makeEndError } from './watch-end.ts';

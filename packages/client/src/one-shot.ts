@@ -1,5 +1,5 @@
 import { type Deferred, makeQuietDeferred } from './deferred.ts';
-import type { WatchEnd, WatchEvent, WatchListener } from './machine/watches.ts';
+import type { WatchEnd, WatchEvent, WatchListener } from './machine/watch-listener.ts';
 import type { Watched } from './operations.ts';
 import type { About } from './requester.ts';
 import { makeEndError } from './watch-end.ts';

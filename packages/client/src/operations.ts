@@ -1,6 +1,6 @@
 /** What the operations of a client take and give, besides what the session machine reads from replies. */
 import type { Acl } from '@meerkat/protocol';
-import type { WatchEvent } from './machine/watches.ts';
+import type { WatchEvent } from './machine/watch-listener.ts';
 import type { CallOptions } from './requester.ts';
 
 /** What a znode lives as long as, besides until it is deleted. */

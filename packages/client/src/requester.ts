@@ -1,5 +1,5 @@
 import type { Request } from '@meerkat/protocol';
-import type { WatchListener } from './machine/watches.ts';
+import type { WatchListener } from './machine/watch-listener.ts';
 
 /** What every operation takes. */
 export interface CallOptions {

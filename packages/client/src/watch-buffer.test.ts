@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WatchEvent } from './machine/watches.ts';
+import type { WatchEvent } from './machine/watch-listener.ts';
 import { WatchBuffer, type WatchStreamEvent } from './watch-buffer.ts';
 
 test('events are taken in the order in which they were pushed', () => {

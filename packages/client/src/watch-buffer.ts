@@ -1,5 +1,5 @@
 import { Fifo } from '@meerkat/protocol';
-import type { WatchEvent } from './machine/watches.ts';
+import type { WatchEvent } from './machine/watch-listener.ts';
 import type { GapReason } from './watch-sink.ts';
 
 /** Changes may be missing here: a copy of the znodes must be read again. */

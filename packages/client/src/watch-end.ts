@@ -1,5 +1,5 @@
 import { makeError, NoWatcherError, type ZooKeeperError } from './errors.ts';
-import type { WatchEnd } from './machine/watches.ts';
+import type { WatchEnd } from './machine/watch-listener.ts';
 import type { About } from './requester.ts';
 
 /** The error of a watch that ends without another event. */

@@ -3,7 +3,7 @@ import type { ClientRequester } from './client-requester.ts';
 import type { ClientSession } from './client-session.ts';
 import type { Clock } from './clock.ts';
 import { isConnectedState } from './machine/state.ts';
-import type { WatchListener } from './machine/watches.ts';
+import type { WatchListener } from './machine/watch-listener.ts';
 import type { About, CallOptions, Requester, WatchHandle } from './requester.ts';
 import { waitForState } from './states.ts';
 

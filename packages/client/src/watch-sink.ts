@@ -1,4 +1,4 @@
-import type { WatchEvent } from './machine/watches.ts';
+import type { WatchEvent } from './machine/watch-listener.ts';
 
 /** Why changes may have gone unheard: there was no connection, or the session is another one besides. */
 export type GapReason = 'reconnected' | 'new-session';

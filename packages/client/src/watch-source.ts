@@ -1,7 +1,7 @@
 import { withAddWatch } from './add-watch-support.ts';
 import { type Deferred, makeQuietDeferred } from './deferred.ts';
 import { AbortedError, UnimplementedError } from './errors.ts';
-import type { WatchEnd, WatchEvent, WatchListener } from './machine/watches.ts';
+import type { WatchEnd, WatchEvent, WatchListener } from './machine/watch-listener.ts';
 import { type RelativePath, relativeEvent } from './one-shot.ts';
 import { OneShotTree } from './one-shot-tree.ts';
 import { Patience } from './patience.ts';

@@ -1,6 +1,6 @@
 import type { Request } from '@meerkat/protocol';
 import type { ReplyReader } from './replies.ts';
-import type { WatchListener } from './watches.ts';
+import type { WatchListener } from './watch-listener.ts';
 
 /** Why a request has no result. What it is about (path, operation) the one who asked knows. */
 export type CallFailure =

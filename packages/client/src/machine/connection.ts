@@ -14,7 +14,8 @@ import type { Credentials } from './credentials.ts';
 import type { Outbox } from './outbox.ts';
 import { type MultiResult, readNothing } from './replies.ts';
 import type { Timing } from './timing.ts';
-import type { Watches, WatchListener } from './watches.ts';
+import type { WatchListener } from './watch-listener.ts';
+import type { Watches } from './watches.ts';
 
 /** Told once: null for success. */
 export type Settle = (failure: CallFailure | null) => void;

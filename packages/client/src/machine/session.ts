@@ -11,7 +11,8 @@ import type { AttemptFailure, FailedAttempt, HostPort, MonotonicClock, Random, S
 import { readNothing } from './replies.ts';
 import { type ClientState, isConnectedState, type StateChange } from './state.ts';
 import { Timing } from './timing.ts';
-import { Watches, type WatchListener } from './watches.ts';
+import type { WatchListener } from './watch-listener.ts';
+import { Watches } from './watches.ts';
 
 /** What the session asks of the world. Effects return at once; their completion is an event, unless noted. */
 export interface SessionEffects {

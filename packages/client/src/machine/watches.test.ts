@@ -1,6 +1,7 @@
 import { AddWatchMode, ErrorCode, OpCode, type SetWatchesRequest, WatcherType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { Watches, type WatchKind, type WatchListener } from './watches.ts';
+import type { WatchKind, WatchListener } from './watch-listener.ts';
+import { Watches } from './watches.ts';
 
 const KINDS: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
 const LISTS = {

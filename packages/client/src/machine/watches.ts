@@ -8,32 +8,9 @@ import {
   type SetWatchesRequest,
   WatcherType,
 } from '@meerkat/protocol';
-
-/** What happened to a watched znode. */
-export type WatchEventType = 'created' | 'deleted' | 'changed' | 'children';
-
-export interface WatchEvent {
-  readonly type: WatchEventType;
-  readonly path: string;
-  /** zxid of the txn that made the change; null when the server does not send it (before 3.9, and replayed events). */
-  readonly zxid: bigint | null;
-}
-
-/** A listener of a watch. Called synchronously while bytes are decoded: it must not call back into the session. */
-export interface WatchListener {
-  onWatchEvent(event: WatchEvent): void;
-  /** The connection is gone; the watch is armed again on the next one. Persistent watches miss what happens meanwhile. */
-  onWatchSuspended(): void;
-  /** The watch is armed again, after `onWatchSuspended`; a persistent one may have missed events before this. */
-  onWatchRearmed(sameSession: boolean): void;
-  /** The watch has ended. Nothing follows. */
-  onWatchEnded(reason: WatchEnd): void;
-}
-
-export type WatchEnd = 'closed' | 'auth-failed' | 'removed';
-
-/** The lists in which a path can stand. The first three are one-shot. */
-export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
+import { setWatchesOf } from './set-watches.ts';
+import type { WatchEnd, WatchEvent, WatchEventType, WatchKind, WatchListener } from './watch-listener.ts';
+import { WatchedPath } from './watched-path.ts';
 
 /**
  * The listeners of each watch: the client's image of what the server holds for its connection.
@@ -48,7 +25,7 @@ export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
  *    server that keeps modes apart sends them as well; the zxid shows that it is the same change.
  */
 export class Watches {
-  readonly #entries: Map<string, Entry> = new Map();
+  readonly #entries: Map<string, WatchedPath> = new Map();
   #recursiveCount = 0;
   /** Whether the connected server keeps the modes of a path apart (3.9 and newer); null = not known yet. */
   keepsModes: boolean | null = null;
@@ -200,7 +177,7 @@ export class Watches {
       // one. They are armed first, so that nothing is lost in between. Removed is by kind only: a read that is on its way may
       // leave a one-shot watch.
       const isWhole = kind === 'persistent' && entry.isWidened && entry.recursive.size + entry.recursiveAsked === 0;
-      const rest = this.#setWatches([[path, entry]], lastZxid);
+      const rest = setWatchesOf([[path, entry]], lastZxid);
       if (isWhole || kind === 'recursive') entry.narrowBehind(own, kind);
       return isWhole ? [...rest, { ...own, watcherType: persistentRecursive }, own] : [...rest, own];
     }
@@ -211,7 +188,7 @@ export class Watches {
     const whole: Request = { op: OpCode.removeWatches, path, watcherType: WatcherType.any };
     if (entry === undefined) return [whole];
     entry.narrowBehind(whole, kind);
-    return [whole, ...this.#setWatches([[path, entry]], lastZxid)];
+    return [whole, ...setWatchesOf([[path, entry]], lastZxid)];
   }
 
   /** The reply to the last of `removalRequests` has come, or never will. */
@@ -231,7 +208,7 @@ export class Watches {
   /** The requests that arm all watches of one path; the server reports what they have missed. */
   rearmRequestsOf(path: string, lastZxid: number): SetWatchesRequest[] {
     const entry = this.#entries.get(path);
-    return entry === undefined ? [] : this.#setWatches([[path, entry]], lastZxid);
+    return entry === undefined ? [] : setWatchesOf([[path, entry]], lastZxid);
   }
 
   /** A notification. What is one-shot is taken off. */
@@ -282,7 +259,7 @@ export class Watches {
 
   /** The requests that arm everything on a new connection, and let the server report what one-shot watches missed. */
   rearmRequests(lastZxid: number): SetWatchesRequest[] {
-    return this.#setWatches(this.#entries, lastZxid);
+    return setWatchesOf(this.#entries, lastZxid);
   }
 
   onRearmed(sameSession: boolean): void {
@@ -311,23 +288,6 @@ export class Watches {
     this.#dropIfEmpty(path, entry);
   }
 
-  #setWatches(entries: Iterable<[string, Entry]>, relativeZxid: number): SetWatchesRequest[] {
-    const requests: SetWatchesRequest[] = [];
-    let batch = new Batch();
-    for (const [path, entry] of entries) {
-      if (entry.data.size > 0) batch.add('dataWatches', path);
-      if (entry.exist.size > 0) batch.add('existWatches', path);
-      if (entry.child.size > 0) batch.add('childWatches', path);
-      if (entry.persistent.size + entry.persistentAsked > 0) batch.add('persistentWatches', path);
-      if (entry.recursive.size + entry.recursiveAsked > 0) batch.add('persistentRecursiveWatches', path);
-      if (batch.length < BATCH_LENGTH) continue;
-      requests.push(batch.toRequest(relativeZxid));
-      batch = new Batch();
-    }
-    if (batch.length > 0) requests.push(batch.toRequest(relativeZxid));
-    return requests;
-  }
-
   #allListeners(): Set<WatchListener> {
     const listeners = new Set<WatchListener>();
     for (const entry of this.#entries.values()) {
@@ -336,93 +296,19 @@ export class Watches {
     return listeners;
   }
 
-  #entryOf(path: string): Entry {
+  #entryOf(path: string): WatchedPath {
     let entry = this.#entries.get(path);
     if (entry === undefined) {
-      entry = new Entry();
+      entry = new WatchedPath();
       this.#entries.set(path, entry);
     }
     return entry;
   }
 
-  #dropIfEmpty(path: string, entry: Entry): void {
+  #dropIfEmpty(path: string, entry: WatchedPath): void {
     if (entry.isEmpty) this.#entries.delete(path);
   }
 }
-
-/** The listeners of one path. */
-class Entry {
-  readonly data: Set<WatchListener> = new Set();
-  readonly exist: Set<WatchListener> = new Set();
-  readonly child: Set<WatchListener> = new Set();
-  readonly persistent: Set<WatchListener> = new Set();
-  readonly recursive: Set<WatchListener> = new Set();
-  /** An addWatch of that mode has left on this connection; its reply may not have come yet. */
-  isPersistentSent = false;
-  isRecursiveSent = false;
-  /** On this connection, something here was left to a persistent or recursive watch that stands here. */
-  hasCovered = false;
-  /** On this connection, a recursive watch delivers the events of persistent ones, which were not set by themselves, or not yet. */
-  isWidened = false;
-  /** The removal of that watch, in whose place the others are set; its reply has not come. */
-  narrowing: Request | null = null;
-  /** How many of them have no reply yet. */
-  persistentAsked = 0;
-  recursiveAsked = 0;
-  /** zxid of the last 'children' event, to deliver it once. */
-  childrenZxid: bigint | null = null;
-
-  askedOf(kind: WatchKind): number {
-    if (kind === 'persistent') return this.persistentAsked;
-    return kind === 'recursive' ? this.recursiveAsked : 0;
-  }
-
-  /** Events of the removed watch may be on their way until its removal is answered. */
-  narrowBehind(removal: Request, kind: 'persistent' | 'recursive'): void {
-    if (kind === 'recursive') this.isWidened = true;
-    this.narrowing = removal;
-  }
-
-  /** A persistent or recursive watch stands here, or will in a moment. */
-  get hasLasting(): boolean {
-    return this.isPersistentSent || this.isRecursiveSent || this.persistent.size > 0 || this.recursive.size > 0;
-  }
-
-  get isEmpty(): boolean {
-    const hasOneShots = this.data.size > 0 || this.exist.size > 0 || this.child.size > 0;
-    return !this.hasLasting && !hasOneShots && !this.isWidened;
-  }
-}
-
-type ListName = 'dataWatches' | 'existWatches' | 'childWatches' | 'persistentWatches' | 'persistentRecursiveWatches';
-
-/** The paths of one setWatches. */
-class Batch {
-  /** Characters of all paths. */
-  length = 0;
-  readonly #lists: Record<ListName, string[]> = {
-    dataWatches: [],
-    existWatches: [],
-    childWatches: [],
-    persistentWatches: [],
-    persistentRecursiveWatches: [],
-  };
-
-  add(list: ListName, path: string): void {
-    this.#lists[list].push(path);
-    this.length += path.length + 1;
-  }
-
-  /** Without persistent watches the older operation does, which servers before 3.6 know. */
-  toRequest(relativeZxid: number): SetWatchesRequest {
-    const { persistentWatches, persistentRecursiveWatches } = this.#lists;
-    const isPlain = persistentWatches.length + persistentRecursiveWatches.length === 0;
-    return { op: isPlain ? OpCode.setWatches : OpCode.setWatches2, relativeZxid, ...this.#lists };
-  }
-}
-
-/** Characters of paths in one setWatches, as other clients batch them; far below jute.maxbuffer. */
-const BATCH_LENGTH = 128 * 1024;
 
 const KINDS: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
 

@@ -2,7 +2,7 @@ import type { Request } from '@meerkat/protocol';
 import { addChroot, removeChroot } from '../chroot.ts';
 import { makeDeferred } from '../deferred.ts';
 import { AbortedError } from '../errors.ts';
-import type { WatchEnd, WatchEventType, WatchListener } from '../machine/watches.ts';
+import type { WatchEnd, WatchEventType, WatchListener } from '../machine/watch-listener.ts';
 import type { About, CallOptions, WatchHandle } from '../requester.ts';
 import type { WatchPorts } from '../watch-ports.ts';
 

@@ -8,7 +8,7 @@ import type { FailedAttempt, HostPort, Target } from '../ports.ts';
 import { isRepeatable, replyReaderOf } from '../replies.ts';
 import { Session, type SessionOptions } from '../session.ts';
 import type { StateChange } from '../state.ts';
-import type { WatchEvent, WatchListener } from '../watches.ts';
+import type { WatchEvent, WatchListener } from '../watch-listener.ts';
 
 /** Big-endian bytes, written by hand. */
 export class Bytes {

@@ -85,7 +85,7 @@ export {
 export type { BackOff } from './machine/dialer.ts';
 export type { AttemptFailure, FailedAttempt, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
 export type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts';
-export type { SessionIdentity } from './machine/session.ts';
+export type { SessionIdentity } from './machine/session-ports.ts';
 export { Stat, type StatJson } from './machine/stat.ts';
 export type { ClientState, StateChange } from './machine/state.ts';
 export type { WatchEvent, WatchEventType } from './machine/watch-listener.ts';

@@ -4,7 +4,7 @@ import { parseConnectString } from './connect-string.ts';
 import type { Data } from './data.ts';
 import type { BackOff } from './machine/dialer.ts';
 import type { HostPort, Random, SaslExchange } from './machine/ports.ts';
-import type { SessionIdentity } from './machine/session.ts';
+import type { SessionIdentity } from './machine/session-ports.ts';
 import type { TlsOptions } from './transport/node-transport.ts';
 import type { Transport } from './transport/transport.ts';
 

@@ -4,7 +4,7 @@ import { makeDeferred } from './deferred.ts';
 import { Call, type CallFailure } from './machine/call.ts';
 import type { Target } from './machine/ports.ts';
 import { readNothing } from './machine/replies.ts';
-import type { SessionOptions } from './machine/session.ts';
+import type { SessionOptions } from './machine/session-ports.ts';
 import { Bytes, PASSWORD, TEST_OPTIONS } from './machine/testing/scripted-server.ts';
 import { SessionHost } from './session-host.ts';
 import { drainMicrotasks, VirtualSurroundings } from './testing/virtual-surroundings.ts';

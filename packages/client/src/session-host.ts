@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { AttemptFailure, HostPort, Random, Target } from './machine/ports.ts';
-import { Session, type SessionEffects, type SessionListener, type SessionOptions } from './machine/session.ts';
+import { Session } from './machine/session.ts';
+import type { SessionEffects, SessionListener, SessionOptions } from './machine/session-ports.ts';
 import type { Transport, TransportStream } from './transport/transport.ts';
 
 /** What a session runs on. The simulator gives virtual ones. */

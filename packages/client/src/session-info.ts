@@ -1,5 +1,5 @@
 import { showAs } from './inspect.ts';
-import type { SessionIdentity } from './machine/session.ts';
+import type { SessionIdentity } from './machine/session-ports.ts';
 
 /**
  * The session, as another process needs it to take it over: the option `session` of `connect`.

@@ -1,76 +1,19 @@
-import { type ConnectRequest, Fifo, OpCode, PASSWORD_BYTES } from '@meerkat/protocol';
+import { Fifo, OpCode } from '@meerkat/protocol';
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import { Connection, type Settle } from './connection.ts';
 import { Contact } from './contact.ts';
 import { Credentials } from './credentials.ts';
-import type { BackOff } from './dialer.ts';
 import { FrameAssembler } from './frame-assembler.ts';
 import type { AcceptedSession } from './handshake.ts';
+import { NegotiatedSession } from './negotiated-session.ts';
 import { Outbox } from './outbox.ts';
-import type { AttemptFailure, FailedAttempt, HostPort, MonotonicClock, Random, SaslExchange, Target } from './ports.ts';
+import type { AttemptFailure, HostPort, MonotonicClock, Random, Target } from './ports.ts';
 import { readNothing } from './replies.ts';
-import { type ClientState, isConnectedState, type StateChange } from './state.ts';
+import type { SessionEffects, SessionIdentity, SessionListener, SessionOptions } from './session-ports.ts';
+import { type ClientState, isConnectedState } from './state.ts';
 import { Timing } from './timing.ts';
 import type { WatchListener } from './watch-listener.ts';
 import { Watches } from './watches.ts';
-
-/** What the session asks of the world. Effects return at once; their completion is an event, unless noted. */
-export interface SessionEffects {
-  /** Looks a host name up; `onResolved` follows. */
-  resolve(host: HostPort): void;
-  /** Connects; `onOpened`, `onBytes` and `onStreamClosed` follow. There is one stream at a time. */
-  open(target: Target): void;
-  /** @returns true when the bytes have left, so that the memory may be used again */
-  write(bytes: Uint8Array): boolean;
-  /** Closes the stream, or gives up opening it. No event of it follows. */
-  closeStream(): void;
-  /** `flush` is wanted once everything that is running now has come to its end. */
-  flushSoon(): void;
-  /** Asks a server in a connection of its own whether it is read-write (`isro`); `onProbed` follows. */
-  probe(host: HostPort): void;
-}
-
-/** Notifications of the session. Called in the middle of events: listeners must not call back into it. */
-export interface SessionListener {
-  onState(change: StateChange): void;
-  /**
-   * The session timeout has passed since a server with a quorum answered, while others did (`canBeReadOnly`): the session
-   * may be over although the state is not `lost`. Where it is, that is reported instead.
-   */
-  onUnsure(reason: string): void;
-  /** The server is about to be asked to end the session, which it does before this client learns of it. */
-  onClosing(): void;
-  onAttemptFailed(attempt: FailedAttempt): void;
-  /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
-  onStall(stalledMs: number): void;
-}
-
-export interface SessionIdentity {
-  readonly id: bigint;
-  readonly password: Uint8Array;
-  /** As negotiated by the process that had the session before, milliseconds: it is certain for no longer. Default: not known. */
-  readonly timeoutMs?: number | undefined;
-}
-
-export interface SessionOptions {
-  readonly hosts: readonly HostPort[];
-  /** Wanted; the server decides within its limits. Milliseconds. */
-  readonly sessionTimeoutMs: number;
-  /** One attempt to reach a server, from the look-up of its name to the end of the handshake. Milliseconds. */
-  readonly attemptTimeoutMs: number;
-  readonly backOff: BackOff;
-  /** Also takes a server without a quorum, for reads. */
-  readonly canBeReadOnly: boolean;
-  /** A session to continue; null for a new one. */
-  readonly session: SessionIdentity | null;
-  readonly credentials: readonly { readonly scheme: string; readonly auth: Uint8Array }[];
-  /** Makes the client's half of a SASL exchange; null for none. */
-  readonly sasl: (() => SaslExchange) | null;
-  /** Longest request frame that servers take (jute.maxbuffer). Bytes. */
-  readonly requestBytesMax: number;
-  /** Longest reply frame that is believed. Bytes. */
-  readonly replyBytesMax: number;
-}
 
 /**
  * One session of a client: a state machine without I/O. Bytes, completions and time come in as events; effects go out.
@@ -108,22 +51,10 @@ export class Session {
   #hasEnded = false;
   /** null while `#contact` searches, and at the end. */
   #connection: Connection | null = null;
-  /**
-   * The least that a server gave to this session; the wish of the options until then. A server that starts, or a leader that
-   * takes over, remembers the first, whatever others gave on later connections.
-   */
-  #sessionTimeoutMs: number;
-  /** The same; Infinity until then. */
-  #timeoutMaxMs: number;
-  #sessionId = 0n;
-  #password: Uint8Array = NO_PASSWORD;
-  /** A read-write server has confirmed the session: read-only servers give out ids that no other server knows. */
-  #isConfirmed: boolean;
+  readonly #negotiated: NegotiatedSession;
   #isSameSession = true;
   /** In which the watches were armed last: several connections may break before they are again. */
   #armedSessionId = 0n;
-  /** Larger than that of any reply so far: a server that has not seen it yet is not connected to. */
-  #lastZxid = 0;
   #isClosing = false;
   /** Once the requests in flight are answered the connection moves to another server. */
   #isMoving = false;
@@ -140,19 +71,13 @@ export class Session {
     this.#clock = clock;
     this.#effects = effects;
     this.#listener = listener;
-    this.#sessionTimeoutMs = options.sessionTimeoutMs;
-    this.#timeoutMaxMs = options.session?.timeoutMs ?? Number.POSITIVE_INFINITY;
+    this.#negotiated = new NegotiatedSession(options);
     this.#timing = new Timing(options.sessionTimeoutMs);
     this.#outbox = new Outbox(effects, clock, this.#timing);
     this.#assembler = new FrameAssembler(options.replyBytesMax, (bytes, start, end) =>
       this.#onFrame(bytes, start, end),
     );
     this.#credentials = options.credentials.map(({ scheme, auth }) => new Credentials(scheme, auth, null));
-    this.#isConfirmed = options.session !== null;
-    if (options.session !== null) {
-      this.#sessionId = options.session.id;
-      this.#password = options.session.password;
-    }
     this.#contact = new Contact(
       options,
       clock,
@@ -164,8 +89,8 @@ export class Session {
         closeStream: () => this.#closeStream(),
       },
       {
-        connectRequest: (isInquiry) => this.#makeConnectRequest(isInquiry),
-        wantsInquiry: () => this.#state === 'lost' && this.#isConfirmed && this.#lastZxid > 0,
+        connectRequest: (isInquiry) => this.#negotiated.connectRequest(isInquiry),
+        wantsInquiry: () => this.#state === 'lost' && this.#negotiated.isConfirmed && this.#negotiated.lastZxid > 0,
         onAccepted: (session) => this.#onAccepted(session),
         onRefused: (isInquiry) => this.#onRefused(isInquiry),
         onSaslRefused: (code) => this.end('auth-failed', `${this.#contact.serverName} refused SASL (code ${code})`),
@@ -180,12 +105,12 @@ export class Session {
 
   /** null before the first answer of a server, and after an expiry until there is a new session. */
   get identity(): SessionIdentity | null {
-    return this.#sessionId === 0n ? null : { id: this.#sessionId, password: this.#password };
+    return this.#negotiated.identity;
   }
 
   /** Milliseconds, as negotiated: the least that a server gave to this session. */
   get sessionTimeoutMs(): number {
-    return this.#sessionTimeoutMs;
+    return this.#negotiated.timeoutMs;
   }
 
   /**
@@ -212,7 +137,7 @@ export class Session {
   }
 
   get lastZxid(): number {
-    return this.#lastZxid;
+    return this.#negotiated.lastZxid;
   }
 
   /* ---------------------------------------------------------------------------------------------- commands ---- */
@@ -361,7 +286,7 @@ export class Session {
     if (this.#hasEnded) return;
     const nowMs = this.#clock.monotonicMs();
     const lateMs = nowMs - this.nextDeadlineMs();
-    if (this.#connection !== null && lateMs > this.#sessionTimeoutMs / 3) {
+    if (this.#connection !== null && lateMs > this.#negotiated.timeoutMs / 3) {
       // What arrived meanwhile has not been read yet: the server gets a chance before it is called silent.
       this.#timing.onStall(nowMs);
       this.#listener.onStall(lateMs);
@@ -378,19 +303,6 @@ export class Session {
 
   /* ------------------------------------------------------------------------------------------ making contact ---- */
 
-  #makeConnectRequest(isInquiry: boolean): ConnectRequest {
-    const isNew = !this.#isConfirmed;
-    return {
-      protocolVersion: 0,
-      lastZxidSeen: isInquiry ? 0 : this.#lastZxid,
-      timeoutMs: this.#options.sessionTimeoutMs,
-      sessionId: isNew ? 0n : this.#sessionId,
-      password: isNew ? NO_PASSWORD : this.#password,
-      readOnly: this.#options.canBeReadOnly,
-      hasReadOnlyByte: true,
-    };
-  }
-
   #onFrame(bytes: Uint8Array, start: number, end: number): void {
     if (this.#connection !== null) this.#connection.onFrame(bytes, start, end);
     else this.#contact.onFrame(bytes, start, end);
@@ -398,27 +310,21 @@ export class Session {
 
   /** The server does not know the session any more. @returns false when none was asked for */
   #onRefused(isInquiry: boolean): boolean {
-    if (!this.#isConfirmed) return false;
+    if (!this.#negotiated.isConfirmed) return false;
     // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
-    if (isInquiry) this.#lastZxid = 0;
+    if (isInquiry) this.#negotiated.lastZxid = 0;
     if (this.#state !== 'lost') this.#lose('session-expired', this.#expiryReason);
-    this.#isConfirmed = false;
-    this.#sessionId = 0n;
-    this.#password = NO_PASSWORD;
+    this.#negotiated.forget();
     if (!this.#hasEnded) this.#contact.begin(true);
     return true;
   }
 
   /** The handshake is over: credentials, watches, then everything that waited. */
   #onAccepted(session: AcceptedSession): void {
-    const isKnown = this.#sessionId === session.sessionId;
-    this.#isSameSession = this.#sessionId === 0n ? this.#state === 'connecting' : isKnown;
-    this.#sessionId = session.sessionId;
-    this.#password = session.password;
-    this.#sessionTimeoutMs = isKnown ? Math.min(this.#timeoutMaxMs, session.timeoutMs) : session.timeoutMs;
-    this.#timeoutMaxMs = this.#sessionTimeoutMs;
-    if (!session.isReadOnly) this.#isConfirmed = true;
-    this.#timing.onReady(this.#clock.monotonicMs(), this.#sessionTimeoutMs, !session.isReadOnly);
+    const { id } = this.#negotiated;
+    this.#isSameSession = id === 0n ? this.#state === 'connecting' : id === session.sessionId;
+    this.#negotiated.onAccepted(session);
+    this.#timing.onReady(this.#clock.monotonicMs(), this.#negotiated.timeoutMs, !session.isReadOnly);
     const connection = new Connection(
       {
         outbox: this.#outbox,
@@ -430,7 +336,7 @@ export class Session {
       },
       {
         onZxidSeen: (zxid) => {
-          this.#lastZxid = zxid;
+          this.#negotiated.lastZxid = zxid;
         },
         onCredentialsRefused: () => this.end('auth-failed', `${this.#contact.serverName} refused the credentials`),
         onSessionExpired: () => this.#lose('session-expired', this.#expiryReason),
@@ -446,19 +352,19 @@ export class Session {
     this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#contact.serverName}`);
     for (const credentials of this.#credentials) connection.sendCredentials(credentials);
     if (this.watches.isEmpty) this.#onArmed();
-    connection.rearmWatches(this.#lastZxid);
+    connection.rearmWatches(this.#negotiated.lastZxid);
     this.#sendWaiting(connection);
   }
 
   #onRearmed(): void {
-    const isSame = this.#armedSessionId === this.#sessionId;
+    const isSame = this.#armedSessionId === this.#negotiated.id;
     this.#onArmed();
     this.watches.onRearmed(isSame);
   }
 
   /** Only now has the search for a server succeeded. */
   #onArmed(): void {
-    this.#armedSessionId = this.#sessionId;
+    this.#armedSessionId = this.#negotiated.id;
     this.#contact.succeed();
   }
 
@@ -530,7 +436,7 @@ export class Session {
 
   #maybeLose(nowMs: number): void {
     if (!this.#canBeLost() || nowMs < this.#nextLossAtMs()) return;
-    const timeout = `the session timeout is ${this.#sessionTimeoutMs} ms`;
+    const timeout = `the session timeout is ${this.#negotiated.timeoutMs} ms`;
     if (nowMs >= this.#timing.lostAtMs) {
       const silentMs = Math.round(nowMs - this.#timing.answeredAtMs);
       this.#lose('session-lost', `no answer for ${silentMs} ms, ${timeout}`);
@@ -607,14 +513,13 @@ export class Session {
       state,
       previous,
       reason,
-      sessionId: this.#sessionId,
+      sessionId: this.#negotiated.id,
       sameSession: !isConnected || this.#isSameSession,
       server: isConnected ? this.#contact.server : null,
     });
   }
 }
 
-const NO_PASSWORD: Uint8Array = new Uint8Array(PASSWORD_BYTES);
 const CLOSED = 'closed by the user';
 const MOVING = 'moving to another server on request';
 

@@ -6,7 +6,8 @@ import type { Request } from '@meerkat/protocol';
 import { Call, type CallFailure } from '../call.ts';
 import type { FailedAttempt, HostPort, Target } from '../ports.ts';
 import { isRepeatable, replyReaderOf } from '../replies.ts';
-import { Session, type SessionOptions } from '../session.ts';
+import { Session } from '../session.ts';
+import type { SessionOptions } from '../session-ports.ts';
 import type { StateChange } from '../state.ts';
 import type { WatchEvent, WatchListener } from '../watch-listener.ts';
 

@@ -3,12 +3,14 @@ import { onAbort } from './abort.ts';
 import { checkTimeout } from './bounds.ts';
 import type { ClientSession } from './client-session.ts';
 import { isTraced, traceRequest } from './diagnostics/trace-request.ts';
-import { ConnectionLossError, makeError, type ZooKeeperError } from './errors.ts';
+import { ConnectionLossError } from './errors.ts';
 import { Call, type CallFailure } from './machine/call.ts';
 import { LOSSES_MAX } from './machine/connection.ts';
 import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
 import type { WatchListener } from './machine/watch-listener.ts';
+import { makeError } from './make-error.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 /** How one request is made, besides its record. */
 export interface CallPlan {

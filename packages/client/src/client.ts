@@ -1,11 +1,10 @@
-import { type Acl, type ClientInfo, OpCode, type Request, WatcherType } from '@meerkat/protocol';
+import { type Acl, type ClientInfo, OpCode, type Request } from '@meerkat/protocol';
 import { makeAuth } from './auth.ts';
-import { type CallPlan, call, callRead } from './calls.ts';
+import { type CallPlan, call } from './calls.ts';
 import { ClientRequester } from './client-requester.ts';
 import type { ClientSession, Stall } from './client-session.ts';
 import { bytes } from './codec/bytes.ts';
 import type { Codec } from './codec/codec.ts';
-import { decodeAt } from './codec/decode-at.ts';
 import { type CreateProtectedOptions, createProtected } from './conveniences/create-protected.ts';
 import { type DeleteRecursiveOptions, deleteRecursive } from './conveniences/delete-recursive.ts';
 import {
@@ -24,7 +23,7 @@ import {
   update,
 } from './conveniences/update.ts';
 import type { Data } from './data.ts';
-import { makeError, NoWatcherError } from './errors.ts';
+import { NoWatcherError } from './errors.ts';
 import { showAs } from './inspect.ts';
 import { checkOptions, type MethodWithOptions, wrongOption } from './known-options.ts';
 import { formatServer, type HostPort, type Target } from './machine/ports.ts';
@@ -34,33 +33,33 @@ import {
   type Created,
   type ReplyReader,
   readAclReply,
-  readChildren,
   readClientInfos,
   readCount,
   readCreated,
   readNamesReply,
   readNothing,
-  readNullableZnode,
   readStatReply,
-  readZnode,
   type Znode,
 } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
-import { type ClientState, isConnectedState, isFinalState, type StateChange } from './machine/state.ts';
-import type { WatchKind } from './machine/watch-listener.ts';
+import { type ClientState, isConnectedState, type StateChange } from './machine/state.ts';
+import { makeError } from './make-error.ts';
+import { changeMembership, readMembership } from './membership.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
-import { OneShotWatch } from './one-shot.ts';
 import type { CreateOptions, ReconfigOptions, VersionOptions, Watched, WatchSelection } from './operations.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
 import { type RetryOptions, type RetryPolicy, withRetry } from './retry.ts';
+import { closeSession, detachSession } from './session-end.ts';
 import { SessionInfo } from './session-info.ts';
 import { iterateStates, waitForState } from './states.ts';
 import type { Surroundings } from './surroundings.ts';
 import { Transaction } from './transaction.ts';
 import { makeWatchPorts } from './watch-ports.ts';
+import { WATCH_KINDS, WATCHER_TYPES } from './watch-selection.ts';
 import { type WatchOptions, WatchStream } from './watch-stream.ts';
 import { checkedAcl, checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
+import { ZnodeReads } from './znode-reads.ts';
 
 /**
  * A ZooKeeper client: one session, many requests in flight.
@@ -78,13 +77,13 @@ import { checkedAcl, checkedVersion, makeCreate, makeDelete, makeSetData } from 
 export class Client implements AsyncDisposable {
   readonly #session: ClientSession;
   readonly #requester: ClientRequester;
-  readonly #relative: (path: string) => string;
+  readonly #reads: ZnodeReads;
 
   /** Made by `connect`. */
   constructor(session: ClientSession, chroot: string) {
     this.#session = session;
     this.#requester = new ClientRequester(session, chroot);
-    this.#relative = (path) => this.#requester.relative(path);
+    this.#reads = new ZnodeReads(session, this.#requester);
   }
 
   /* -------------------------------------------------------------------------------------------- the session ---- */
@@ -203,18 +202,7 @@ export class Client implements AsyncDisposable {
    * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout
    */
   async close(options: CallOptions = {}): Promise<void> {
-    checkOptions('close', options, { operation: 'close', path: null });
-    const { session } = this.#session;
-    if (isFinalState(session.state)) return;
-    const timeoutMs = options.timeoutMs ?? session.sessionTimeoutMs;
-    const closed = waitForState(this.#session, isFinalState, 'close', { signal: options.signal, timeoutMs });
-    session.close();
-    this.#session.host.armTimer();
-    try {
-      await closed;
-    } catch {
-      this.#session.host.end('closed by the user, without an answer of the server');
-    }
+    return await closeSession(this.#session, options);
   }
 
   /**
@@ -229,18 +217,7 @@ export class Client implements AsyncDisposable {
    * const successor = await connect(servers, { session });
    */
   async detach(options: CallOptions = {}): Promise<SessionInfo> {
-    checkOptions('detach', options, { operation: 'detach', path: null });
-    const info = this.session;
-    const { session } = this.#session;
-    if (info === null || isFinalState(session.state)) {
-      const kind = isFinalState(session.state) ? 'closed' : 'session-lost';
-      const failure = { kind, wasSent: false, server: null, detail: this.#session.reason } as const;
-      throw makeError(failure, { operation: 'detach', path: null });
-    }
-    // Behind everything in flight; without a connection there is nothing in flight.
-    if (isConnectedState(session.state)) await this.sync('/', options).catch(() => {});
-    this.#session.host.end('detached by the user');
-    return info;
+    return await detachSession(this.#session, this.session, () => this.sync('/', options), options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -264,20 +241,7 @@ export class Client implements AsyncDisposable {
   get<T>(path: string, options: ReadOptions & { codec: Codec<T>; watch?: false }): Promise<Znode<T>>;
   get<T>(path: string, options: ReadOptions & { codec: Codec<T>; watch: true }): Promise<Znode<T> & Watched>;
   get<T>(path: string, options?: ReadOptions & { codec?: Codec<T>; watch?: boolean }): Promise<Znode<unknown>> {
-    const codec = options?.codec;
-    const watch = options?.watch === true ? new OneShotWatch(this.#relative, { operation: 'get', path }) : null;
-    const read = codec === undefined ? readZnode : readNullableZnode;
-    const made = this.#read<Znode<never>>('get', OpCode.getData, path, read, watch, options);
-    if (codec === undefined && watch === null) return made;
-    return made.then(async ({ data, stat }) => {
-      try {
-        const znode = { data: codec === undefined ? data : await decodeAt(codec, data, path), stat };
-        return watch === null ? znode : this.#watched(znode, path, watch);
-      } catch (error) {
-        if (watch !== null) this.#forget(path, watch);
-        throw error;
-      }
-    });
+    return this.#reads.get(path, options);
   }
 
   /**
@@ -289,11 +253,7 @@ export class Client implements AsyncDisposable {
   exists(path: string, options?: ReadOptions & { watch?: false }): Promise<Stat | null>;
   exists(path: string, options: ReadOptions & { watch: true }): Promise<{ readonly stat: Stat | null } & Watched>;
   exists(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
-    if (options?.watch !== true) return this.#read('exists', OpCode.exists, path, readStatReply, null, options, null);
-    const watch = new OneShotWatch(this.#relative, { operation: 'exists', path });
-    return this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null).then((stat) =>
-      this.#watched({ stat }, path, watch),
-    );
+    return this.#reads.exists(path, options);
   }
 
   /**
@@ -306,13 +266,7 @@ export class Client implements AsyncDisposable {
   children(path: string, options?: ReadOptions & { watch?: false }): Promise<Children>;
   children(path: string, options: ReadOptions & { watch: true }): Promise<Children & Watched>;
   children(path: string, options?: ReadOptions & { watch?: boolean }): Promise<unknown> {
-    if (options?.watch !== true) {
-      return this.#read('children', OpCode.getChildren2, path, readChildren, null, options);
-    }
-    const watch = new OneShotWatch(this.#relative, { operation: 'children', path });
-    return this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options).then((result) =>
-      this.#watched(result, path, watch),
-    );
+    return this.#reads.children(path, options);
   }
 
   /** How many znodes are below this one, at any depth. @throws NoNodeError */
@@ -588,10 +542,7 @@ export class Client implements AsyncDisposable {
 
   /** The membership of the ensemble, as text: `server.1=…` lines and `version=…`. */
   async config(options?: ReadOptions): Promise<Znode> {
-    const request = { op: OpCode.getData, path: CONFIG_PATH, watch: false } as const;
-    const about = { operation: 'config', path: CONFIG_PATH };
-    checkOptions('config', options, about);
-    return await callRead(this.#session, { request, read: readZnode, about, listener: null }, CONFIG_PATH, options);
+    return await readMembership(this.#session, options);
   }
 
   /**
@@ -601,17 +552,7 @@ export class Client implements AsyncDisposable {
    * @throws ReconfigDisabledError, ReconfigInProgressError, NewConfigNoQuorumError, BadVersionError
    */
   async reconfig(options: ReconfigOptions): Promise<Znode> {
-    const about = { operation: 'reconfig', path: CONFIG_PATH };
-    checkOptions('reconfig', options, about);
-    const { joining, leaving, members, fromVersion } = options;
-    const request = {
-      op: OpCode.reconfig,
-      joiningServers: joining?.join(',') ?? null,
-      leavingServers: leaving?.join(',') ?? null,
-      newMembers: members?.join(',') ?? null,
-      currentConfigId: Number(fromVersion ?? -1n),
-    } as const;
-    return call(this.#session, { request, read: readZnode, about, listener: null }, options);
+    return await changeMembership(this.#session, options);
   }
 
   /* ------------------------------------------------------------------------------------------------- watches ---- */
@@ -693,41 +634,6 @@ export class Client implements AsyncDisposable {
     }
     return call(this.#session, { request, read, about, listener: null }, options);
   }
-
-  #watched<T extends object>(read: T, path: string, watch: OneShotWatch): T & Watched {
-    return watch.addTo(read, () => this.#forget(path, watch));
-  }
-
-  #forget(path: string, watch: OneShotWatch): void {
-    this.#session.session.watches.forgetOneShots(this.#requester.absolute(path, 'forget'), watch);
-  }
-
-  #read<T>(
-    operation: MethodWithOptions,
-    op: typeof OpCode.getData | typeof OpCode.exists | typeof OpCode.getChildren2,
-    path: string,
-    read: ReplyReader,
-    watch: OneShotWatch | null,
-    options: ReadOptions | undefined,
-    whenMissing?: null,
-  ): Promise<T> {
-    let absolute: string;
-    try {
-      checkOptions(operation, options, { operation, path });
-      absolute = this.#requester.absolute(path, operation);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    const request = { op, path: absolute, watch: watch !== null };
-    const plan = { request, read, about: { operation, path }, listener: watch, whenMissing };
-    const made = callRead<T>(this.#session, plan, absolute, options);
-    if (watch === null) return made;
-    return made.catch((error: unknown) => {
-      // The sync before a linearizable read may have been refused, and the read have left its watch.
-      this.#forget(path, watch);
-      throw error;
-    });
-  }
 }
 
 // `console.log(client)`: Client { state: 'connected', server: '10.0.0.7:2181', session: SessionInfo { … }, chroot: '' }
@@ -736,25 +642,7 @@ showAs(Client, ({ state, session, server, chroot }, inspect, options) => {
   return `Client ${inspect(shown, options)}`;
 });
 
-const CONFIG_PATH = '/zookeeper/config';
 const WHO_AM_I = { operation: 'whoAmI', path: null } as const;
-
-const WATCHER_TYPES: Readonly<Record<WatchSelection, number>> = {
-  children: WatcherType.children,
-  data: WatcherType.data,
-  any: WatcherType.any,
-  persistent: WatcherType.persistent,
-  recursive: WatcherType.persistentRecursive,
-};
-
-/** Whom `removeWatches` takes off here. */
-const WATCH_KINDS: Readonly<Record<WatchSelection, readonly WatchKind[]>> = {
-  children: ['child'],
-  data: ['data', 'exist'],
-  any: ['child', 'data', 'exist', 'persistent', 'recursive'],
-  persistent: ['persistent'],
-  recursive: ['recursive'],
-};
 
 function encode<T>(codec: Codec<T> | undefined, data: Data | T): Data {
   return codec === undefined ? (data as Data) : codec.encode(data as T);

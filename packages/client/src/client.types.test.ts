@@ -5,7 +5,8 @@ import { text } from './codec/text.ts';
 import type { Operations } from './conveniences/operations.ts';
 import { type Change, DATA_CODEC, type UpdateCodec, type UpdateOrCreateOptions } from './conveniences/update.ts';
 import type { Data } from './data.ts';
-import type { AnyZooKeeperError, NoNodeError, TransactionError, ZooKeeperCode, ZooKeeperError } from './errors.ts';
+import type { ZooKeeperCode } from './error-table.ts';
+import type { AnyZooKeeperError, NoNodeError, TransactionError } from './errors.ts';
 import type { Children, Created, Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import type { WatchEvent } from './machine/watch-listener.ts';
@@ -13,6 +14,7 @@ import { MultiRead, type ReadResult } from './multi-read.ts';
 import type { CreateOptions, VersionOptions } from './operations.ts';
 import { type CreatedInTransaction, Transaction } from './transaction.ts';
 import type { CreateRequester } from './write-requests.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 interface Config {
   readonly isOn: boolean;

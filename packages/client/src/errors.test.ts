@@ -4,22 +4,20 @@ import { ERRORS } from './error-table.ts';
 import {
   AbortedError,
   type AnyZooKeeperError,
-  asDoubtful,
   BadVersionError,
   ConnectError,
   ConnectionLossError,
   isZooKeeperError,
-  makeError,
   NoNodeError,
-  retryClassOf,
   SessionExpiredError,
   SessionLostError,
   TimeoutError,
   UnknownCodeError,
-  ZooKeeperError,
 } from './errors.ts';
 import type { FailureKind } from './machine/call.ts';
 import type { FailedAttempt } from './machine/ports.ts';
+import { asDoubtful, makeError, retryClassOf } from './make-error.ts';
+import { ZooKeeperError } from './zookeeper-error.ts';
 
 const about = { operation: 'set', path: '/config' };
 const server = '10.0.0.7:2181';

@@ -1,68 +1,7 @@
 import { describeAttempts } from './connect-report.ts';
-import { ERRORS, isRetryable, type Outcome, type RetryClass, type ZooKeeperCode } from './error-table.ts';
-import type { CallFailure, FailureKind } from './machine/call.ts';
 import type { FailedAttempt } from './machine/ports.ts';
 import type { About } from './requester.ts';
-
-export type { Outcome, ZooKeeperCode } from './error-table.ts';
-
-/** What is known about a failure besides its class. */
-export interface ErrorDetails {
-  /** The method that failed. */
-  readonly operation: string;
-  /** As the user wrote it, without the chroot; null when the operation has none. */
-  readonly path: string | null;
-  /** host:port; null or absent when no server was involved. */
-  readonly server?: string | null | undefined;
-  /** Instead of what the table says of the code. */
-  readonly outcome?: Outcome | undefined;
-  /** What the server, the system or the caller said; stands in the message. */
-  readonly detail?: string | undefined;
-  /** Of an UnknownCodeError and a TransactionError: the number that the server sent. */
-  readonly errorCode?: number | undefined;
-  readonly cause?: unknown;
-}
-
-/**
- * Everything this client rejects with, but for a callback's own error.
- *
- * `instanceof` tells the classes apart, and so does `code`, in a `switch` over {@link AnyZooKeeperError} also
- * completely.
- *
- * @example
- * try {
- *   await client.set('/config', 'on', { version: 3 });
- * } catch (error) {
- *   if (!(error instanceof BadVersionError)) throw error;
- *   console.log(`another client has changed ${error.path}`);
- * }
- */
-export abstract class ZooKeeperError extends Error {
-  readonly code: ZooKeeperCode;
-  /** The number that the protocol has for it; null for what only this client knows. */
-  readonly errorCode: number | null;
-  readonly operation: string;
-  /** As the caller wrote it, without the chroot. */
-  readonly path: string | null;
-  /** host:port of the server that was asked. */
-  readonly server: string | null;
-  readonly outcome: Outcome;
-  /** Trying again later may succeed without any change. Whether it is safe, `outcome` says. */
-  readonly isRetryable: boolean;
-
-  constructor(details: ErrorDetails, code: ZooKeeperCode = codeOf(new.target)) {
-    const meaning = ERRORS[code];
-    const server = details.server ?? null;
-    super(makeMessage(code, details, server), 'cause' in details ? { cause: details.cause } : undefined);
-    this.code = code;
-    this.errorCode = details.errorCode ?? meaning.number;
-    this.operation = details.operation;
-    this.path = details.path;
-    this.server = server;
-    this.outcome = details.outcome ?? meaning.outcome;
-    this.isRetryable = isRetryable(code);
-  }
-}
+import { registerErrors, ZooKeeperError } from './zookeeper-error.ts';
 
 // Answers of the server. What each means stands in the table below.
 
@@ -280,77 +219,11 @@ export function isZooKeeperError(error: unknown): error is AnyZooKeeperError {
   return error instanceof ZooKeeperError && error.code !== 'DECODEFAILED';
 }
 
-/** What the table says of it; 'refused' for whatever is no error of the service or the session. */
-export function retryClassOf(error: unknown): RetryClass {
-  return error instanceof ZooKeeperError ? ERRORS[error.code].retryClass : 'refused';
-}
-
-/**
- * Makes the error of a request that failed.
- *
- * @param cause what stands behind it: the reason of an aborted signal, the socket's error
- */
-export function makeError(failure: CallFailure, about: About, cause?: unknown): ZooKeeperError {
-  const details = { ...about, server: failure.server, ...(cause === undefined ? {} : { cause }) };
-  if (failure.kind === 'refused') {
-    const type = TYPE_OF_NUMBER.get(failure.code);
-    if (type === undefined) return new UnknownCodeError({ ...details, errorCode: failure.code });
-    return new type(READS.has(about.operation) ? { ...details, outcome: 'not-applied' } : details);
-  }
-  const outcome = failure.wasSent && !READS.has(about.operation) ? 'unknown' : 'not-applied';
-  return new TYPE_OF_KIND[failure.kind]({ ...details, outcome, detail: failure.detail });
-}
-
-/**
- * The same failure, told of the larger operation that it ended and that may have taken effect: a request that only
- * looked for the result of another one has failed, say.
- */
-export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError {
-  if (error.outcome === 'unknown' || error.code === 'DECODEFAILED') return error;
-  if (error instanceof ConnectError || error instanceof TransactionError) return error;
-  const type = TYPES[error.code] as PlainErrorType;
-  const errorCode = error.errorCode ?? undefined;
-  return new type({ ...about, server: error.server, outcome: 'unknown', errorCode, cause: error.cause ?? error });
-}
-
-type ErrorType<Code extends ZooKeeperCode = ZooKeeperCode> = abstract new (
-  ...details: never
-) => ZooKeeperError & { readonly code: Code };
-
-/** A class that is made of details alone. */
-type PlainErrorType = new (details: ErrorDetails) => ZooKeeperError;
-
-/** Methods that change nothing: whether they were carried out is all the same. */
-const READS: ReadonlySet<string> = new Set([
-  'exists',
-  'get',
-  'children',
-  'descendantCount',
-  'ephemerals',
-  'getAcl',
-  'sync',
-  'ping',
-  'whoAmI',
-  'config',
-  'checkWatches',
-  'multiRead',
-]);
-
-const TYPE_OF_KIND: Readonly<Record<FailureKind, PlainErrorType>> = {
-  'connection-lost': ConnectionLossError,
-  'session-lost': SessionLostError,
-  'session-expired': SessionExpiredError,
-  'auth-failed': AuthFailedError,
-  closed: ClosedError,
-  'timed-out': TimeoutError,
-  aborted: AbortedError,
-  'request-too-large': RequestTooLargeError,
-  'malformed-request': BadArgumentsError,
-  'bad-reply': BadReplyError,
-};
+/** A class of errors with this code. */
+type ErrorType<Code extends string> = abstract new (...details: never) => ZooKeeperError & { readonly code: Code };
 
 /** The class of each code; what the code means stands in `error-table.ts`. */
-const TYPES: { readonly [Code in AnyZooKeeperError['code']]: ErrorType<Code> } = {
+export const ERROR_TYPES: { readonly [Code in AnyZooKeeperError['code']]: ErrorType<Code> } = {
   SYSTEMERROR: SystemError,
   RUNTIMEINCONSISTENCY: RuntimeInconsistencyError,
   DATAINCONSISTENCY: DataInconsistencyError,
@@ -393,40 +266,4 @@ const TYPES: { readonly [Code in AnyZooKeeperError['code']]: ErrorType<Code> } =
   TRANSACTIONFAILED: TransactionError,
 };
 
-const CODE_OF_TYPE: ReadonlyMap<unknown, ZooKeeperCode> = new Map(
-  Object.entries(TYPES).map(([code, type]) => [type, code as ZooKeeperCode]),
-);
-
-const TYPE_OF_NUMBER: ReadonlyMap<number, PlainErrorType> = new Map(
-  Object.entries(TYPES).flatMap(([code, type]) => {
-    const { number } = ERRORS[code as ZooKeeperCode];
-    return number === null ? [] : [[number, type as PlainErrorType]];
-  }),
-);
-
-// Names stand on the prototypes, so that the first line of a stack has them too.
-for (const type of Object.values(TYPES)) {
-  const value = type === AbortedError ? 'AbortError' : type.name;
-  Object.defineProperty(type.prototype, 'name', { value, configurable: true, writable: true });
-}
-
-/** A class that is not in the table of classes reports its code itself, or inherits that of one that is. */
-function codeOf(type: { readonly name: string }): ZooKeeperCode {
-  for (let known = type; known !== null; known = Object.getPrototypeOf(known)) {
-    const code = CODE_OF_TYPE.get(known);
-    if (code !== undefined) return code;
-  }
-  throw new TypeError(`${type.name} must tell its code to the constructor of ZooKeeperError`);
-}
-
-/** `set /config: the znode has another version … (BADVERSION -103, 10.0.0.7:2181)` */
-function makeMessage(code: ZooKeeperCode, details: ErrorDetails, server: string | null): string {
-  const { operation, path, detail = '' } = details;
-  const meaning = ERRORS[code];
-  const subject = path === null ? operation : `${operation} ${path}`;
-  const what = [meaning.text, detail].filter((part) => part !== '').join(': ');
-  const number = details.errorCode ?? meaning.number;
-  const outcome = (details.outcome ?? meaning.outcome) === 'unknown' ? '; it may have taken effect' : '';
-  const origin = [number === null ? code : `${code} ${number}`, ...(server === null ? [] : [server])].join(', ');
-  return `${subject}: ${what}${outcome} (${origin})`;
-}
+registerErrors(ERROR_TYPES);

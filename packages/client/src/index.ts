@@ -33,7 +33,7 @@ export type { Change, UpdateOptions, UpdateOrCreateOptions } from './convenience
 export type { Data } from './data.ts';
 export { instrument, type OpenTelemetryApi } from './diagnostics/opentelemetry.ts';
 export type { RequestTrace } from './diagnostics/request-trace.ts';
-export type { RetryClass } from './error-table.ts';
+export type { Outcome, RetryClass, ZooKeeperCode } from './error-table.ts';
 export {
   AbortedError,
   type AnyZooKeeperError,
@@ -60,14 +60,12 @@ export {
   NotReadOnlyError,
   NoWatcherError,
   OperationTimeoutError,
-  type Outcome,
   QuotaExceededError,
   ReconfigDisabledError,
   ReconfigInProgressError,
   RequestTimeoutError,
   RequestTooLargeError,
   RuntimeInconsistencyError,
-  retryClassOf,
   SaslRequiredError,
   SessionExpiredError,
   SessionLostError,
@@ -79,8 +77,6 @@ export {
   UnimplementedError,
   UnknownCodeError,
   UnknownSessionError,
-  type ZooKeeperCode,
-  ZooKeeperError,
 } from './errors.ts';
 export type { BackOff } from './machine/dialer.ts';
 export type { AttemptFailure, FailedAttempt, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
@@ -89,6 +85,7 @@ export type { SessionIdentity } from './machine/session-ports.ts';
 export { Stat, type StatJson } from './machine/stat.ts';
 export type { ClientState, StateChange } from './machine/state.ts';
 export type { WatchEvent, WatchEventType } from './machine/watch-listener.ts';
+export { retryClassOf } from './make-error.ts';
 export type { MultiRead, ReadResult, ReadResults, ReadValue } from './multi-read.ts';
 export type { Observation, Observed, ObserveOptions } from './observe.ts';
 export type {
@@ -124,3 +121,4 @@ export type { GapReason } from './watch-sink.ts';
 export type { WatchMode } from './watch-source.ts';
 export type { WatchOptions, WatchStream } from './watch-stream.ts';
 export type { CreateShape } from './write-requests.ts';
+export { ZooKeeperError } from './zookeeper-error.ts';

@@ -1,8 +1,10 @@
 import { EMPTY_BYTES, type MultiReadOp, OpCode } from '@meerkat/protocol';
-import { BadReplyError, makeError, type ZooKeeperError } from './errors.ts';
+import { BadReplyError } from './errors.ts';
 import { checkOptions } from './known-options.ts';
 import type { MultiResult, Znode } from './machine/replies.ts';
+import { makeError } from './make-error.ts';
 import type { About, ReadOptions, Requester } from './requester.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 /** What became of one read of several. */
 export type ReadResult<T> =

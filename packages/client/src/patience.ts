@@ -1,5 +1,5 @@
 import { type Deferred, makeDeferred } from './deferred.ts';
-import { retryClassOf } from './errors.ts';
+import { retryClassOf } from './make-error.ts';
 import type { WatchPorts } from './watch-ports.ts';
 
 /** Waits after a transient failure, on behalf of readers that retry as long as the client lives. */

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  AbortedError,
-  BadVersionError,
-  ConnectionLossError,
-  SessionLostError,
-  ThrottledError,
-  type ZooKeeperError,
-} from './errors.ts';
+import { AbortedError, BadVersionError, ConnectionLossError, SessionLostError, ThrottledError } from './errors.ts';
 import { type RetryOptions, type RetryPolicy, retry, withRetry } from './retry.ts';
 import { VirtualSurroundings } from './testing/virtual-surroundings.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 const about = { operation: 'set', path: '/a' };
 const lossUnknown = () => new ConnectionLossError(about);

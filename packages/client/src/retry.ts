@@ -1,6 +1,8 @@
 import { checkRange } from './bounds.ts';
-import { AbortedError, retryClassOf, ZooKeeperError } from './errors.ts';
+import { AbortedError } from './errors.ts';
+import { retryClassOf } from './make-error.ts';
 import { Budget, type Surroundings } from './surroundings.ts';
+import { ZooKeeperError } from './zookeeper-error.ts';
 
 /** When something is tried again, and how often. Times are milliseconds. */
 export interface RetryPolicy {

@@ -2,8 +2,8 @@ import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { connect } from './connect.ts';
 import { makeDeferred } from './deferred.ts';
-import type { ZooKeeperError } from './errors.ts';
 import type { StateChange } from './machine/state.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 test('a caller that asks for several changes of state at once gets them in order, and the end', async () => {
   await using server = await TestServer.start();

@@ -1,9 +1,9 @@
 import { onAbort } from './abort.ts';
 import { checkTimeout } from './bounds.ts';
 import type { ClientSession } from './client-session.ts';
-import { makeError } from './errors.ts';
 import type { FailureKind } from './machine/call.ts';
 import { type ClientState, isFinalState, type StateChange } from './machine/state.ts';
+import { makeError } from './make-error.ts';
 import type { CallOptions } from './requester.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { onAbort } from './abort.ts';
 import { checkTimeout } from './bounds.ts';
 import type { Clock } from './clock.ts';
-import { AbortedError, type Outcome, TimeoutError } from './errors.ts';
+import type { Outcome } from './error-table.ts';
+import { AbortedError, TimeoutError } from './errors.ts';
 import type { Random } from './machine/ports.ts';
 import type { About, CallOptions } from './requester.ts';
 

@@ -1,9 +1,10 @@
 import { type MultiOp, OpCode } from '@meerkat/protocol';
 import type { Data } from './data.ts';
-import { BadReplyError, makeError, TransactionError } from './errors.ts';
+import { BadReplyError, TransactionError } from './errors.ts';
 import { checkOptions, type MethodWithOptions } from './known-options.ts';
 import type { MultiResult } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
+import { makeError } from './make-error.ts';
 import type { ExpectedVersion } from './operations.ts';
 import type { About, CallOptions } from './requester.ts';
 import {

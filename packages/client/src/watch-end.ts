@@ -1,6 +1,8 @@
-import { makeError, NoWatcherError, type ZooKeeperError } from './errors.ts';
+import { NoWatcherError } from './errors.ts';
 import type { WatchEnd } from './machine/watch-listener.ts';
+import { makeError } from './make-error.ts';
 import type { About } from './requester.ts';
+import type { ZooKeeperError } from './zookeeper-error.ts';
 
 /** The error of a watch that ends without another event. */
 export function makeEndError(reason: WatchEnd, about: About): ZooKeeperError {

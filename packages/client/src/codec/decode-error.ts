@@ -1,4 +1,4 @@
-import { ZooKeeperError } from '../errors.ts';
+import { ZooKeeperError } from '../zookeeper-error.ts';
 
 /**
  * A znode holds something else than its codec expects. `cause` is what the codec said.

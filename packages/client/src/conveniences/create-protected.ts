@@ -1,11 +1,13 @@
 import { joinPath, nameOf, parentOf } from '@meerkat/protocol';
 import type { Data } from '../data.ts';
-import { asDoubtful, NodeExistsError, NoNodeError, ZooKeeperError } from '../errors.ts';
+import { NodeExistsError, NoNodeError } from '../errors.ts';
 import type { Random } from '../machine/ports.ts';
 import type { Created } from '../machine/replies.ts';
+import { asDoubtful } from '../make-error.ts';
 import type { CallOptions } from '../requester.ts';
 import { Budget, type Surroundings } from '../surroundings.ts';
 import type { CreateShape } from '../write-requests.ts';
+import { ZooKeeperError } from '../zookeeper-error.ts';
 import { ATTEMPTS_MAX, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 

@@ -1,6 +1,7 @@
 import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { makeError, NodeExistsError } from '../errors.ts';
+import { NodeExistsError } from '../errors.ts';
+import { makeError } from '../make-error.ts';
 import { FakeService } from '../testing/fake-service.ts';
 import { VirtualSurroundings } from '../testing/virtual-surroundings.ts';
 import { createParents, ensurePath } from './ensure-path.ts';

@@ -1,9 +1,11 @@
 import { nullableBytes } from '../codec/bytes.ts';
 import { type Data, toBytes } from '../data.ts';
-import { asDoubtful, BadArgumentsError, BadVersionError, NoNodeError, ZooKeeperError } from '../errors.ts';
+import { BadArgumentsError, BadVersionError, NoNodeError } from '../errors.ts';
 import type { Stat } from '../machine/stat.ts';
+import { asDoubtful } from '../make-error.ts';
 import type { About, CallOptions } from '../requester.ts';
 import { Budget, type Surroundings } from '../surroundings.ts';
+import { ZooKeeperError } from '../zookeeper-error.ts';
 import { ATTEMPTS_MAX, isDoubtfulLoss, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 

@@ -1,5 +1,5 @@
 import { ERRORS } from '../error-table.ts';
-import { ZooKeeperError } from '../errors.ts';
+import { ZooKeeperError } from '../zookeeper-error.ts';
 
 /** How often conveniences retry after a lost connection, and after a concurrent change. */
 export const ATTEMPTS_MAX = 10;

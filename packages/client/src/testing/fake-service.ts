@@ -1,9 +1,10 @@
 import { type CreateRequest, type MultiOp, nameOf, OpCode, parentOf, type Request } from '@meerkat/protocol';
 import { addChroot, addChrootSequential, removeChroot } from '../chroot.ts';
 import type { Operations } from '../conveniences/operations.ts';
-import { ConnectionLossError, makeError } from '../errors.ts';
+import { ConnectionLossError } from '../errors.ts';
 import type { Created, Znode } from '../machine/replies.ts';
 import { Stat } from '../machine/stat.ts';
+import { makeError } from '../make-error.ts';
 import type { About, CallOptions, Requester } from '../requester.ts';
 import { makeCreate, makeDelete, makeSetData } from '../write-requests.ts';
 

@@ -1,0 +1,92 @@
+import { ERRORS, type RetryClass, type ZooKeeperCode } from './error-table.ts';
+import {
+  AbortedError,
+  AuthFailedError,
+  BadArgumentsError,
+  BadReplyError,
+  ClosedError,
+  ConnectError,
+  ConnectionLossError,
+  ERROR_TYPES,
+  RequestTooLargeError,
+  SessionExpiredError,
+  SessionLostError,
+  TimeoutError,
+  TransactionError,
+  UnknownCodeError,
+} from './errors.ts';
+import type { CallFailure, FailureKind } from './machine/call.ts';
+import type { About } from './requester.ts';
+import { type ErrorDetails, ZooKeeperError } from './zookeeper-error.ts';
+
+/** What the table says of it; 'refused' for whatever is no error of the service or the session. */
+export function retryClassOf(error: unknown): RetryClass {
+  return error instanceof ZooKeeperError ? ERRORS[error.code].retryClass : 'refused';
+}
+
+/**
+ * Makes the error of a request that failed.
+ *
+ * @param cause what stands behind it: the reason of an aborted signal, the socket's error
+ */
+export function makeError(failure: CallFailure, about: About, cause?: unknown): ZooKeeperError {
+  const details = { ...about, server: failure.server, ...(cause === undefined ? {} : { cause }) };
+  if (failure.kind === 'refused') {
+    const type = TYPE_OF_NUMBER.get(failure.code);
+    if (type === undefined) return new UnknownCodeError({ ...details, errorCode: failure.code });
+    return new type(READS.has(about.operation) ? { ...details, outcome: 'not-applied' } : details);
+  }
+  const outcome = failure.wasSent && !READS.has(about.operation) ? 'unknown' : 'not-applied';
+  return new TYPE_OF_KIND[failure.kind]({ ...details, outcome, detail: failure.detail });
+}
+
+/**
+ * The same failure, reported of the larger operation that it ended and that may have taken effect: a request that only
+ * looked for the result of another one has failed, say.
+ */
+export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError {
+  if (error.outcome === 'unknown' || error.code === 'DECODEFAILED') return error;
+  if (error instanceof ConnectError || error instanceof TransactionError) return error;
+  const type = ERROR_TYPES[error.code] as PlainErrorType;
+  const errorCode = error.errorCode ?? undefined;
+  return new type({ ...about, server: error.server, outcome: 'unknown', errorCode, cause: error.cause ?? error });
+}
+
+/** A class that is made of details alone. */
+type PlainErrorType = new (details: ErrorDetails) => ZooKeeperError;
+
+/** Methods that change nothing: whether they were carried out is all the same. */
+const READS: ReadonlySet<string> = new Set([
+  'exists',
+  'get',
+  'children',
+  'descendantCount',
+  'ephemerals',
+  'getAcl',
+  'sync',
+  'ping',
+  'whoAmI',
+  'config',
+  'checkWatches',
+  'multiRead',
+]);
+
+const TYPE_OF_KIND: Readonly<Record<FailureKind, PlainErrorType>> = {
+  'connection-lost': ConnectionLossError,
+  'session-lost': SessionLostError,
+  'session-expired': SessionExpiredError,
+  'auth-failed': AuthFailedError,
+  closed: ClosedError,
+  'timed-out': TimeoutError,
+  aborted: AbortedError,
+  'request-too-large': RequestTooLargeError,
+  'malformed-request': BadArgumentsError,
+  'bad-reply': BadReplyError,
+};
+
+const TYPE_OF_NUMBER: ReadonlyMap<number, PlainErrorType> = new Map(
+  Object.entries(ERROR_TYPES).flatMap(([code, type]) => {
+    const { number } = ERRORS[code as ZooKeeperCode];
+    return number === null ? [] : [[number, type as PlainErrorType]];
+  }),
+);

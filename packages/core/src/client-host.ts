@@ -16,6 +16,7 @@ import type { Serving } from './serving.ts';
 import type { ConnectDecision } from './session/connect-decision.ts';
 import { decideConnect } from './session/session-door.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
+import { NO_ZNODE } from './tree/znode-table.ts';
 
 export interface ClientHostParts {
   readonly ports: Ports;
@@ -107,6 +108,12 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
 
   aclOf(aclId: number): readonly Acl[] {
     return aclId === OPEN_ACL_ID ? OPEN_ACL : this.#serving.database.tree.acls.get(aclId);
+  }
+
+  dataOf(path: string): Uint8Array | null {
+    const { tree } = this.#serving.database;
+    const znode = tree.find(path);
+    return znode === NO_ZNODE ? null : tree.dataOf(znode);
   }
 
   get #serving(): Serving {

@@ -1,4 +1,6 @@
 export { type AuthOptions, DEFAULT_AUTH_OPTIONS, makeAuthenticator } from './auth/authenticator.ts';
+export type { AuthProvider } from './auth/own-provider.ts';
+export type { Scheme } from './auth/scheme.ts';
 export type { X509Options } from './auth/x509.ts';
 export { type Configuration, DEFAULT_SERVER_OPTIONS, makeConfiguration, type ServerOptions } from './config/options.ts';
 export {

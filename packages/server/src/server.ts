@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
+  type Authenticator,
   type CoreOptions,
   type Disk,
   DiskError,
@@ -11,6 +12,7 @@ import {
 } from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
+import { loadOwnProviders } from './auth/own-provider.ts';
 import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
@@ -99,7 +101,8 @@ export interface StartOptions {
  * @throws ServerError when it cannot start; nothing is left behind then
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<RunningServer> {
-  const server = new Server(configuration, options);
+  const own = await loadOwnProviders(configuration.server.auth.providerModules, options.logger ?? SILENT_LOGGER);
+  const server = new Server(configuration, options, makeAuthenticator(configuration.server.auth, own));
   await server.start(options.signal);
   return server;
 }
@@ -135,7 +138,7 @@ class Server implements RunningServer {
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
 
-  constructor(configuration: Configuration, options: StartOptions) {
+  constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator) {
     const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
@@ -184,7 +187,7 @@ class Server implements RunningServer {
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
-      authenticator: makeAuthenticator(configuration.server.auth),
+      authenticator,
       trace: {
         emit(event) {
           for (const listener of listeners) listener.emit(event);

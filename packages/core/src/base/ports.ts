@@ -234,13 +234,20 @@ export type SaslFailure = (typeof SaslFailure)[keyof typeof SaslFailure];
 export interface Authenticator {
   /** What every connection is from the start: its `ip`, and what its certificate says. */
   initialIdentities(remote: PeerAddress, certificate: PeerCertificate | null): readonly Identity[];
-  /** Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection. */
+  /**
+   * Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection.
+   *
+   * @param dataOf the data of a znode, to be read at once; null when there is none
+   */
   authenticate(
     scheme: string,
     auth: Uint8Array | null,
     remote: PeerAddress,
     certificate: PeerCertificate | null,
+    dataOf?: (path: string) => Uint8Array | null,
   ): readonly Identity[] | null;
+  /** True when a refusal by this scheme is not answered, so that the client tries another server. */
+  refusesSilently(scheme: string): boolean;
   /** Starts a SASL exchange; null when there is no login to check it with: each token is answered with none. */
   startSasl(remote: PeerAddress): SaslConversation | null;
   readonly saslFailure: SaslFailure;

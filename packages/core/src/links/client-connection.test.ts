@@ -139,6 +139,7 @@ class LearnerServer extends LearnerParty {
       mayAwaitServing: () => false,
       isStopping: false,
       isOverloaded: false,
+      dataOf: () => null,
       aclOf: () => OPEN_ACL,
       decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
     };

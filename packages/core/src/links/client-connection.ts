@@ -441,10 +441,15 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     const { scheme, auth } = request;
     const { authenticator } = this.#host;
     const certificate = this.#stream.certificate ?? null;
-    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote, certificate);
+    const dataOf = (path: string): Uint8Array | null => this.#host.dataOf(path);
+    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote, certificate, dataOf);
     if (added === null || !this.#addIdentities(added)) {
       this.#host.stats.authFailures++;
       this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '', reason: null });
+      if (scheme !== null && authenticator.refusesSilently(scheme)) {
+        this.close(`authentication by "${scheme}" failed`);
+        return;
+      }
       this.#replyAtOnce(xid, ErrorCode.authFailed);
       const why = added === null ? 'failed' : `is too much: a connection has ${IDENTITIES_MAX} identities at most`;
       this.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);

@@ -52,5 +52,7 @@ export interface ConnectionHost<Connection> {
   /** True while more is in progress than `globalOutstandingLimit`. */
   readonly isOverloaded: boolean;
   aclOf(aclId: number): readonly Acl[];
+  /** A view of the data of a znode, valid until the next change; null when there is none. */
+  dataOf(path: string): Uint8Array | null;
   decideConnect(request: ConnectRequest): ConnectDecision;
 }

@@ -1,4 +1,4 @@
-import { ErrorCode, OpCode } from '@meerkat/protocol';
+import { ErrorCode, OPEN_ACL, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Authenticator, type Identity, type SaslConversation, SaslFailure } from '../base/ports.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
@@ -152,4 +152,31 @@ describe('a server that demands authentication', () => {
     server.run();
     expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { error: ErrorCode.ok } }]);
   });
+});
+
+test('a refusal that is not answered closes the connection alone, so that the client tries another server', () => {
+  const server = serve({ authenticate: () => null, refusesSilently: (scheme) => scheme === 'ensemble' });
+  const client = server.connect();
+  client.send({ op: OpCode.auth, scheme: 'ensemble', auth: text('red') }, -4);
+  server.run();
+  expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
+});
+
+test('a scheme may look at the data of a znode', () => {
+  const seen: (string | null)[] = [];
+  const server = serve({
+    authenticate: (_scheme, _auth, _remote, _certificate, dataOf = () => null) => {
+      for (const path of ['/key', '/none']) {
+        const data = dataOf(path);
+        seen.push(data === null ? null : new TextDecoder().decode(data));
+      }
+      return [];
+    },
+  });
+  const client = server.connect();
+  client.send({ op: OpCode.create, path: '/key', data: text('7'), acl: OPEN_ACL, flags: 0, ttl: 0 });
+  server.run();
+  client.send({ op: OpCode.auth, scheme: 'key', auth: text('21') }, -4);
+  server.run();
+  expect(seen).toEqual(['7', null]);
 });

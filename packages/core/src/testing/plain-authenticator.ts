@@ -8,6 +8,7 @@ export const PLAIN_AUTHENTICATOR: Authenticator = {
     const id = new TextDecoder().decode(auth);
     return id === 'super:super' ? [{ scheme: 'super', id: '' }] : [{ scheme, id }];
   },
+  refusesSilently: () => false,
   startSasl: () => null,
   saslFailure: SaslFailure.closes,
   isAdmitted: () => true,

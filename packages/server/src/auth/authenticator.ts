@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type Authenticator, type Identity, type PeerAddress, type PeerCertificate, SaslFailure } from '@meerkat/core';
+import { type Authenticator, SaslFailure } from '@meerkat/core';
 import { ExitCode, ServerError } from '../exit-codes.ts';
 import { parsePrincipal } from '../sasl/principal.ts';
 import { DEFAULT_SASL_OPTIONS, makeSaslStarter, type SaslOptions } from '../sasl/sasl-login.ts';
+import { KEY_SCHEME, makeEnsembleScheme } from './apache-schemes.ts';
 import { formatIp, IpNetwork, parseIp } from './ip-address.ts';
+import type { Scheme } from './scheme.ts';
 import { identitiesOfCertificate, isAlternativeName, isDistinguishedName, type X509Options } from './x509.ts';
 
 /** What configuration says about the schemes of authentication. */
@@ -17,6 +19,12 @@ export interface AuthOptions extends X509Options {
   /** Classes of `authProvider.*` that are not known here: their schemes are not offered. */
   readonly unknownProviders: readonly string[];
   readonly sasl: SaslOptions;
+  /** Names of this ensemble, one of which clients with the scheme `ensemble` must say (`ensembleAuthName`); null: no such scheme. */
+  readonly ensembleNames: readonly string[] | null;
+  /** The scheme `key` of Apache's KeyAuthenticationProvider exists. */
+  readonly keyEnabled: boolean;
+  /** Absolute paths of modules with schemes of the user's own (`authProvider.N=/path`). */
+  readonly providerModules: readonly string[];
   /** A connection must have an identity of one of these schemes to do anything (`enforce.auth.schemes`); none: anybody may. */
   readonly enforcedSchemes: readonly string[];
 }
@@ -30,6 +38,9 @@ export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
   x509AlternativeNames: false,
   unknownProviders: [],
   sasl: DEFAULT_SASL_OPTIONS,
+  ensembleNames: null,
+  keyEnabled: false,
+  providerModules: [],
   enforcedSchemes: [],
 };
 
@@ -37,33 +48,16 @@ export const DEFAULT_AUTH_OPTIONS: AuthOptions = {
 const SCHEMES_WITHOUT_PROVIDER: ReadonlySet<string> = new Set(['', 'world', 'digest', 'ip', 'super']);
 
 /**
- * One scheme (ZooKeeper's AuthenticationProvider).
- *
- * `world` is none: it has no credentials, and the core knows it. `super` is none either: it is granted by `digest` and
- * cannot be named in an ACL.
- */
-export interface Scheme {
-  readonly isAuthenticated: boolean;
-  /** True when `matches` is equality. */
-  readonly isExact: boolean;
-  authenticate(
-    auth: Uint8Array | null,
-    remote: PeerAddress,
-    certificate: PeerCertificate | null,
-  ): readonly Identity[] | null;
-  isValidAclId(id: string): boolean;
-  matches(identityId: string, aclId: string): boolean;
-  userName(id: string): string;
-}
-
-/**
  * The schemes `ip`, unless it is switched off `digest`, `x509` where clients can show certificates, and those of the
  * configuration.
  *
+ * @param own schemes of the user's own, by their names
  * @throws ServerError when a scheme that connections must have does not exist
  */
-export function makeAuthenticator(options: AuthOptions): Authenticator {
-  const schemes = new Map<string, Scheme>([['ip', IP_SCHEME]]);
+export function makeAuthenticator(options: AuthOptions, own: ReadonlyMap<string, Scheme> = new Map()): Authenticator {
+  const schemes = new Map<string, Scheme>([...own, ['ip', IP_SCHEME]]);
+  if (options.ensembleNames !== null) schemes.set('ensemble', makeEnsembleScheme(options.ensembleNames));
+  if (options.keyEnabled) schemes.set('key', KEY_SCHEME);
   if (options.digestEnabled) schemes.set('digest', makeDigestScheme(options));
   if (options.sasl.isScheme) schemes.set('sasl', makeSaslScheme(options.sasl));
   if (options.x509Enabled) schemes.set('x509', makeX509Scheme(options));
@@ -80,8 +74,9 @@ export function makeAuthenticator(options: AuthOptions): Authenticator {
         ? [ip]
         : [ip, ...identitiesOfCertificate(certificate, options)];
     },
-    authenticate: (scheme, auth, remote, certificate) =>
-      schemes.get(scheme)?.authenticate(auth, remote, certificate) ?? null,
+    authenticate: (scheme, auth, remote, certificate, dataOf = () => null) =>
+      schemes.get(scheme)?.authenticate(auth, remote, certificate, dataOf) ?? null,
+    refusesSilently: (scheme) => schemes.get(scheme)?.refusesSilently ?? false,
     isValidAclId: (scheme, id) => schemes.get(scheme)?.isValidAclId(id) ?? false,
     isAuthenticatedScheme: (scheme) => schemes.get(scheme)?.isAuthenticated ?? false,
     isExact: (scheme) => schemes.get(scheme)?.isExact ?? false,

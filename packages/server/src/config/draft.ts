@@ -42,6 +42,9 @@ export interface Draft {
   readonly quorumTls: TlsDraft;
   readonly auth: Mutable<Omit<AuthOptions, 'sasl'>>;
   readonly sasl: SaslDraft;
+  /** The scheme `ensemble` is asked for, and the names that it knows. */
+  hasEnsembleScheme: boolean;
+  ensembleNames: readonly string[];
   dataDirectory: string | null;
   dataLogDirectory: string | null;
   clientPort: number | null;
@@ -81,6 +84,8 @@ export function makeDraft(): Draft {
     sasl: makeSaslDraft(),
     tls: makeTlsDraft(DEFAULT_TLS_OPTIONS),
     quorumTls: makeTlsDraft(DEFAULT_QUORUM_TLS_OPTIONS),
+    hasEnsembleScheme: false,
+    ensembleNames: [],
     dataDirectory: null,
     dataLogDirectory: null,
     clientPort: null,

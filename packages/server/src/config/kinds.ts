@@ -138,11 +138,18 @@ export const OWN_PROVIDERS: readonly string[] = [
 
 /** The class whose scheme `sasl` is there when it is named. */
 export const SASL_PROVIDER: string = `${APACHE_PROVIDERS}SASLAuthenticationProvider`;
-const KNOWN_PROVIDERS: readonly string[] = [...OWN_PROVIDERS, SASL_PROVIDER];
+export const ENSEMBLE_PROVIDER: string = `${APACHE_PROVIDERS}EnsembleAuthenticationProvider`;
+export const KEY_PROVIDER: string = `${APACHE_PROVIDERS}KeyAuthenticationProvider`;
+const KNOWN_PROVIDERS: readonly string[] = [...OWN_PROVIDERS, SASL_PROVIDER, ENSEMBLE_PROVIDER, KEY_PROVIDER];
+
+/** The path of a module, as `authProvider.N` may name it in place of a class. */
+export function isModulePath(value: string): boolean {
+  return /^[./]|\.[cm]?js$/.test(value);
+}
 
 export const authProvider: Kind<string> = {
   expected:
-    "the name of a class, but for those of Apache's own that this version does not support: without them the server would be less safe than this file says",
+    "the path of a module, or the name of a class, but for those of Apache's own that this version does not support: without them the server would be less safe than this file says",
   parse: (value) => (value.startsWith(APACHE_PROVIDERS) && !KNOWN_PROVIDERS.includes(value) ? null : value),
 };
 

@@ -67,6 +67,5 @@ export const OTHER_KEYS: readonly Key[] = [
   security('ssl.*', [], 'A key about TLS that is not known'),
   security('X509AuthenticationProvider.*', [], 'A key about certificates that is not known'),
   security('quorum.auth.*', ['false'], 'Authentication between servers'),
-  security('ensembleAuthName', [], 'Check of the name of the ensemble'),
   security('kinit', [], 'Kerberos'),
 ];

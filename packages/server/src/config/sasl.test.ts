@@ -124,3 +124,17 @@ java.security.krb5.conf=krb5.conf\nkerberos.removeHostFromPrincipal=true\nkerber
     mapping: { defaultRealm: 'EXAMPLE.COM', removesHost: true, removesRealm: true },
   });
 });
+
+test('further schemes are classes of Apache or modules of the user', () => {
+  const { auth } = read(`authProvider.1=org.apache.zookeeper.server.auth.EnsembleAuthenticationProvider
+ensembleAuthName=blue,green
+authProvider.2=org.apache.zookeeper.server.auth.KeyAuthenticationProvider
+authProvider.3=./badge.mjs\nauthProvider.4=/opt/token.js`).server;
+  expect(auth).toMatchObject({
+    ensembleNames: ['blue', 'green'],
+    keyEnabled: true,
+    providerModules: ['/etc/badge.mjs', '/opt/token.js'],
+    unknownProviders: [],
+  });
+  expect(read('ensembleAuthName=blue').server.auth.ensembleNames).toBeNull();
+});

@@ -236,16 +236,22 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'authProvider.*',
     kinds.authProvider,
     '',
-    'Further schemes of authentication; digest and ip are always there. A class that is not known is ignored, unless ACLs of the directory need it',
+    'Further [schemes of authentication](security/schemes.md): a class of Apache, or a module of your own. A class that is not known is ignored, unless ACLs of the directory need it',
     (draft, value) => {
       if (value === kinds.X509_PROVIDER) draft.auth.x509Enabled = true;
       if (kinds.OWN_PROVIDERS.includes(value)) return;
-      if (value === kinds.SASL_PROVIDER) {
-        draft.sasl.isScheme = true;
-        return;
-      }
+      if (takeProvider(value, draft)) return;
       draft.auth.unknownProviders = [...draft.auth.unknownProviders, value];
       draft.notes.push(`names the class ${value}, which this server does not have: it is ignored`);
+    },
+  ),
+  supported(
+    'ensembleAuthName',
+    kinds.words,
+    '',
+    'Names of this ensemble, for the scheme `ensemble`',
+    (draft, value) => {
+      draft.ensembleNames = value;
     },
   ),
   // ---- log and snapshots
@@ -331,6 +337,16 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     },
   ),
 ];
+
+/** @returns false when it is a class that is not known */
+function takeProvider(value: string, draft: Draft): boolean {
+  if (value === kinds.SASL_PROVIDER) draft.sasl.isScheme = true;
+  else if (value === kinds.ENSEMBLE_PROVIDER) draft.hasEnsembleScheme = true;
+  else if (value === kinds.KEY_PROVIDER) draft.auth.keyEnabled = true;
+  else if (kinds.isModulePath(value)) draft.auth.providerModules = [...draft.auth.providerModules, value];
+  else return false;
+  return true;
+}
 
 /** Raises a number to the least that makes sense, as ZooKeeper does, and says so. */
 function atLeast(draft: Draft, value: number, min: number): number {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { HostPort } from '@meerkat/protocol';
+import type { AuthOptions } from '../auth/authenticator.ts';
 import { type Draft, makeDraft } from './draft.ts';
 import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts';
 import type { Key } from './key.ts';
@@ -156,7 +157,12 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
-        auth: { ...draft.auth, ...sasl, x509Enabled: draft.auth.x509Enabled || this.#hasTlsForClients },
+        auth: {
+          ...draft.auth,
+          ...sasl,
+          ...this.#readProviders(),
+          x509Enabled: draft.auth.x509Enabled || this.#hasTlsForClients,
+        },
         dataDirectory: absoluteDataDirectory,
         dataLogDirectory,
         clientPort: draft.clientPort,
@@ -198,6 +204,14 @@ class ZooCfgReader {
       const property = this.#lines.get(key);
       this.#fault(property?.line ?? null, key, found ?? property?.value ?? 'no such line', expected);
     }
+  }
+
+  #readProviders(): Pick<AuthOptions, 'ensembleNames' | 'providerModules'> {
+    const { hasEnsembleScheme, ensembleNames, auth } = this.#draft;
+    return {
+      ensembleNames: hasEnsembleScheme ? ensembleNames : null,
+      providerModules: auth.providerModules.map((path) => this.#resolvePath(path)),
+    };
   }
 
   /** For what several keys and other files decide together. */

@@ -246,7 +246,12 @@ export class Nemesis {
     );
     // An epoch is a number in decimal digits and nothing else, in Apache's format: another digit is another promise, which
     // no reader can tell.
-    const path = random.pick(paths.filter((one) => !one.includes('Epoch')));
+    const perishable = paths.filter((one) => !one.includes('Epoch'));
+    if (perishable.length === 0) {
+      this.#say(`${server.host} has no file that could rot`);
+      return false;
+    }
+    const path = random.pick(perishable);
     const size = server.disk.peek(path)?.length ?? 0;
     server.crash();
     // Files are grown ahead: what was written is at their beginning.

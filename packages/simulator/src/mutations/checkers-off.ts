@@ -1,7 +1,7 @@
 /** Which checkers find which mutation, each of them switched off in turn. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Mutant } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 import type { Mutation } from './mutation.ts';
 import type { Workshop } from './workshop.ts';
 
@@ -23,20 +23,33 @@ export interface CheckersOff {
  * A run is the same without a checker that has nothing to say in it. So only those that have caught the mutation are
  * switched off, one at a time.
  *
- * @param directory where the simulator with the mutation is put
+ * @param original the sources as they are: a seed that fails there too says nothing about the mutation
  */
 export async function switchCheckersOff(
-  mutation: Mutation,
-  root: string,
-  directory: string,
+  { id, simulate }: Pick<Mutation, 'id' | 'simulate'>,
+  mutant: Pick<Mutant, 'run'>,
+  original: Pick<Mutant, 'run'>,
   seedsMax: number,
 ): Promise<CheckersOff> {
-  const { id, simulate } = mutation;
-  const mutant = await Mutant.make(root, directory, mutation);
+  const shape = simulate ?? [];
+  const isSound: Map<number, boolean> = new Map();
+  const control = async (seed: number): Promise<boolean> => {
+    const known = isSound.get(seed);
+    if (known !== undefined) return known;
+    const { broken } = await original.run(['--seeds', `${seed}..${seed}`, ...shape]);
+    isSound.set(seed, broken.length === 0);
+    return broken.length === 0;
+  };
   const run = async (options: readonly string[], first: number): Promise<Catch | null> => {
-    const { broken, output } = await mutant.run(['--seeds', `${first}..${seedsMax}`, ...(simulate ?? []), ...options]);
-    const seed = /^seed (\d+) fails/m.exec(output)?.[1];
-    return seed === undefined ? null : { seed: Number(seed), invariants: broken };
+    for (let from = first; from <= seedsMax; ) {
+      const { broken, output } = await mutant.run(['--seeds', `${from}..${seedsMax}`, ...shape, ...options]);
+      const text = /^seed (\d+) fails/m.exec(output)?.[1];
+      if (text === undefined) return null;
+      const seed = Number(text);
+      if (await control(seed)) return { seed, invariants: broken };
+      from = seed + 1;
+    }
+    return null;
   };
   const caught = await run([], 1);
   const without: Map<string, Catch | null> = new Map();

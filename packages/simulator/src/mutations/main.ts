@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { type CheckersOff, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
 import { renewCheckers } from './checkers-table.ts';
 import { type Finding, find } from './finding.ts';
+import { Mutant } from './mutant.ts';
 import { type Mutation, readMutations } from './mutation.ts';
 import { renewTable } from './mutation-table.ts';
 import { Workshop } from './workshop.ts';
@@ -116,9 +117,11 @@ async function findCheckers(
   const workshop = new Workshop(ROOT);
   let unnoticed = 0;
   try {
+    const original = await Mutant.make(ROOT, directory, null);
     for (const mutation of chosen) {
       if (mutation.simulate === null) continue;
-      const result = await switchCheckersOff(mutation, ROOT, directory, seedsMax);
+      const mutant = await Mutant.make(ROOT, directory, mutation);
+      const result = await switchCheckersOff(mutation, mutant, original, seedsMax);
       const { caught, without } = result;
       const others = [...without].map(
         ([promise, other]) => `without ${promise} ${other?.invariants.join(' ') ?? 'nothing'}`,

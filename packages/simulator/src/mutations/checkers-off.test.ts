@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { switchCheckersOff } from './checkers-off.ts';
+import type { Mutant } from './mutant.ts';
+
+/** Simulates without a simulator: what each seed breaks. */
+function scripted(brokenBy: Readonly<Record<number, readonly string[]>>): Pick<Mutant, 'run'> {
+  return {
+    run: async (options) => {
+      const [first = 0, last = 0] = options[options.indexOf('--seeds') + 1]!.split('..').map(Number);
+      const without = options.includes('--without') ? options[options.indexOf('--without') + 1]! : '';
+      for (let seed = first; seed <= last; seed++) {
+        const broken = (brokenBy[seed] ?? []).filter((invariant) => invariant !== without);
+        if (broken.length > 0) return { broken, output: `seed ${seed} fails: …\n` };
+      }
+      return { broken: [], output: '' };
+    },
+  };
+}
+
+test('a seed that the sources as they are fail, too, has caught nothing', async () => {
+  const mutation = { id: 'off-by-one', simulate: ['--servers', '3'] };
+  const mutant = scripted({ 2: ['C2'], 3: ['Z4', 'Z5'], 5: ['Z4'], 6: ['C2'] });
+  const original = scripted({ 2: ['C2'], 6: ['C2'] });
+  const { caught, without } = await switchCheckersOff(mutation, mutant, original, 6);
+  expect(caught).toEqual({ seed: 3, invariants: ['Z4', 'Z5'] });
+  expect(without.get('Z4')).toEqual({ seed: 3, invariants: ['Z5'] });
+  expect(without.get('Z5')).toEqual({ seed: 3, invariants: ['Z4'] });
+});
+
+test('a checker without which nothing is noticed is said to be alone', async () => {
+  const mutation = { id: 'off-by-one', simulate: ['--servers', '3'] };
+  const { without } = await switchCheckersOff(
+    mutation,
+    scripted({ 1: ['W3'], 4: ['W3', 'C2'] }),
+    scripted({ 4: ['C2'] }),
+    4,
+  );
+  expect(without).toEqual(new Map([['W3', null]]));
+});

@@ -133,6 +133,11 @@ export class Connection {
     const requests = this.#watches.rearmRequests(lastZxid);
     this.#rearmsInFlight = requests.length;
     for (const request of requests) this.#outbox.write(SpecialXid.setWatches, request);
+    const lasting = requests.flatMap((request) => [
+      ...request.persistentWatches,
+      ...request.persistentRecursiveWatches,
+    ]);
+    if (lasting.length > 0) this.#sendModeProbe(lasting[0]!);
   }
 
   /** Takes a listener off, and its watch off the server when it was the last. */
@@ -173,7 +178,7 @@ export class Connection {
   }
 
   /**
-   * Asks, behind the first addWatch of a connection, whether the server keeps the modes of a path apart. One that does
+   * Asks, behind the first persistent watch of a connection, whether the server keeps the modes of a path apart. One that does
    * knows the watcher type "recursive"; an older one cannot read the request and says so.
    */
   #sendModeProbe(path: string): void {
@@ -275,11 +280,13 @@ export class Connection {
   }
 
   /**
-   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply no
-   * told. Nor does another one that has been asked for since tell what was before it.
+   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody
+   * told. Nor does another one that has been asked for since tell what was before it. The same where the server has turned out
+   * to keep modes apart: a recursive watch tells nothing of children that this client may not read.
    */
   #armUncovered(path: string, coveredAt: number): void {
-    if (coveredAt === this.#removals && this.#watches.hasLasting(path)) return;
+    const isCovered = coveredAt === this.#removals && this.#watches.hasLasting(path);
+    if (isCovered && this.#watches.keepsModes !== true) return;
     for (const request of this.#watches.rearmRequestsOf(path, this.#lastZxid)) {
       this.#outbox.write(SpecialXid.setWatches, request);
     }

@@ -448,6 +448,18 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x78n });
   });
 
+  test('the timeout is counted from the sending of the connect request, however late its answer comes', () => {
+    const world = new ScriptedWorld();
+    world.open();
+    const sentAtMs = world.nowMs;
+    world.advance(1000);
+    world.acceptSession(0x77, 9000);
+    expect(world.session.sureUntilMs).toBe(sentAtMs + 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(sentAtMs + 9000 - world.nowMs);
+    expect(world.session.state).toBe('lost');
+  });
+
   test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
     const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
     const world = new ScriptedWorld({ session });
@@ -1044,6 +1056,7 @@ describe('watches', () => {
         world.open();
         world.acceptSession();
         world.reply(-8, 8, 0);
+        world.reply(1, 8, -5);
       }
       persistent.told.length = 0;
       world.takeFrames();
@@ -1059,6 +1072,33 @@ describe('watches', () => {
       world.session.removeWatch('persistent', '/a', persistent, () => {});
       expect(world.session.watches.size).toBe(0);
     }
+  });
+
+  test('beside a recursive watch that was armed again, a one-shot watch stands by itself where servers keep modes apart', () => {
+    const exists = { op: OpCode.exists, path: '/a', watch: true } as const;
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(ADD_RECURSIVE, new Watcher());
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -121);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    // Whether this server does is not known yet.
+    world.submit(exists, new Watcher());
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([
+      [OpCode.setWatches2, 0x61],
+      [OpCode.checkWatches, 5],
+      [OpCode.exists, 0],
+    ]);
+    world.reply(-8, 8, 0);
+    world.reply(1, 8, -121);
+    world.reply(2, 8, -101);
+    // The recursive watch would tell nothing of a child that this client may not read.
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches2]);
+    world.submit(exists, new Watcher());
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.exists, 1]]);
   });
 
   test('a one-shot watch does without a persistent one that the server refuses', () => {
@@ -1127,7 +1167,8 @@ describe('watches', () => {
     expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([
       [-8, OpCode.setWatches2],
       [-8, OpCode.setWatches],
-      [1, OpCode.getData],
+      [1, OpCode.checkWatches],
+      [2, OpCode.getData],
     ]);
     world.notify(2, paths[0]!);
     world.reply(-8, 9, 0);

@@ -1,4 +1,4 @@
-import { EventType, OpCode, type Request, SpecialXid } from '@meerkat/protocol';
+import { EventType, OpCode, Perm, type Request, SpecialXid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { VirtualServer } from '../virtual-server.ts';
 import { CLOSE, children, exists, get, remove, set } from './requests.ts';
@@ -264,5 +264,30 @@ describe('watches', () => {
       }
       expect(client.session).not.toBeNull();
       await client.close();
+    }));
+
+  test('for children, beside a recursive one, tell of a child that their client may not read, also after a reconnect', () =>
+    play({ servers: 3 }, async (stage) => {
+      const leader = await stage.start();
+      const follower = stage.servers.find((server) => server !== leader)!;
+      const { world } = stage;
+      const ann = await world.connect('ann', {
+        servers: `${leader.host}:${leader.port}`,
+        auth: [{ scheme: 'digest', auth: 'ann:ann' }],
+      });
+      const reader = await stage.at(follower);
+      await ann.create('/a');
+      await stage.whole();
+      const stream = reader.watch('/a', { recursive: true });
+      await stream.ready;
+      follower.crash();
+      // It is sent together with the watches, before the client knows what kind of a server this is.
+      const reading = reader.children('/a', { watch: true });
+      follower.start();
+      const { changed } = await reading;
+      await ann.create('/a/hidden', '', { acl: [{ scheme: 'digest', id: 'ann:ann', perms: Perm.all }] });
+      expect(await changed).toMatchObject({ type: 'children', path: '/a' });
+      await stream.close();
+      await ann.close();
     }));
 });

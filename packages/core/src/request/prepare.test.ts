@@ -155,6 +155,18 @@ describe('Preparer', () => {
     bench.applyAll();
   });
 
+  it('takes back a multi that fails, also of a znode that it deletes and creates again', () => {
+    const bench = new PreparerBench(5);
+    bench.write(create('/a'));
+    const check = { op: OpCode.check, path: '/a', version: 9 } as const;
+    bench.multi([remove('/a') as MultiOp, create('/a') as MultiOp, check]);
+    expect(bench.error(create('/a'))).toBe(ErrorCode.nodeExists);
+    bench.applyAll();
+    expect(bench.error(setData('/a', 0))).toBe(ErrorCode.ok);
+    expect(bench.error(remove('/a', 1))).toBe(ErrorCode.ok);
+    bench.applyAll();
+  });
+
   it('collects a container or TTL znode only if nothing in flight needs it', () => {
     const bench = new PreparerBench(9);
     const ttl = { ...create('/t', CreateMode.persistentWithTtl), op: OpCode.createTTL, ttl: 500 } as WriteRequest;

@@ -737,6 +737,19 @@ describe('sync', () => {
     expect(test.said()).toEqual(['answers sync 4']);
   });
 
+  test('is not confirmed by a ping that was sent for an earlier one', () => {
+    const test = broadcasting([1, 2], FIVE);
+    test.sync();
+    test.pong(1);
+    test.sync();
+    test.take();
+    test.pong(2);
+    expect(test.said()).toEqual(['answers sync 1']);
+    test.pong(1);
+    test.pong(2);
+    expect(test.said()).toEqual(['answers sync 2']);
+  });
+
   test('is answered after everything that was proposed before it', () => {
     const test = broadcasting([1]);
     test.propose(1);

@@ -120,6 +120,34 @@ describe('a session that moves', () => {
       const { body } = await second.ask(2, set('/x', 'new'));
       expect(getInt(body, STAT_VERSION_AT)).toBe(2);
     }));
+
+  test('does not go on at an observer when it has ended before that one has heard of what it asked for', () =>
+    play({ servers: 3, observers: 1 }, async (stage) => {
+      const leader = await stage.start();
+      const { world } = stage;
+      const [a, b] = stage.servers.filter((server) => server !== leader && server.serverId !== 4);
+      const observer = stage.zk(4);
+      const first = new WireClient(world, 'app', a!);
+      await first.whenAnswered();
+      await first.ask(1, create('/x'));
+      await stage.whole();
+      // The followers are asked, and do not hear of it.
+      for (const follower of [a!, b!]) world.network.block(leader.host, follower.host);
+      const forwarded = stage.packet({ from: a!, to: leader, stage: 'received', type: PacketType.request });
+      first.send(2, set('/x', 'old'));
+      await forwarded;
+      const asked = stage.packet({ from: observer, to: leader, stage: 'received', type: PacketType.revalidate });
+      const second = new WireClient(world, 'app', observer, { session: first.session });
+      await asked;
+      // Somebody ends the session at B.
+      const ended = stage.packet({ from: b!, to: leader, stage: 'received', type: PacketType.request });
+      b!.expireSession(first.session.sessionId);
+      await ended;
+      expect(second.connected).toBeNull();
+      for (const follower of [a!, b!]) world.network.unblock(leader.host, follower.host);
+      await second.whenAnswered();
+      expect(second.hasSession).toBe(false);
+    }));
 });
 
 /** Behind czxid, mzxid, ctime and mtime. */

@@ -58,8 +58,17 @@ export class DiskJudge implements DiskObserver {
     this.#checker.onLogDurable(this.#serverId, zxid);
   }
 
-  onRenamed(_source: string, target: string): void {
+  onRenamed(source: string, target: string): void {
     const name = this.#nameOf(target);
+    const log = zxidBehind('log.', this.#nameOf(source));
+    if (log !== null) {
+      const others = this.#disk().names(this.#logDirectory);
+      this.#checker.onLogSetAside(
+        this.#serverId,
+        log,
+        others.flatMap((other) => zxidBehind('log.', other) ?? []),
+      );
+    }
     this.#renamed.push(name);
     this.#installing = zxidBehind('installing-snapshot.', name) ?? this.#installing;
   }

@@ -56,6 +56,11 @@ export class Judges {
     this.#live = ensemble.servers.length > 1 ? this.#watchLive() : null;
     world.watch(this.#sightings);
     world.watch({
+      onTrace: (server, event) => {
+        if (event.kind !== 'warning' || !/^the snapshot .* is not usable/.test(event.message) || mayFail(server))
+          return;
+        this.#own.report('D6', [server.serverId], `${server.host}: ${event.message}, though its disk is in order`);
+      },
       onChange: (server, what) => {
         if (!what.startsWith('ends by itself') || mayFail(server)) return;
         this.#own.report('A2', [server.serverId], `${server.host} ${what}, though nothing was wrong with its disk`);

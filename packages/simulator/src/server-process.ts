@@ -109,6 +109,13 @@ export class ServerProcess implements EventDoor {
     this.#parts.timeline.plan(0, () => this.deliver(event));
   }
 
+  /** Somebody ends a session at this server by hand. */
+  expireSession(id: bigint): void {
+    this.deliver(() => {
+      if (this.core.isServing) this.core.expireSession(id);
+    });
+  }
+
   /** Ends in good order; `onEnded` follows. */
   stop(): void {
     this.deliver(() => this.core.stop());

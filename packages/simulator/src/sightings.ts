@@ -22,6 +22,7 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   quotas: ['quota exceeded'],
   busy: ['second with sixty requests'],
   'huge-sessions': ['session with thousands of ephemerals ended'],
+  'ended-by-hand': ['session ended by hand'],
 };
 
 /** Counts, in one world, what only some traits lead to. */
@@ -31,6 +32,8 @@ export class Sightings implements WorldWatcher {
   readonly #history: Map<number, number> = new Map();
   /** Servers that begin another log file for a reason other than its size. */
   readonly #mayBegin: Set<VirtualServer> = new Set();
+  /** Sessions that a leader has ended. */
+  readonly #expired: Set<bigint> = new Set();
 
   onChange(server: VirtualServer, what: string): void {
     if (what === 'starts') this.#mayBegin.add(server);
@@ -46,6 +49,9 @@ export class Sightings implements WorldWatcher {
       case 'log-file-started':
         if (logDirectory !== snapshotDirectory) this.#count('log file in a directory of its own');
         if (!this.#mayBegin.delete(server)) this.#count('log file that was full');
+        break;
+      case 'session-expired':
+        this.#expired.add(event.sessionId);
         break;
       case 'files-purged':
         if (event.files.length > 0) this.#count('files purged');
@@ -93,10 +99,12 @@ export class Sightings implements WorldWatcher {
       if (error?.code === 'NOAUTH') this.#count('request refused for want of permission');
       if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
     }
-    for (const { txn } of committed) {
+    for (const { header, txn } of committed) {
       if (txn.type === OpCode.deleteContainer) this.#count('container or TTL znode collected');
       if (txn.type === OpCode.setData && (txn.data?.length ?? 0) > 100_000) this.#count('value above 100 kB');
       if (txn.type !== OpCode.closeSession) continue;
+      // No client has asked for it.
+      if (header.cxid === 0 && !this.#expired.has(header.sessionId)) this.#count('session ended by hand');
       const paths = txn.paths ?? [];
       if (paths.length >= 1000) this.#count('session with thousands of ephemerals ended');
       if (paths.reduce((sum, path) => sum + path.length, 0) > txnBytesMax / 2) {

@@ -1,16 +1,19 @@
 import type { Client } from '@meerkat/client';
 import type { Hierarchy } from '@meerkat/protocol';
+import { isQuorum } from './checkers/quorum.ts';
 import type { Violation } from './checkers/violation.ts';
 import { FAULT_KINDS, type Fault, type FaultKind, planFaults } from './fault.ts';
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
 import { Nemesis } from './nemesis.ts';
+import { endSessionsByHand } from './operator.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { stir } from './stir.ts';
 import { TraceTail } from './trace-tail.ts';
 import { configurationOf, drawTraits, type Trait } from './traits.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
+import type { VirtualServer } from './virtual-server.ts';
 import { VirtualWorld } from './virtual-world.ts';
 import { Workload } from './workload.ts';
 import { hostWorkload } from './workload-host.ts';
@@ -149,6 +152,7 @@ class Simulation {
     world.watch({
       onTrace: (_server, event) => {
         if (event.kind === 'epoch-established') this.#epochs.add(event.epoch);
+        if (event.kind === 'session-expired') this.#judgeCertainty(event.sessionId);
       },
       onChange: (server, what) => {
         if (what === 'starts') this.#serverStarts++;
@@ -196,6 +200,10 @@ class Simulation {
     }
     this.#workload.start();
     this.#nemesis.unleash(this.#plan);
+    if (this.#traits.includes('ended-by-hand')) {
+      const isOver = (): boolean => this.#healedMs !== null || this.#judges.violations.length > 0;
+      endSessionsByHand(this.#world, this.#ensemble, this.#history, isOver).catch((error) => this.#world.fail(error));
+    }
     this.#faultsBeganMs = this.#world.nowMs;
     const endMs = this.#world.nowMs + this.#durationMs;
     while (this.#world.nowMs < endMs && this.#judges.violations.length === 0) {
@@ -238,10 +246,63 @@ class Simulation {
       return;
     }
     this.#recoveredMs = this.#world.nowMs - healedMs;
+    await this.#succeedTwice();
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
+    if (!(await this.#world.until(() => this.#sessionCount() === 0, PROGRESS_MS))) {
+      this.#judges.report(
+        'S9',
+        `${this.#sessionCount()} sessions live ${PROGRESS_MS} ms after their clients have gone`,
+      );
+    }
     await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS);
     this.#judges.judgeServers();
+  }
+
+  /** S10. What a client is sure of it counts by its own clock, so nothing is said once clocks have run at different rates. */
+  #judgeCertainty(sessionId: bigint): void {
+    if (this.#nemesis.executed.has('skew')) return;
+    for (const client of this.#workload.clients) {
+      const leftMs = client.sureUntilMs(sessionId) - this.#world.clockOf(client.host).monotonicMs();
+      if (leftMs <= 0) continue;
+      const session = `session 0x${sessionId.toString(16)}`;
+      this.#judges.report('S10', `${session} expires, and ${client.host} is sure of it for another ${leftMs} ms`);
+    }
+  }
+
+  /** As the server knows it that decides when they end. */
+  #sessionCount(): number {
+    return this.#ensemble.leader?.core?.view.sessions().length ?? 0;
+  }
+
+  /**
+   * The leader is killed, and so is the next one before its epoch has begun; the first one is back by then. Those that are
+   * left must agree on somebody, whatever they have voted for before.
+   */
+  async #succeedTwice(): Promise<void> {
+    const { leader, membership, participants } = this.#ensemble;
+    const voters = participants.map(({ serverId }) => serverId);
+    const others = participants.filter((server) => server !== leader);
+    const canSpare = (one: VirtualServer): boolean =>
+      isQuorum(
+        voters,
+        membership.hierarchy,
+        voters.filter((id) => id !== one.serverId),
+      );
+    if (leader === null || participants.length < 3 || !participants.every(canSpare)) return;
+    leader.crash();
+    const elected = (): VirtualServer | undefined => others.find(({ role }) => role === 'leading');
+    await this.#world.until(() => elected() !== undefined, PROGRESS_MS, 1);
+    const next = elected();
+    next?.crash();
+    leader.start();
+    const hasLeader = (): boolean => this.#ensemble.leader !== null && this.#workload.isConnected;
+    if (!(await this.#world.until(hasLeader, PROGRESS_MS, 20))) {
+      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
+    }
+    next?.start();
+    await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS, 20);
+    await this.#within(this.#workload.rest(), 'L3', 'a client does not come back');
   }
 
   /** It may do everything. */

@@ -30,6 +30,8 @@ export const TRAITS = [
   'huge-sessions',
   /** Clients ask four times as often, so that many writes to the same znodes are under way together. */
   'busy',
+  /** Sessions are ended by hand, at any server that follows, while their clients work. */
+  'ended-by-hand',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
 

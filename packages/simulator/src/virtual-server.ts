@@ -175,6 +175,11 @@ export class VirtualServer {
     });
   }
 
+  /** Ends a session by hand. Without effect while nobody is served. */
+  expireSession(id: bigint): void {
+    this.#process?.expireSession(id);
+  }
+
   /** Ends the process in good order, in its own time. */
   stop(): void {
     if (this.#process === null) return;

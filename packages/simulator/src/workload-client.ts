@@ -75,6 +75,12 @@ export class WorkloadClient {
     return this.#recorded?.client.state === 'connected';
   }
 
+  /** Until when it is sure of this session, by the clock of its host; −∞ when that is not its session. */
+  sureUntilMs(sessionId: bigint): number {
+    const client = this.#recorded?.client;
+    return client?.session?.id === sessionId ? client.lostAtMs : Number.NEGATIVE_INFINITY;
+  }
+
   /** Everything that it could watch, parents first. */
   get watchable(): readonly string[] {
     const keys = Array.from({ length: this.#options.keys }, (_, i) => `${ROOT}/${i}`);

@@ -1,4 +1,4 @@
-import { makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import { makeZxid, OpCode, PacketType, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { createTxn, EnsembleScript, SESSION, TXN_BYTES_MAX, txnOf } from './testing/ensemble-script.ts';
 
@@ -235,6 +235,17 @@ describe('the rules of broadcast', () => {
     script.up(1, 3, { type: 5, zxid: 0 as Zxid, sessions: [{ sessionId: SESSION, timeoutMs: 1000 }] });
     script.nowMs += silentMs;
     script.trace(3, { kind: 'session-expired', sessionId: SESSION, timeoutMs: 1000 });
+    expect(script.broken).toEqual(broken);
+  });
+
+  it.each([
+    ['whose end is committed', true, ['S2']],
+    ['that lives', false, []],
+  ] as const)('S2: a leader says that a session lives, one %s', (_which, isEnded, broken) => {
+    const script = new EnsembleScript().serve();
+    script.write(3, [1, 2], script.nextTxn(3, { type: OpCode.createSession, timeoutMs: 1000 }));
+    if (isEnded) script.write(3, [1, 2], script.nextTxn(3, { type: OpCode.closeSession, paths: [] }));
+    script.down(3, 1, { type: PacketType.revalidate, sessionId: SESSION, isValid: true });
     expect(script.broken).toEqual(broken);
   });
 });

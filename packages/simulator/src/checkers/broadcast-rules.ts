@@ -175,6 +175,13 @@ export class BroadcastRules {
     committed.push(zxid, hash, proposal?.entry ?? null);
   }
 
+  /** S2: a leader tells a learner that a session goes on. */
+  onRevalidated(leader: ServerGhost, sessionId: bigint): void {
+    if (!this.#closedSessions.has(sessionId)) return;
+    const message = `leader ${leader.id} says that session 0x${sessionId.toString(16)} lives, whose end is committed`;
+    this.#cluster.report('S2', [leader.id], message);
+  }
+
   #checkSession(leader: ServerGhost, zxid: number, entry: TxnEntry | null): void {
     if (entry === null) return;
     const { sessionId } = entry.header;

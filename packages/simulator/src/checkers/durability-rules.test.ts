@@ -49,6 +49,19 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['Z4', 'Z5']);
   });
 
+  it.each([
+    ['newest first', [8, 3], []],
+    ['oldest first', [3, 8], ['D6']],
+  ] as const)('D6: files of a log are set aside %s', (_order, zxids, broken) => {
+    const script = new EnsembleScript().serve();
+    const left = new Set([1, 3, 8]);
+    for (const zxid of zxids) {
+      left.delete(zxid);
+      script.checker.onLogSetAside(1, zxid, [...left]);
+    }
+    expect(script.broken).toEqual(broken);
+  });
+
   describe('D5: the purge leaves', () => {
     function purged(leave: (zxids: readonly number[]) => [snapshots: number[], logBegin: number | null]): string[] {
       const script = serving();

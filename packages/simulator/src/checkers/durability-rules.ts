@@ -72,6 +72,14 @@ export class DurabilityRules {
     this.#cluster.report('D5', [server.id], message);
   }
 
+  /** D6: files of the log go newest first, so that wherever the power is cut the log has lost its end and nothing else. */
+  onLogSetAside(server: ServerGhost, zxid: number, others: readonly number[]): void {
+    const later = others.find((other) => other > zxid);
+    if (later === undefined) return;
+    const message = `server ${server.id} sets its log of ${hex(zxid)} aside before that of ${hex(later)}`;
+    this.#cluster.report('D6', [server.id], message);
+  }
+
   /** Its history is a snapshot that its leader has sent. */
   onSnapshotInstalled(server: ServerGhost, zxid: number): void {
     const { log } = server;

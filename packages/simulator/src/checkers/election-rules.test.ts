@@ -43,6 +43,15 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it('E10: a server follows one that has said since that it looks for a leader', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 1, electionEpoch: 9 });
+    script.vote(3, 1, { leader: 3, state: ServerState.leading });
+    script.vote(3, 1, { leader: 3, electionEpoch: 2 });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual(['E10']);
+  });
+
   it('E12: a server is chosen whose data cannot be trusted', () => {
     const script = new EnsembleScript();
     for (const [from, to] of [

@@ -11,6 +11,8 @@ interface Looking {
   own: ElectionNotification | null;
   /** What each server was heard to say, every vote once. */
   readonly heard: Map<number, ElectionNotification[]>;
+  /** The last word of each. */
+  readonly last: Map<number, ElectionNotification>;
 }
 
 export class ElectionRules {
@@ -26,7 +28,7 @@ export class ElectionRules {
   onRole(server: ServerGhost, before: Role): void {
     const { id, role } = server;
     if (role === 'looking') {
-      this.#looking.set(id, { own: null, heard: new Map() });
+      this.#looking.set(id, { own: null, heard: new Map(), last: new Map() });
       return;
     }
     if (role === 'leading' && !server.isVoter) {
@@ -86,6 +88,7 @@ export class ElectionRules {
     );
     if (!isKnown) votes.push(vote);
     looking.heard.set(from, votes);
+    looking.last.set(from, vote);
   }
 
   #checkDecision(server: ServerGhost): void {
@@ -106,10 +109,8 @@ export class ElectionRules {
       this.#cluster.report('E12', [id, leader], `server ${id} counts votes for ${leader} with a zxid of −1`);
     }
     if (leader === id || !server.isVoter) return;
-    const saysItLeads = looking.heard
-      .get(leader)
-      ?.some((vote) => vote.state === ServerState.leading && vote.leader === leader);
-    if (saysItLeads === true) return;
+    const lastWord = looking.last.get(leader);
+    if (lastWord?.state === ServerState.leading && lastWord.leader === leader) return;
     // A later round than that of its last word to others: it has joined it, and they were out of reach since.
     const ownRound = own?.electionEpoch ?? -1n;
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
@@ -119,7 +120,7 @@ export class ElectionRules {
     }
     const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
     const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';
-    const message = `server ${id} follows ${leader}, which has not said that it leads, and of its own round voted for it: ${voters}`;
+    const message = `server ${id} follows ${leader}, which does not say that it leads, and of its own round voted for it: ${voters}`;
     this.#cluster.report('E10', [id, leader], message);
   }
 }

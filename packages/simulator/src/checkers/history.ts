@@ -6,7 +6,7 @@ import { checkFinalStates, type FinalState } from './final-rules.ts';
 import { checkOrder } from './order-rules.ts';
 import { QuotaRules } from './quota-rules.ts';
 import { ReadRules } from './read-rules.ts';
-import { checkRefusals } from './session-rules.ts';
+import { checkRefusals, checkSameness } from './session-rules.ts';
 import { StirRules } from './stir-rules.ts';
 import { type Violation, Violations } from './violation.ts';
 import { WatchRules } from './watch-rules.ts';
@@ -56,6 +56,7 @@ export function checkHistory(
   new WatchRules(log, tree, violations, options.watchGraceMs ?? 5000).check();
   new StirRules(log, tree, violations).check();
   if (options.knowsExpiries === true) checkRefusals(history, tree, violations);
+  checkSameness(history, violations);
   checkFinalStates(options.finalStates ?? [], tree, violations);
   const quotas = new QuotaRules(tree, violations);
   quotas.checkLimits(log, options.enforcesQuota ?? false);

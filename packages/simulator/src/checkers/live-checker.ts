@@ -23,6 +23,7 @@ import { EpochRules } from './epoch-rules.ts';
 import { ExpiryRules } from './expiry-rules.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { StreamRules } from './stream-rules.ts';
+import { SyncRules } from './sync-rules.ts';
 import { hex, type Violation, Violations } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
@@ -69,6 +70,7 @@ export class LiveChecker {
   readonly #agreement: AgreementRules;
   readonly #expiry: ExpiryRules;
   readonly #answered: AnsweredRules;
+  readonly #syncs: SyncRules;
   readonly #contact: ContactRules | null;
   readonly #txnBytesMax: number;
   readonly #reader = new JuteReader(undefined, 0x10000000);
@@ -89,6 +91,7 @@ export class LiveChecker {
     const clockMs = (server: number): number => options.clockMs?.(server) ?? options.nowMs();
     this.#expiry = new ExpiryRules(cluster, clockMs);
     this.#answered = new AnsweredRules(cluster, clockMs);
+    this.#syncs = new SyncRules(cluster);
     this.#txnBytesMax = options.txnBytesMax ?? Number.POSITIVE_INFINITY;
     this.#contact = options.limits === undefined ? null : new ContactRules(cluster, options.limits, clockMs);
   }
@@ -216,6 +219,11 @@ export class LiveChecker {
     this.#broadcast.onLogChanged(ghost);
   }
 
+  /** A log file has lost its name, while a later one of these keeps its own. */
+  onLogSetAside(server: number, zxid: number, others: readonly number[]): void {
+    this.#durability.onLogSetAside(this.#cluster.server(server), zxid, others);
+  }
+
   /** The snapshot that a leader has sent is durable, and all of the history that there is. */
   onSnapshotInstalled(server: number, zxid: number): void {
     this.#count('snapshot installed');
@@ -315,6 +323,7 @@ export class LiveChecker {
     this.#election.onWire(event);
     this.#expiry.onWire(event);
     this.#answered.onWire(event);
+    this.#syncs.onWire(event);
     this.#contact?.onWire(event);
   }
 
@@ -350,6 +359,9 @@ export class LiveChecker {
           this.#cluster.report('D11', [event.from], message);
         }
         this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);
+        return;
+      case PacketType.revalidate:
+        if (packet.isValid) this.#broadcast.onRevalidated(leader, packet.sessionId);
         return;
       case PacketType.commit:
         // Before the epoch is established, and to late learners, these are of the history that a learner is sent.

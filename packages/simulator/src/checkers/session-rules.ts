@@ -1,4 +1,4 @@
-/** S8, as clients see it: no server says that a session is over which nobody has ended. */
+/** S8, as clients see it: no server says that a session is over which nobody has ended. And S11. */
 import type { History } from '../history.ts';
 import type { CommittedTree } from './committed-tree.ts';
 import type { Violations } from './violation.ts';
@@ -14,5 +14,21 @@ export function checkRefusals(history: History, tree: CommittedTree, violations:
     const { client, server, sessionId, atMs } = entry;
     const message = `${server} tells client ${client} that session 0x${sessionId.toString(16)} is over`;
     violations.reportAt(atMs, 'S8', [], `${message}, which nobody has ended`);
+  }
+}
+
+/** S11: a client that comes back says that it is the same session if and only if it is. */
+export function checkSameness(history: History, violations: Violations): void {
+  const before: Map<string, bigint> = new Map();
+  for (const entry of history.entries) {
+    if (entry.kind !== 'state') continue;
+    const { client, state, sessionId, sameSession, atMs } = entry;
+    const last = before.get(client);
+    // The next program under this name has a session of its own.
+    if (state === 'closed' || state === 'auth-failed') before.delete(client);
+    else before.set(client, sessionId);
+    if (state !== 'connected' || last === undefined || sameSession === (sessionId === last)) continue;
+    const message = `client ${client} says that session 0x${sessionId.toString(16)} is ${sameSession ? 'the same' : 'another'}`;
+    violations.reportAt(atMs, 'S11', [], `${message}; it had 0x${last.toString(16)}`);
   }
 }

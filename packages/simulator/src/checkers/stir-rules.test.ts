@@ -81,3 +81,24 @@ describe('S8: a server says that a session is over', () => {
     }
   });
 });
+
+describe('S11: a client comes back', () => {
+  const told = (sessionId: bigint, sameSession: boolean): string[] => {
+    const script = new ClientScript();
+    const note = (state: string, id: bigint, isSame: boolean): void =>
+      void script.history.note({ kind: 'state', client: 'c1', state, sessionId: id, sameSession: isSame, reason: '' });
+    note('connected', 1n, true);
+    note('suspended', 1n, true);
+    note('connected', sessionId, sameSession);
+    note('closed', sessionId, true);
+    note('connected', 9n, true);
+    return script.broken;
+  };
+
+  it.each([
+    ['with its session and says so', 1n, true, []],
+    ['with another one and says so', 2n, false, []],
+    ['with another one and says that it is the same', 2n, true, ['S11']],
+    ['with its session and says that it is another', 1n, false, ['S11']],
+  ] as const)('%s', (_how, sessionId, sameSession, broken) => expect(told(sessionId, sameSession)).toEqual(broken));
+});

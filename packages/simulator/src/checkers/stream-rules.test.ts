@@ -1,7 +1,7 @@
 import { makeProposal, makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { bodyHash } from './body-hash.ts';
-import { EnsembleScript } from './testing/ensemble-script.ts';
+import { createTxn, EnsembleScript, txnOf } from './testing/ensemble-script.ts';
 
 function serving(): EnsembleScript {
   return new EnsembleScript().serve();
@@ -51,6 +51,27 @@ describe('the rules of the stream to a learner', () => {
     const txn = script.write();
     script.propose(3, 1, txn);
     expect(script.broken).toEqual(['Z14']);
+  });
+
+  it.each([
+    ['not before that of a later one', [], ['Z14']],
+    ['in their order behind that of NEWLEADER', ['due'], []],
+  ] as const)('Z14: proposals that were durable before NEWLEADER are acknowledged, %s', (_when, acked, broken) => {
+    const script = promised();
+    const first = txnOf(makeZxid(1, 1), createTxn('/first'));
+    script.down(3, 1, DIFF);
+    script.propose(3, 1, first);
+    script.log(1, first);
+    script.down(3, 1, NEW_LEADER);
+    script.durable(1);
+    script.epoch(1, 'currentEpoch', 1);
+    script.ack(1, 3, makeZxid(1, 0));
+    if (acked.length > 0) script.ack(1, 3, first.zxid);
+    const second = txnOf(makeZxid(1, 2), createTxn('/second', 2));
+    script.propose(3, 1, second);
+    script.store(1, second);
+    script.ack(1, 3, second.zxid);
+    expect(script.broken.filter((invariant) => invariant === 'Z14')).toEqual(broken);
   });
 
   it('Z14: UPTODATE comes before NEWLEADER', () => {

@@ -27,6 +27,10 @@ interface Stream {
   hasAckedNewLeader: boolean;
   /** The learner's ACKs that have arrived say that it holds everything up to here. */
   ackedUpTo: number;
+  /** Proposals that a follower has received, and neither their COMMIT; until it acknowledges NEWLEADER. */
+  received: number[];
+  /** Of them, what its disk held by then: their ACKs follow that of NEWLEADER. */
+  due: number[];
 }
 
 export class StreamRules {
@@ -45,6 +49,7 @@ export class StreamRules {
       case 'leader-packet':
         if (event.stage === 'sent')
           this.#onLeaderSends(this.#stream(event.connection, event.from, event.to), event.packet);
+        else this.#onLearnerReceives(this.#stream(event.connection, event.from, event.to), event.packet);
         return;
       case 'learner-packet': {
         const stream = this.#stream(event.connection, event.to, event.from);
@@ -161,7 +166,22 @@ export class StreamRules {
     stream.lastCommit = zxid;
   }
 
+  #onLearnerReceives(stream: Stream, packet: LeaderPacket): void {
+    if (stream.hasAckedNewLeader || !this.#cluster.server(stream.learner).isVoter) return;
+    if (packet.type === PacketType.proposal) stream.received.push(packet.entry.header.zxid);
+    else if (packet.type === PacketType.commit) stream.received = stream.received.filter((zxid) => zxid > packet.zxid);
+  }
+
   #onLearnerSends(stream: Stream, packet: LearnerPacket): void {
+    const due = stream.due.shift();
+    if (due !== undefined && !(packet.type === PacketType.ack && packet.zxid === due)) {
+      this.#reportLearner(
+        'Z14',
+        stream,
+        `goes on without the ACK of ${hex(due)}, which was durable when it adopted the epoch`,
+      );
+      stream.due = [];
+    }
     const isHandshake =
       packet.type === PacketType.followerInfo ||
       packet.type === PacketType.observerInfo ||
@@ -192,6 +212,8 @@ export class StreamRules {
     const learner = this.#cluster.server(stream.learner);
     if (stream.hasAckedNewLeader) return;
     stream.hasAckedNewLeader = true;
+    stream.due = stream.received.filter((txn) => txn <= learner.log.durableLast);
+    stream.received = [];
     const epoch = epochOf(zxid as Zxid);
     if (learner.currentEpoch !== epoch) {
       const found = `its durable currentEpoch is ${learner.currentEpoch}`;
@@ -241,6 +263,8 @@ export class StreamRules {
         learnerLast: 0,
         hasAckedNewLeader: false,
         ackedUpTo: 0,
+        received: [],
+        due: [],
       };
       this.#streams.set(connection, stream);
     }

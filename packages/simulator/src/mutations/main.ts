@@ -1,9 +1,10 @@
 /** `npm run mutations`: brings defects back, one at a time, in a copy of the sources, and says what finds them. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { carry } from './carry.ts';
 import { type CheckersOff, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
 import { renewCheckers } from './checkers-table.ts';
 import { type Finding, find } from './finding.ts';
@@ -23,6 +24,7 @@ const USAGE = `npm run mutations -- [options] [mutation …]
   --checkers    which checkers find them: with each checker switched off in turn, what is found by seeds; and without a name,
                 how many unit tests fail without each checker
   --record      write what is found into docs/mutations.md
+  --carry       after a refactoring: write the places where their lines stand now into the patches
   --list        say which mutations there are
   --help
 
@@ -37,6 +39,7 @@ async function main(): Promise<number> {
       minutes: { type: 'string', default: '5' },
       checkers: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
+      carry: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -54,6 +57,7 @@ async function main(): Promise<number> {
     return 2;
   }
   const chosen = mutations.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
+  if (values.carry) return carryAll(chosen);
   if (values.checkers) return findCheckers(chosen, mutations, seedsMax, values.record, positionals.length === 0);
   const workshop = new Workshop(ROOT);
   const original = new Workshop(ROOT);
@@ -77,6 +81,28 @@ async function main(): Promise<number> {
   } finally {
     leave();
   }
+}
+
+/** @returns 1 when one has no place any more, which is for people then */
+function carryAll(chosen: readonly Mutation[]): number {
+  let lostCount = 0;
+  for (const { id, hunks } of chosen) {
+    const path = join(MUTATIONS, `${id}.patch`);
+    const patch = readFileSync(path, 'utf8');
+    const sources = new Map(hunks.flatMap(({ file }) => readPackage(file.split('/').slice(0, 2).join('/'))));
+    const { text, lost } = carry(patch, sources);
+    for (const hunk of lost) process.stdout.write(`${id} has no place in ${hunk}\n`);
+    lostCount += lost.length;
+    if (text !== patch) writeFileSync(path, text);
+  }
+  return lostCount === 0 ? 0 : 1;
+}
+
+/** The sources of a package but its tests. */
+function readPackage(directory: string): readonly (readonly [path: string, text: string])[] {
+  return readdirSync(join(ROOT, directory, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !/\.test\.ts$|(?:^|\/)testing\//.test(name))
+    .map((name) => [`${directory}/src/${name}`, readFileSync(join(ROOT, directory, 'src', name), 'utf8')]);
 }
 
 async function findAll(

@@ -82,16 +82,15 @@ export class Leading implements Role, LeaderEffects {
     this.#events = events;
     this.#database = state.database;
     const history: History = state.history;
-    this.#leader = new Leader(
-      zabOptionsOf(host.options, ensemble),
-      host.ports.clock,
-      members.electorate,
-      members.configText,
+    this.#leader = new Leader({
+      options: zabOptionsOf(host.options, ensemble),
+      clock: host.ports.clock,
+      electorate: members.electorate,
+      configText: members.configText,
       history,
-      memory.heardVotes,
-      this,
-      memory.needSnapshot,
-    );
+      effects: this,
+      ...memory,
+    });
   }
 
   get leader(): number {

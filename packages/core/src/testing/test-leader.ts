@@ -136,8 +136,8 @@ export class TestLeader {
     this.#log = entries.filter(({ zxid }) => this.#logFrom === null || zxid >= this.#logFrom);
     const lastZxid = entries.at(-1)?.zxid ?? makeZxid(0, 0);
     const tail = memory === 0 ? [] : entries.slice(-memory);
-    this.leader = new Leader(
-      {
+    this.leader = new Leader({
+      options: {
         serverId,
         tickTimeMs: 1000,
         initLimit: 10,
@@ -147,14 +147,19 @@ export class TestLeader {
         txnBytesMax: 1_000_000,
         ...options,
       },
-      this.clock,
-      new Electorate(makeQuorum(quorum)),
+      clock: this.clock,
+      electorate: new Electorate(makeQuorum(quorum)),
       configText,
-      { lastZxid: onDisk(lastZxid), currentEpoch: onDisk(currentEpoch), acceptedEpoch: onDisk(acceptedEpoch), tail },
-      { historyEpochOf: (id) => this.heardVotes.get(id) ?? null },
-      this.#effects(),
+      history: {
+        lastZxid: onDisk(lastZxid),
+        currentEpoch: onDisk(currentEpoch),
+        acceptedEpoch: onDisk(acceptedEpoch),
+        tail,
+      },
+      heardVotes: { historyEpochOf: (id) => this.heardVotes.get(id) ?? null },
+      effects: this.#effects(),
       needSnapshot,
-    );
+    });
   }
 
   /** What has been asked for since this was asked last. */

@@ -31,24 +31,18 @@
 import {
   Announcement,
   counterOf,
-  DIGEST_VERSION,
   epochOf,
-  Fifo,
   formatZxid,
-  JuteWriter,
   type LearnerInfoPacket,
   type LearnerPacket,
   MAX_COUNTER,
   makeZxid,
-  maxZxid,
   nextZxid,
   PacketType,
   parseMembership,
   QUORUM_PROTOCOL_VERSION,
   type Txn,
   type TxnHeader,
-  writeTxn,
-  writeTxnDigest,
   ZXID_NONE,
   type Zxid,
 } from '@meerkat/protocol';
@@ -64,14 +58,17 @@ import type { Clock } from '../base/ports.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
 import type { Broadcast } from './broadcast.ts';
 import { CatchUp, type CatchUpStep, describeDeadEnd } from './catch-up.ts';
-import { chooseSuccessor, isCandidate } from './hand-over.ts';
+import { HandOver } from './hand-over.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { type History, type HistoryEntry, hasAllOf } from './history.ts';
+import { findOutranking, LaterPromises, type Reign } from './later-promises.ts';
 import type { HeardVotes, LeaderEffects, LinkId } from './leader-host.ts';
-import { findRefusal } from './learner-admission.ts';
+import { LearnerAdmission } from './learner-admission.ts';
+import { LearnerFeed } from './learner-feed.ts';
 import { LearnerPeer, PeerState } from './learner-peer.ts';
-import { findExcess, isLeadBelieved, Promises } from './promises.ts';
+import { LearnerPeers } from './learner-peers.ts';
+import { findExcess, Promises } from './promises.ts';
 import { Proposals } from './proposals.ts';
-import { Rivals } from './rivals.ts';
 import { SyncRounds } from './sync-rounds.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -81,73 +78,66 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
+export interface LeaderParts {
+  readonly options: ZabOptions;
+  readonly clock: Clock;
+  readonly electorate: Electorate;
+  readonly configText: string;
+  /** This server's own. */
+  readonly history: History;
+  readonly heardVotes: HeardVotes;
+  readonly effects: LeaderEffects;
+  /** See `CatchUp`. */
+  readonly needSnapshot?: Set<number> | undefined;
+}
+
 export class Leader implements Broadcast, DurabilityEvents {
   readonly #options: ZabOptions;
   readonly #clock: Clock;
   readonly #electorate: Electorate;
-  readonly #configText: string;
-  readonly #configVersion: Zxid;
   readonly #history: History;
   readonly #effects: LeaderEffects;
 
   #phase: LeaderPhase = 'idle';
-  /** The phases before broadcast end in time, or the leadership does. */
-  #phaseEndsMs = NEVER;
+  #phaseSinceMs = 0;
   #epoch = -1;
   readonly #promises: Promises;
-  readonly #heardVotes: HeardVotes;
-  #startedMs = 0;
-  #unfitness: string | null = null;
-  /** Voters whose ACKEPOCH was counted. Their promise holds when they connect again, and say −1 then. */
-  readonly #epochAckers = new Set<number>();
+  readonly #laterPromises: LaterPromises;
   /** This leader's epoch, once it is durable as acceptedEpoch and as currentEpoch. */
   #accepted: Durable<number> | null = null;
   #adopted: Durable<number> | null = null;
-  #establishedMs = 0;
 
-  readonly #peers = new Map<LinkId, LearnerPeer>();
-  readonly #rivals: Rivals;
-  /** Those that are sent what is proposed, and those that are sent what is committed, as it happens. */
-  #followers: readonly LearnerPeer[] = [];
-  #observers: readonly LearnerPeer[] = [];
-
+  readonly #peers = new LearnerPeers();
+  readonly #admission: LearnerAdmission;
   readonly #proposals: Proposals;
   readonly #catchUp: CatchUp;
+  readonly #feed: LearnerFeed;
   readonly #rounds: SyncRounds;
-  /** Syncs of learners that wait, in the order of their tickets. */
-  readonly #learnerSyncs: Fifo<{ readonly ticket: number; readonly peer: LearnerPeer }> = new Fifo();
-  readonly #writer = new JuteWriter();
+  readonly #heartbeat: Heartbeat;
+  #handOver: HandOver | null = null;
 
-  #heartbeatMs = NEVER;
-  #isWholeTick = false;
-  #handOver: { readonly reason: string; readonly endsMs: number } | null = null;
-  /** A new epoch is wanted for somebody who has accepted one that is later than ours: first this server does. */
-  #way: { readonly accepted: number; readonly reason: string } | null = null;
-
-  constructor(
-    options: ZabOptions,
-    clock: Clock,
-    electorate: Electorate,
-    configText: string,
-    history: History,
-    heardVotes: HeardVotes,
-    effects: LeaderEffects,
-    needSnapshot: Set<number> = new Set(),
-  ) {
+  constructor(parts: LeaderParts) {
+    const { options, clock, electorate, configText, history, heardVotes, effects, needSnapshot = new Set() } = parts;
+    const { serverId, tickTimeMs } = options;
     const membership = parseMembership(configText);
+    const configVersion = 'fault' in membership ? makeZxid(0, 0) : membership.version;
     this.#options = options;
     this.#clock = clock;
     this.#electorate = electorate;
-    this.#configText = configText;
-    this.#configVersion = 'fault' in membership ? makeZxid(0, 0) : membership.version;
     this.#history = history;
     this.#effects = effects;
-    this.#promises = new Promises(options.serverId, electorate, history);
-    this.#heardVotes = heardVotes;
-    this.#proposals = new Proposals(options.serverId, electorate, history, options.commitLogCount);
+    this.#promises = new Promises(serverId, electorate, history);
+    this.#laterPromises = new LaterPromises(heardVotes);
+    this.#admission = new LearnerAdmission(this.#peers, { serverId, configVersion }, tickTimeMs, {
+      isOver: () => this.#phase === 'over',
+      onAdmitted: (peer, info) => this.#admit(peer, info),
+      onRefused: (peer, reason) => this.#close(peer, reason),
+    });
+    this.#proposals = new Proposals(serverId, electorate, history, options.commitLogCount);
     this.#catchUp = new CatchUp(this.#proposals, effects, options.txnBytesMax, needSnapshot);
-    this.#rounds = new SyncRounds(options.serverId, electorate);
-    this.#rivals = new Rivals(options.tickTimeMs);
+    this.#feed = new LearnerFeed(this.#peers, this.#proposals, effects, configText);
+    this.#rounds = new SyncRounds(serverId, electorate);
+    this.#heartbeat = new Heartbeat(tickTimeMs);
   }
 
   get phase(): LeaderPhase {
@@ -161,7 +151,7 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /** Why this server should not stand for election again, for people; null when nothing speaks against it. */
   get unfitness(): string | null {
-    return this.#unfitness;
+    return this.#promises.unfitness;
   }
 
   /** (epoch, 0) from the choice of the epoch to the first proposal. */
@@ -181,7 +171,7 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /** Syncs of learners that wait for a quorum. */
   get pendingSyncs(): number {
-    return this.#learnerSyncs.length;
+    return this.#feed.pendingSyncs;
   }
 
   get lastSynced(): number {
@@ -205,7 +195,7 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    return Math.min(this.#phaseEndsMs, this.#heartbeatMs, this.#handOver?.endsMs ?? NEVER);
+    return Math.min(this.#phaseEndsMs, this.#heartbeat.dueMs, this.#handOver?.endsMs ?? NEVER);
   }
 
   /* ------------------------------------------------------------------------------------------ discovery ---- */
@@ -213,15 +203,13 @@ export class Leader implements Broadcast, DurabilityEvents {
   start(): void {
     assert(this.#phase === 'idle', 'a leader starts once');
     this.#enter('discovery');
-    this.#startedMs = this.#clock.monotonicMs();
-    this.#heartbeatMs = this.#startedMs + this.#options.tickTimeMs / 2;
+    this.#heartbeat.schedule(this.#clock.monotonicMs());
     this.#maybeChooseEpoch();
   }
 
   onLearnerConnected(link: LinkId): void {
     if (this.#phase === 'over') return;
-    assert(!this.#peers.has(link), 'a link connects once');
-    this.#peers.set(link, new LearnerPeer(link, this.#clock.monotonicMs(), this.#initMs));
+    this.#peers.connect(new LearnerPeer(link, this.#clock.monotonicMs(), this.#initMs));
   }
 
   /** @param _reason for people; what it means is the same whatever it is */
@@ -229,7 +217,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     const peer = this.#peers.get(link);
     if (this.#phase === 'over' || peer === undefined) return;
     this.#forget(peer);
-    this.#admitWinners();
+    this.#admission.admitWinners(this.#clock.monotonicMs());
   }
 
   onLearnerPacket(link: LinkId, packet: LearnerPacket): void {
@@ -258,7 +246,7 @@ export class Leader implements Broadcast, DurabilityEvents {
         return;
       case PacketType.followerInfo:
       case PacketType.observerInfo:
-        this.#onInfo(peer, packet);
+        this.#admission.onInfo(peer, packet, this.#clock.monotonicMs());
         return;
       case PacketType.ackEpoch:
         this.#onAckEpoch(peer, packet.zxid, packet.currentEpoch);
@@ -266,49 +254,6 @@ export class Leader implements Broadcast, DurabilityEvents {
       case null:
         return;
     }
-  }
-
-  #onInfo(peer: LearnerPeer, info: LearnerInfoPacket): void {
-    const leader = { serverId: this.#options.serverId, configVersion: this.#configVersion };
-    const isFirst = peer.state === PeerState.connected && !this.#rivals.isWaiting(peer);
-    const refusal = isFirst ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
-    if (refusal !== null) {
-      this.#close(peer, refusal);
-      return;
-    }
-    const standing = this.#standingConnectionOf(info.serverId);
-    if (standing !== null) {
-      if (!this.#rivals.challenge(peer, info, standing, this.#clock.monotonicMs())) return;
-      this.#replace(standing);
-    }
-    this.#admit(peer, info);
-  }
-
-  #standingConnectionOf(serverId: number | null): LearnerPeer | null {
-    for (const peer of this.#peers.values()) {
-      if (peer.serverId === serverId && peer.state !== PeerState.connected) return peer;
-    }
-    return null;
-  }
-
-  #refuseRivals(): void {
-    for (const { peer, standing } of this.#rivals.takeRefused()) {
-      const reason = `${standing.name} is connected already, and that connection is alive: has another server its id?`;
-      this.#close(peer, reason);
-    }
-  }
-
-  #admitWinners(): void {
-    const isConnected = ({ link }: LearnerPeer): boolean => this.#peers.has(link);
-    const winners = this.#rivals.takeWinners(this.#clock.monotonicMs(), isConnected);
-    for (const { peer, info, standing } of winners) {
-      if (isConnected(standing)) this.#replace(standing);
-      if (this.#phase !== 'over') this.#onInfo(peer, info);
-    }
-  }
-
-  #replace(standing: LearnerPeer): void {
-    this.#close(standing, `${standing.name} has connected again, and this connection of its is silent`);
   }
 
   #admit(peer: LearnerPeer, info: LearnerInfoPacket): void {
@@ -325,62 +270,35 @@ export class Leader implements Broadcast, DurabilityEvents {
     if (peer.isVoter && epochOf(info.zxid) > this.#epoch) this.#onLaterPromise(peer, epochOf(info.zxid));
   }
 
-  /**
-   * A voter that has promised a later epoch, to a leader that came to nothing, can follow no leader of this one: it would
-   * knock in vain as long as this one leads. A new epoch takes it in. Not before `syncLimit` ticks have passed for each
-   * epoch by which it is ahead, so that such voters never keep the ensemble from its work, nor use up its epochs.
-   *
-   * The next leader may find its quorum before that voter is heard. So this server promises the same first: the epoch that
-   * follows is later than any that one of them has accepted, and not just the next of many that leave the voter out.
-   *
-   * One whose history is of a later epoch is another matter: to make way for its promise would be to replace its history.
-   */
   #onLaterPromise(peer: LearnerPeer, accepted: number): void {
     const excess = findExcess(peer.name, accepted, this.#epoch);
     if (excess !== null) {
       this.#effects.staysOut(excess);
       this.#close(peer, excess);
-      return;
+    } else if (this.#laterPromises.maybeBump(peer, accepted, this.#reign)) {
+      this.#effects.acceptEpoch(accepted);
     }
-    const historyEpoch = peer.outlastsOlderEpochs ? this.#epoch : this.#heardVotes.historyEpochOf(peer.serverId);
-    const isMerePromise = historyEpoch !== null && historyEpoch <= this.#epoch;
-    const ledMs = this.#clock.monotonicMs() - this.#establishedMs;
-    if (!isMerePromise || this.#phase !== 'broadcast') return;
-    if (isLeadBelieved(accepted - this.#epoch, ledMs, this.#syncMs)) this.#makeWay(peer, accepted);
   }
 
-  #makeWay(peer: LearnerPeer, accepted: number): void {
-    if (this.#way !== null && this.#way.accepted >= accepted) return;
-    const reason = `${peer.name} has accepted epoch ${accepted} and cannot follow in epoch ${this.#epoch}`;
-    this.#way = { accepted, reason };
-    this.#effects.acceptEpoch(accepted);
-  }
-
-  /**
-   * A voter stands for election with a history of this epoch. While a quorum follows this leader there is no later one than
-   * its own, unless servers of that quorum have lost their disks: then the longer history should win. This server steps
-   * down, and promises nothing for the other one's sake: without it the epoch goes on by one only.
-   */
+  /** A voter stands for election with a history of this epoch. */
   onOutranked(serverId: number, historyEpoch: number): void {
-    if (this.#phase !== 'broadcast' || historyEpoch <= this.#epoch) return;
-    if (this.#clock.monotonicMs() - this.#establishedMs < this.#syncMs) return;
-    const reason =
-      `server ${serverId} has a history of epoch ${historyEpoch}, later than epoch ${this.#epoch} of this leader: have ` +
-      'servers of its quorum lost their data?';
+    const reason = findOutranking(serverId, historyEpoch, this.#reign);
+    if (reason === null) return;
     this.#effects.staysOut(`${reason} This leader makes way for the longer history`);
     this.handOver(reason);
   }
 
+  get #reign(): Reign {
+    const ledMs = this.#phase === 'broadcast' ? this.#clock.monotonicMs() - this.#phaseSinceMs : null;
+    return { epoch: this.#epoch, ledMs, syncLimitMs: this.#syncMs };
+  }
+
   #maybeChooseEpoch(): void {
     if (this.#epoch >= 0) return;
-    const present: number[] = [];
-    for (const peer of this.#peers.values()) {
-      if (peer.isVoter && peer.state === PeerState.identified) present.push(peer.serverId);
-    }
-    const isLate = this.#clock.monotonicMs() - this.#startedMs >= this.#options.tickTimeMs;
+    const present = this.#peers.votersThat(({ state }) => state === PeerState.identified);
+    const isLate = this.#clock.monotonicMs() - this.#phaseSinceMs >= this.#options.tickTimeMs;
     const choice = this.#promises.choose(present, isLate);
     if (choice.kind === 'unfit') {
-      this.#unfitness = choice.reason;
       this.#stepDown(choice.reason);
     } else if (choice.kind === 'epoch') {
       this.#epoch = choice.epoch;
@@ -390,8 +308,9 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
     if (this.#phase === 'over') return;
-    if (this.#way !== null) {
-      if (epoch === this.#way.accepted) this.handOver(this.#way.reason);
+    const { pendingEpochBump } = this.#laterPromises;
+    if (pendingEpochBump !== null) {
+      if (epoch === pendingEpochBump.accepted) this.handOver(pendingEpochBump.reason);
       return;
     }
     assert(epoch === this.#epoch, 'the epoch that became durable is the one that was chosen');
@@ -440,7 +359,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     peer.state = PeerState.waiting;
     peer.expectNothing();
     peer.lastZxid = lastZxid;
-    if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) this.#epochAckers.add(peer.serverId);
+    if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) this.#promises.confirm(peer.serverId);
     if (isOfThisEpoch && peer.keepsLog) {
       // It lost its connection in the middle of this epoch. Its log holds what it says, acknowledged or not.
       peer.acked = onDiskOfLearner(lastZxid);
@@ -455,7 +374,7 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   #maybeFinishEpoch(): void {
-    if (!this.#electorate.isQuorum([this.#options.serverId, ...this.#epochAckers])) return;
+    if (!this.#promises.areConfirmed) return;
     this.#enter('synchronization');
     this.#proposals.beginEpoch(this.#epoch);
     this.#effects.adoptEpoch(this.#epoch, this.#history.lastZxid);
@@ -499,26 +418,11 @@ export class Leader implements Broadcast, DurabilityEvents {
     else if (step === 'dead end') this.#close(peer, describeDeadEnd(peer));
   }
 
-  /** The whole history is on its way: what is outstanding follows, NEWLEADER, and from now on what happens. */
+  /** The whole history is on its way: NEWLEADER follows, and from now on what happens. */
   #announce(peer: LearnerPeer): void {
-    const { log } = this.#proposals;
-    peer.committed = this.#committed;
-    if (peer.isObserver) {
-      this.#observers = [...this.#observers, peer];
-    } else {
-      for (let i = log.indexAfter(this.#committed); i < log.length; i++) {
-        const { zxid, payload } = log.at(i);
-        this.#effects.sendProposal(peer.link, zxid, payload);
-      }
-      this.#followers = [...this.#followers, peer];
-    }
     peer.state = PeerState.announced;
     peer.expect(this.#clock.monotonicMs(), this.#initMs);
-    this.#effects.send(peer.link, {
-      type: PacketType.newLeader,
-      zxid: makeZxid(this.#epoch, 0),
-      configText: this.#configText,
-    });
+    this.#feed.announce(peer);
   }
 
   #onNewLeaderAck(peer: LearnerPeer): void {
@@ -544,26 +448,17 @@ export class Leader implements Broadcast, DurabilityEvents {
     if (this.#phase !== 'synchronization' || this.#adopted === null) return;
     const adopters = this.#findQuorum((peer) => peer.state === PeerState.synchronized);
     if (adopters === null) return;
-    this.#phase = 'broadcast';
-    this.#phaseEndsMs = NEVER;
-    this.#establishedMs = this.#clock.monotonicMs();
+    this.#enter('broadcast');
     this.#effects.established(this.#adopted, this.#proposals.commitHistory(adopters));
     for (const peer of this.#peers.values()) if (peer.state === PeerState.synchronized) this.#welcome(peer);
   }
 
-  /** UPTODATE, and the commits that waited for it. */
   #welcome(peer: LearnerPeer): void {
-    const nowMs = this.#clock.monotonicMs();
     peer.state = PeerState.serving;
     peer.round = this.#rounds.round;
     peer.owed = ZXID_NONE;
-    peer.expect(nowMs, this.#syncMs);
-    this.#effects.send(peer.link, { type: PacketType.upToDate });
-    if (peer.isObserver) return;
-    const first = maxZxid(nextZxid(peer.committed), makeZxid(this.#epoch, 1));
-    for (let zxid = first; zxid <= this.#committed; zxid = nextZxid(zxid)) {
-      this.#effects.send(peer.link, { type: PacketType.commit, zxid });
-    }
+    peer.expect(this.#clock.monotonicMs(), this.#syncMs);
+    this.#feed.welcome(peer);
   }
 
   /* ------------------------------------------------------------------------------------------ broadcast ---- */
@@ -577,16 +472,10 @@ export class Leader implements Broadcast, DurabilityEvents {
     assert(this.#phase === 'broadcast', 'a leader proposes once its epoch is established');
     assert(zxid === this.nextZxid(), 'a proposal takes the next zxid');
     assert(counterOf(zxid) < MAX_COUNTER, 'an epoch ends before its counter does');
-    const writer = this.#writer;
-    writer.position = 0;
-    writeTxn(writer, header, txn);
-    if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
-    const payload = writer.toBytes();
+    const payload = this.#proposals.propose(header, txn, treeDigest);
     assert(payload.length <= this.#options.txnBytesMax, 'a txn is proposed that every learner takes');
-
-    this.#proposals.propose(zxid, payload);
     this.#effects.append(zxid, payload);
-    for (const peer of this.#followers) this.#effects.sendProposal(peer.link, zxid, payload);
+    this.#feed.propose(zxid, payload);
     if (counterOf(zxid) >= this.#options.epochTxnsMax && this.#handOver === null) {
       this.#beginHandOver(`epoch ${this.#epoch} has had its ${this.#options.epochTxnsMax} txns`);
     }
@@ -621,33 +510,13 @@ export class Leader implements Broadcast, DurabilityEvents {
   #advance(): void {
     const before = this.#committed;
     if (this.#proposals.commit()) {
-      this.#tellCommits(before);
+      this.#feed.commit(before);
       for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
     }
     const watermark = this.#proposals.apply();
     if (watermark !== null) this.#effects.committed(watermark);
     this.#answerSyncs();
     if (this.#handOver !== null) this.#maybeFinishHandOver(false);
-  }
-
-  #tellCommits(before: Zxid): void {
-    const { log } = this.#proposals;
-    for (let i = log.indexAfter(before); i < log.length; i++) {
-      const entry = log.at(i);
-      if (entry.zxid > this.#committed) return;
-      for (const peer of this.#followers) if (peer.state === PeerState.serving) this.#maybeTellCommit(peer, entry);
-      for (const peer of this.#observers) this.#maybeTellCommit(peer, entry);
-    }
-  }
-
-  #maybeTellCommit(peer: LearnerPeer, entry: HistoryEntry): void {
-    if (peer.held?.mustWait(entry.zxid)) peer.held.hold(entry);
-    else this.#tellCommit(peer, entry);
-  }
-
-  #tellCommit({ link, isObserver }: LearnerPeer, { zxid, payload }: HistoryEntry): void {
-    if (isObserver) this.#effects.sendInform(link, zxid, payload);
-    else this.#effects.send(link, { type: PacketType.commit, zxid });
   }
 
   get #committed(): Zxid {
@@ -666,15 +535,12 @@ export class Leader implements Broadcast, DurabilityEvents {
   /** Sends SYNC over a link as soon as a ticket is answered, which it may be already. */
   sendSync(link: LinkId, ticket: number): void {
     const peer = this.#peers.get(link);
-    if (peer === undefined) return;
-    peer.held?.onSync(this.#proposals.lastTxn);
-    if (ticket <= this.lastSynced) this.#sendSync(peer);
-    else this.#learnerSyncs.push({ ticket, peer });
+    if (peer !== undefined) this.#feed.sync(peer, ticket, this.lastSynced);
   }
 
   /** True when this learner has been told that everything up to `zxid` is committed. */
   hasTold(link: LinkId, zxid: Zxid): boolean {
-    return this.#committed >= zxid && this.#peers.get(link)?.held?.mustWait(zxid) !== true;
+    return this.#feed.hasTold(this.#peers.get(link), zxid);
   }
 
   /** The turn ends: one ping to every voter for all syncs that came in it. */
@@ -684,13 +550,7 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   #pingFollowers(): void {
     this.#rounds.beginRound();
-    this.#ping(this.#followers);
-  }
-
-  /** Learners that do not serve yet answer no ping. */
-  #ping(peers: readonly LearnerPeer[]): void {
-    const ping = { type: PacketType.ping, zxid: this.lastProposed };
-    for (const peer of peers) if (peer.state === PeerState.serving) this.#effects.send(peer.link, ping);
+    this.#feed.ping(this.#peers.followers);
   }
 
   #onPong(peer: LearnerPeer): void {
@@ -704,19 +564,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     const ticket = this.#rounds.takeAnswered(this.#proposals.applied);
     if (ticket === null) return;
     this.#effects.synced(ticket);
-    const waiting = this.#learnerSyncs;
-    for (let oldest = waiting.peek(); oldest !== undefined && oldest.ticket <= ticket; oldest = waiting.peek()) {
-      waiting.shift();
-      if (this.#peers.get(oldest.peer.link) === oldest.peer) this.#sendSync(oldest.peer);
-    }
-  }
-
-  #sendSync(peer: LearnerPeer): void {
-    this.#effects.send(peer.link, { type: PacketType.sync });
-    const { held } = peer;
-    if (held === null) return;
-    held.onSynced();
-    for (let entry = held.take(); entry !== null; entry = held.take()) this.#tellCommit(peer, entry);
+    this.#feed.onSynced(ticket);
   }
 
   /** Requests are for learners that were told to serve. */
@@ -735,19 +583,19 @@ export class Leader implements Broadcast, DurabilityEvents {
       this.#stepDown(`no quorum of learners within initLimit: ${WAITED_FOR[this.#phase] ?? ''}`);
     } else if (this.#handOver !== null && nowMs >= this.#handOver.endsMs) {
       this.#maybeFinishHandOver(true);
-    } else if (nowMs >= this.#heartbeatMs) {
-      this.#heartbeatMs = nowMs + this.#options.tickTimeMs / 2;
+    } else if (nowMs >= this.#heartbeat.dueMs) {
+      this.#heartbeat.schedule(nowMs);
       this.#beat(nowMs);
     }
   }
 
   /** Every half tick. */
   #beat(nowMs: number): void {
-    this.#refuseRivals();
-    this.#admitWinners();
+    this.#admission.refuseRivals();
+    this.#admission.admitWinners(nowMs);
     for (const peer of this.#peers.values()) {
       if (peer.isSilent(nowMs)) this.#close(peer, `${peer.name} is silent`);
-      else if (this.#owesTooLong(peer, nowMs)) {
+      else if (peer.owesTooLong(this.#proposals.lastTxn, nowMs, this.#syncMs)) {
         this.#close(peer, `${peer.name} has not acknowledged ${formatZxid(peer.owed)} within syncLimit`);
       } else if (peer.held !== null && peer.held.bytes > HELD_BYTES_MAX) {
         this.#close(peer, `${peer.held.bytes} bytes of commits wait for the answer to a sync of ${peer.name}`);
@@ -755,31 +603,19 @@ export class Leader implements Broadcast, DurabilityEvents {
     }
     if (this.#phase === 'discovery') this.#maybeChooseEpoch();
     if (this.#phase !== 'broadcast') return;
-    this.#isWholeTick = !this.#isWholeTick;
-    if (!this.#isWholeTick && this.#findQuorum((peer) => peer.state !== PeerState.connected) === null) {
+    if (this.#heartbeat.isSecond() && this.#findQuorum((peer) => peer.state !== PeerState.connected) === null) {
       this.#stepDown('fewer than a quorum of the voters are connected');
       return;
     }
     this.#pingFollowers();
-    this.#ping(this.#observers);
+    this.#feed.ping(this.#peers.observers);
     this.#answerSyncs();
     if (this.#handOver !== null) this.#maybeFinishHandOver(false);
   }
 
-  /** Watches one proposal at a time, the newest when its turn came: that costs nothing per proposal. */
-  #owesTooLong(peer: LearnerPeer, nowMs: number): boolean {
-    if (peer.state !== PeerState.serving || peer.isObserver) return false;
-    if (peer.owed > peer.acked) return nowMs - peer.owedSinceMs > this.#syncMs;
-    peer.owed = this.#proposals.lastTxn;
-    peer.owedSinceMs = nowMs;
-    return false;
-  }
-
   /** This server and those of the voters' learners of which it holds, when they are a quorum. */
   #findQuorum(holds: (peer: LearnerPeer) => boolean): QuorumProof | null {
-    const ids = [this.#options.serverId];
-    for (const peer of this.#peers.values()) if (peer.isVoter && holds(peer)) ids.push(peer.serverId);
-    return this.#electorate.proveQuorum(ids);
+    return this.#electorate.proveQuorum([this.#options.serverId, ...this.#peers.votersThat(holds)]);
   }
 
   #close(peer: LearnerPeer, reason: string): void {
@@ -788,10 +624,8 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   #forget(peer: LearnerPeer): void {
-    this.#peers.delete(peer.link);
-    this.#rivals.forget(peer);
-    this.#followers = this.#followers.filter((other) => other !== peer);
-    this.#observers = this.#observers.filter((other) => other !== peer);
+    this.#peers.forget(peer);
+    this.#admission.onClosed(peer);
     if (!peer.isVoter) return;
     this.#proposals.forget(peer.serverId);
     this.#rounds.forget(peer.serverId);
@@ -799,7 +633,12 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   #enter(phase: LeaderPhase): void {
     this.#phase = phase;
-    this.#phaseEndsMs = this.#clock.monotonicMs() + this.#initMs;
+    this.#phaseSinceMs = this.#clock.monotonicMs();
+  }
+
+  /** The phases before broadcast end in time, or the leadership does. */
+  get #phaseEndsMs(): number {
+    return this.#phase in WAITED_FOR ? this.#phaseSinceMs + this.#initMs : NEVER;
   }
 
   get #initMs(): number {
@@ -827,28 +666,22 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   #beginHandOver(reason: string): void {
-    this.#handOver = { reason, endsMs: this.#clock.monotonicMs() + this.#options.tickTimeMs };
+    this.#handOver = new HandOver(reason, this.#clock.monotonicMs() + this.#options.tickTimeMs);
   }
 
-  /** @param isLate the time is up: whoever has everything now, or nobody */
   #maybeFinishHandOver(isLate: boolean): void {
-    const { applied, lastTxn } = this.#proposals;
-    const isComplete = applied === lastTxn;
-    if (this.#handOver === null || (!isComplete && !isLate)) return;
-    const candidates = this.#followers.filter((peer) => isCandidate(peer, this.#electorate));
-    const successor = chooseSuccessor(candidates, lastTxn);
-    if (isComplete && successor !== null) {
+    const end = this.#handOver?.conclude(this.#peers.followers, this.#electorate, this.#proposals, isLate) ?? null;
+    if (end === null) return;
+    const { successor, reason } = end;
+    if (successor !== null) {
       this.#effects.send(successor.link, { type: PacketType.handOver, zxid: this.lastProposed });
-      this.#stepDown(`${this.#handOver.reason}: learner ${successor.serverId} takes the place`);
-    } else if (isLate || candidates.length === 0) {
-      this.#stepDown(`${this.#handOver.reason}: no learner can take the place`);
     }
+    this.#stepDown(reason);
   }
 
   #stepDown(reason: string): void {
     this.#phase = 'over';
-    this.#phaseEndsMs = NEVER;
-    this.#heartbeatMs = NEVER;
+    this.#heartbeat.stop();
     this.#handOver = null;
     this.#effects.stepDown(reason);
   }

@@ -1,11 +1,88 @@
-/** Whether a leader talks to a learner at all, by the learner's first packet. */
+/**
+ * The door for learners: who says that it is which server is let in, refused, or waits (`Rivals`).
+ *
+ *     connected ── FOLLOWERINFO, OBSERVERINFO ──┬─► refused: another membership, a second time, a rival that is too many
+ *                                               └─► admitted, in place of a connection that is dead
+ */
 import { formatZxid, type LearnerInfoPacket, QUORUM_PROTOCOL_VERSION, type Zxid } from '@meerkat/protocol';
+import { type LearnerPeer, PeerState } from './learner-peer.ts';
+import type { LearnerPeers } from './learner-peers.ts';
+import { Rivals } from './rivals.ts';
+
+export interface LearnerAdmissionEvents {
+  /** True once the leader is over: nobody is let in any more. */
+  isOver(): boolean;
+  onAdmitted(peer: LearnerPeer, info: LearnerInfoPacket): void;
+  /** The connection is to be closed. */
+  onRefused(peer: LearnerPeer, reason: string): void;
+}
+
+export class LearnerAdmission {
+  readonly #peers: LearnerPeers;
+  readonly #leader: { readonly serverId: number; readonly configVersion: Zxid };
+  readonly #rivals: Rivals;
+  readonly #events: LearnerAdmissionEvents;
+
+  /** @param silenceMaxMs milliseconds without a sign of life after which a connection is dead */
+  constructor(
+    peers: LearnerPeers,
+    leader: { readonly serverId: number; readonly configVersion: Zxid },
+    silenceMaxMs: number,
+    events: LearnerAdmissionEvents,
+  ) {
+    this.#peers = peers;
+    this.#leader = leader;
+    this.#rivals = new Rivals(silenceMaxMs);
+    this.#events = events;
+  }
+
+  onInfo(peer: LearnerPeer, info: LearnerInfoPacket, nowMs: number): void {
+    const isFirst = peer.state === PeerState.connected && !this.#rivals.isWaiting(peer);
+    const refusal = isFirst ? findRefusal(info, this.#leader) : `${peer.name} says twice who it is`;
+    if (refusal !== null) {
+      this.#events.onRefused(peer, refusal);
+      return;
+    }
+    const standing = this.#peers.standingOf(info.serverId);
+    if (standing !== null) {
+      if (!this.#rivals.challenge(peer, info, standing, nowMs)) return;
+      this.#replace(standing);
+    }
+    this.#events.onAdmitted(peer, info);
+  }
+
+  /** A connection is gone. `admitWinners` lets in who waited for that. */
+  onClosed(peer: LearnerPeer): void {
+    this.#rivals.forget(peer);
+  }
+
+  refuseRivals(): void {
+    for (const { peer, standing } of this.#rivals.takeRefused()) {
+      const reason = `${standing.name} is connected already, and that connection is alive: has another server its id?`;
+      this.#events.onRefused(peer, reason);
+    }
+  }
+
+  admitWinners(nowMs: number): void {
+    const winners = this.#rivals.takeWinners(nowMs, (standing) => this.#peers.isConnected(standing));
+    for (const { peer, info, standing } of winners) {
+      if (this.#peers.isConnected(standing)) this.#replace(standing);
+      if (!this.#events.isOver()) this.onInfo(peer, info, nowMs);
+    }
+  }
+
+  #replace(standing: LearnerPeer): void {
+    this.#events.onRefused(standing, `${standing.name} has connected again, and this connection of its is silent`);
+  }
+}
 
 /**
+ * Whether a leader talks to a learner at all, by the learner's first packet.
+ *
  * @param leader who is asked: its id, and the version of the configuration that it follows
  * @returns what is wrong with the learner, for people; null when nothing is
  */
-export function findRefusal(
+function findRefusal(
   info: LearnerInfoPacket,
   leader: { readonly serverId: number; readonly configVersion: Zxid },
 ): string | null {

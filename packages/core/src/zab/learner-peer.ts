@@ -116,6 +116,18 @@ export class LearnerPeer {
     return this.silenceMs(nowMs) > this.#silenceMaxMs;
   }
 
+  /**
+   * True when it has not acknowledged a proposal for so long. One proposal is watched at a time, the newest when its turn
+   * came: that costs nothing per proposal.
+   */
+  owesTooLong(lastTxn: Zxid, nowMs: number, limitMs: number): boolean {
+    if (this.state !== PeerState.serving || this.isObserver) return false;
+    if (this.owed > this.acked) return nowMs - this.owedSinceMs > limitMs;
+    this.owed = lastTxn;
+    this.owedSinceMs = nowMs;
+    return false;
+  }
+
   /** For people: which learner this is. */
   get name(): string {
     return this.state === PeerState.connected ? 'a learner' : `learner ${this.serverId}`;

@@ -35,6 +35,9 @@ export class Promises {
   /** By server id. A promise holds when its connection is gone. */
   readonly #ofVoters = new Map<number, number>();
   readonly #ofOthers = new Map<number, number>();
+  /** Voters that have promised the epoch that was chosen. Their promise holds when they connect again. */
+  readonly #confirmed = new Set<number>();
+  #unfitness: string | null = null;
 
   constructor(serverId: number, electorate: Electorate, own: Pick<History, 'acceptedEpoch' | 'lastZxid'>) {
     this.#serverId = serverId;
@@ -55,10 +58,30 @@ export class Promises {
     const believed = present.filter((id) => this.#isBelieved(id, isLate));
     if (!this.#electorate.isQuorum([this.#serverId, ...believed])) return WAIT;
     const doubt = this.#findDoubt();
-    if (doubt !== null) return isLate ? { kind: 'unfit', reason: doubt } : WAIT;
+    if (doubt !== null) return isLate ? this.#refuse(doubt) : WAIT;
     const epoch = this.#latestBelieved(isLate) + 1;
     if (epoch <= MAX_EPOCH) return { kind: 'epoch', epoch };
-    return { kind: 'unfit', reason: describeEnd(epoch - 1) };
+    return this.#refuse(describeEnd(epoch - 1));
+  }
+
+  /** Why this server cannot lead, for people; null when nothing speaks against it. */
+  get unfitness(): string | null {
+    return this.#unfitness;
+  }
+
+  /** A voter has promised the epoch that was chosen (ACKEPOCH). It says −1 when it connects again. */
+  confirm(serverId: number): void {
+    this.#confirmed.add(serverId);
+  }
+
+  /** True once a quorum, this server included, has promised the epoch that was chosen. */
+  get areConfirmed(): boolean {
+    return this.#electorate.isQuorum([this.#serverId, ...this.#confirmed]);
+  }
+
+  #refuse(reason: string): EpochChoice {
+    this.#unfitness = reason;
+    return { kind: 'unfit', reason };
   }
 
   /** Those that are gone again count too: their promises hold. */

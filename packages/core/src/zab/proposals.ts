@@ -10,7 +10,18 @@
  * 3. applied is committed and durable at the leader itself: memory is never ahead of the disk (ZOOKEEPER-4882).
  * 4. Nothing is counted but acknowledgements of this epoch, by voters, of what was proposed.
  */
-import { counterOf, epochOf, makeZxid, type Zxid } from '@meerkat/protocol';
+import {
+  counterOf,
+  DIGEST_VERSION,
+  epochOf,
+  JuteWriter,
+  makeZxid,
+  type Txn,
+  type TxnHeader,
+  writeTxn,
+  writeTxnDigest,
+  type Zxid,
+} from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Durable } from '../base/durable.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
@@ -32,6 +43,7 @@ export class Proposals {
   #durable: Durable<Zxid>;
   #applied: Zxid;
   #isEstablished = false;
+  readonly #writer = new JuteWriter();
 
   /** @param history the leader's own: committed as a whole once the epoch is established */
   constructor(serverId: number, electorate: Electorate, history: History, commitLogCount: number) {
@@ -42,6 +54,11 @@ export class Proposals {
     this.#history = history.lastZxid;
     this.#durable = history.lastZxid;
     this.#applied = history.lastZxid;
+  }
+
+  /** −1 before it has begun. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
   /** (epoch, 0) when nothing has been proposed in this epoch. */
@@ -84,10 +101,18 @@ export class Proposals {
     return commitHistory(this.#history, adopters);
   }
 
-  propose(zxid: Zxid, payload: Uint8Array): void {
+  /** @returns the txn as PROPOSAL carries it: header, record and digest */
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): Uint8Array {
+    const { zxid } = header;
     assert(zxid === this.#lastProposed + 1, 'a proposal takes the next zxid');
+    const writer = this.#writer;
+    writer.position = 0;
+    writeTxn(writer, header, txn);
+    if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
+    const payload = writer.toBytes();
     this.log.push({ zxid, payload });
     this.#lastProposed = zxid;
+    return payload;
   }
 
   /** A server holds everything up to `zxid` durably. What is not of this epoch, or not proposed, counts for nothing. */

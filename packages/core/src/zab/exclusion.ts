@@ -3,8 +3,10 @@
  *
  * @see docs/zab.md, "A server that stays out"
  */
-import { MAX_EPOCH } from '@meerkat/protocol';
-import { EPOCHS_NEAR } from '../election/believable.ts';
+import { epochOf, MAX_EPOCH } from '@meerkat/protocol';
+import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
+import type { History } from './history.ts';
+import type { LearnerOptions } from './learner-host.ts';
 
 /**
  * A history is never replaced by that of a leader whose history is of an older epoch: where a quorum has such a leader, the
@@ -30,3 +32,32 @@ export function findLaterPromise(acceptedEpoch: number, leaderEpoch: number): st
 }
 
 const SEE = 'See docs/zab.md, "A server that stays out"';
+
+type OwnHistory = Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
+
+/** Why nothing is to be said to this leader, for people; null when it may be followed. */
+export function findOwnRefusal(
+  { leaderHistoryEpoch, leaderJudgesPromises }: LearnerOptions,
+  { acceptedEpoch, currentEpoch, lastZxid }: OwnHistory,
+): string | null {
+  const older = findOlderHistory('its leader', leaderHistoryEpoch, currentEpoch);
+  if (older !== null || leaderJudgesPromises) return older;
+  const isBorneOut = acceptedEpoch - Math.max(epochOf(lastZxid), leaderHistoryEpoch) <= EPOCHS_FAR;
+  return isBorneOut ? null : findLaterPromise(acceptedEpoch, leaderHistoryEpoch);
+}
+
+/**
+ * Why a server stays out whose handshake has come to nothing. A leader that does not believe a promise need not say of
+ * which epoch it is.
+ *
+ * @param epoch the leader's, as far as it has said
+ */
+export function findExclusion(
+  reason: string,
+  epoch: number,
+  { kind, leaderHistoryEpoch }: LearnerOptions,
+  { acceptedEpoch }: OwnHistory,
+): string | null {
+  if (epoch > acceptedEpoch) return `this server stays out: ${reason}`;
+  return kind === 'observer' ? null : findLaterPromise(acceptedEpoch, Math.max(epoch, leaderHistoryEpoch));
+}

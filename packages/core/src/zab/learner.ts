@@ -17,9 +17,7 @@
  */
 import {
   Announcement,
-  counterOf,
   epochOf,
-  Fifo,
   formatZxid,
   type LeaderPacket,
   makeZxid,
@@ -34,24 +32,24 @@ import {
 import { assert } from '../base/assert.ts';
 import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName, withoutLog } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
-import { EPOCHS_FAR } from '../election/believable.ts';
 import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
+import { AnsweredSyncs } from './answered-syncs.ts';
 import { commitHere } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
-import { findLaterPromise, findOlderHistory } from './exclusion.ts';
+import { findExclusion, findOwnRefusal } from './exclusion.ts';
 import type { History } from './history.ts';
+import { LeaderSilence } from './leader-silence.ts';
 import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
-import { hasNewLeader, isUpToDate, type LearnerPhase, takesTxns, waitsForDisk } from './learner-phase.ts';
+import { isUpToDate, type LearnerPhase, takesTxns } from './learner-phase.ts';
 import { firstMissing, makePlaceholder } from './placeholder.ts';
 import { ReceivedProposals } from './received-proposals.ts';
+import { faultOfTxn } from './txn-fault.ts';
 
-const NEVER = Number.POSITIVE_INFINITY;
 /** What every learner says of itself. */
 const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
 
 export class Learner implements DurabilityEvents {
   readonly #options: LearnerOptions;
-  readonly #clock: Clock;
   readonly #effects: LearnerEffects;
   readonly #history: Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
   readonly #logs: boolean;
@@ -75,19 +73,13 @@ export class Learner implements DurabilityEvents {
   #lastCommitted: Zxid;
   #hasFoundGap = false;
   #exclusion: string | null = null;
-  /** Syncs that the leader has answered, each as what was committed by then and has to be told first. */
-  readonly #syncs: Fifo<Zxid> = new Fifo();
-  #syncsTold = 0;
-  /** When the leader has been silent for too long. */
-  #silentAtMs: number;
-  /** When UPTODATE is overdue, however much the leader talks. */
-  #upToDateAtMs: number = NEVER;
+  readonly #syncs = new AnsweredSyncs();
+  readonly #silence: LeaderSilence;
 
   /** The time for connecting, `initLimit` ticks, begins here. */
   constructor(options: LearnerOptions, clock: Clock, history: History, effects: LearnerEffects) {
     const { lastZxid, currentEpoch, acceptedEpoch } = history;
     this.#options = options;
-    this.#clock = clock;
     this.#effects = effects;
     this.#history = { lastZxid, currentEpoch, acceptedEpoch };
     this.#logs = options.kind === 'follower' || options.logsInforms;
@@ -95,7 +87,7 @@ export class Learner implements DurabilityEvents {
     this.#historyEnd = lastZxid;
     this.#servesFrom = lastZxid;
     this.#lastCommitted = lastZxid;
-    this.#silentAtMs = clock.monotonicMs() + options.initLimit * options.tickTimeMs;
+    this.#silence = new LeaderSilence(options, clock);
   }
 
   get phase(): LearnerPhase {
@@ -124,7 +116,7 @@ export class Learner implements DurabilityEvents {
 
   /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
   get nextDeadlineMs(): number {
-    return Math.min(this.#silentAtMs, this.#upToDateAtMs);
+    return this.#silence.nextDeadlineMs;
   }
 
   /* --------------------------------------------------------------------------------------------- events ---- */
@@ -134,7 +126,7 @@ export class Learner implements DurabilityEvents {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'connecting', 'a learner has one connection');
     const { kind, serverId, configVersion } = this.#options;
-    this.#exclusion = this.#findOwnRefusal();
+    this.#exclusion = findOwnRefusal(this.#options, this.#history);
     if (this.#exclusion !== null) {
       this.#stop('this server stays out');
       return;
@@ -158,7 +150,7 @@ export class Learner implements DurabilityEvents {
     if (this.#phase === 'stopped') return;
     assert(this.#phase !== 'connecting', 'packets come over a link that stands');
     assert(this.#phase !== 'preparing', 'a paused link delivers no packets');
-    this.#noteSignOfLife();
+    this.#silence.begin(this.#phase);
     switch (packet.type) {
       case PacketType.proposal:
         this.#receive(packet.entry, packet.payload);
@@ -185,7 +177,7 @@ export class Learner implements DurabilityEvents {
 
   /** Bytes of the snapshot that follows SNAP have arrived, which shows that the leader lives. */
   onSnapshotProgress(): void {
-    if (this.#phase === 'receiving') this.#noteSignOfLife();
+    if (this.#phase === 'receiving') this.#silence.begin(this.#phase);
   }
 
   /** The snapshot that follows SNAP is there as a whole, in the host's hands. */
@@ -243,24 +235,18 @@ export class Learner implements DurabilityEvents {
   }
 
   onTick(): void {
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs >= this.#silentAtMs) {
-      if (this.#phase === 'connecting') this.#stop('the leader could not be reached in time');
-      else this.#stop(`the leader has said nothing for ${this.#silenceMs} ms`);
-    } else if (nowMs >= this.#upToDateAtMs) {
-      this.#stop('the leader has not brought a quorum together in time');
-    }
+    const fault = this.#silence.findFault();
+    if (fault !== null) this.#stop(fault);
   }
 
   /* ------------------------------------------------------------------------------------------- handshake ---- */
 
   #onControl(packet: ControlPacket): void {
     const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
-    const { leaderHistoryEpoch } = this.#options;
     // The promise of an observer is counted by nobody. It may have made it to a leader that came to nothing; Apache's
     // observer then follows no other before there is a later epoch.
     const epochMin = this.#options.kind === 'observer' ? currentEpoch : acceptedEpoch;
-    const epochKnown = Math.max(acceptedEpoch, leaderHistoryEpoch);
+    const epochKnown = Math.max(acceptedEpoch, this.#options.leaderHistoryEpoch);
     const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, epochMin, epochKnown, lastZxid });
     if (fault !== null) {
       if (packet.type === PacketType.leaderInfo) this.#epoch = epochOf(packet.zxid);
@@ -283,13 +269,13 @@ export class Learner implements DurabilityEvents {
         this.#maybeWriteCurrentEpoch();
         return;
       case PacketType.upToDate:
-        this.#upToDateAtMs = NEVER;
+        this.#silence.onUpToDate();
         this.#servesFrom = this.#received.committedUpTo;
         this.#enter('finishing');
         this.#maybeServe();
         return;
       case PacketType.sync:
-        this.#syncs.push(this.#received.committedUpTo);
+        this.#syncs.add(this.#received.committedUpTo);
         this.#maybeSynced();
         return;
       case PacketType.revalidate:
@@ -345,12 +331,11 @@ export class Learner implements DurabilityEvents {
   #adopt(currentEpoch: Durable<number>): void {
     assert(this.#phase === 'securing', 'an epoch is adopted once');
     assert(this.#durableUpTo >= this.#historyEnd, 'an epoch is adopted with its history');
-    const { kind, initLimit, syncLimit, tickTimeMs } = this.#options;
     this.#currentEpoch = currentEpoch;
     this.#enter('waiting');
-    this.#upToDateAtMs = this.#clock.monotonicMs() + (initLimit + syncLimit) * tickTimeMs;
-    this.#acknowledgeAdopted(currentEpoch);
-    if (kind === 'observer') return;
+    this.#silence.expectUpToDate();
+    this.#effects.send(ackNewLeader(currentEpoch));
+    if (this.#options.kind === 'observer') return;
     this.#received.beginAcknowledging();
     if (this.#logged !== null) this.#acknowledge(this.#logged);
   }
@@ -359,12 +344,8 @@ export class Learner implements DurabilityEvents {
     if (this.#phase !== 'finishing' || this.#lastCommitted < this.#servesFrom) return;
     assert(this.#currentEpoch !== null, 'clients are served in an epoch that was adopted');
     this.#enter('broadcast');
-    this.#acknowledgeAdopted(this.#currentEpoch);
+    this.#effects.send(ackNewLeader(this.#currentEpoch));
     this.#effects.serve(this.#epoch);
-  }
-
-  #acknowledgeAdopted(currentEpoch: Durable<number>): void {
-    this.#effects.send(ackNewLeader(currentEpoch));
   }
 
   /* ------------------------------------------------------------------------------- proposals and commits ---- */
@@ -374,9 +355,10 @@ export class Learner implements DurabilityEvents {
     const { zxid } = entry.header;
     if (this.#isInSnapshot(zxid)) return true;
     this.#maybeFillGap(zxid);
-    const fault = this.#faultOfTxn(zxid);
+    const fault = faultOfTxn(zxid, this.#phase, this.#epoch, this.#received);
     if (fault !== null) {
-      this.#stop(`the leader has sent txn ${hex(zxid)}${fault}`);
+      this.#hasFoundGap = fault.isGap;
+      this.#stop(`the leader has sent txn ${hex(zxid)}${fault.reason}`);
       return false;
     }
     this.#received.propose(zxid);
@@ -411,19 +393,6 @@ export class Learner implements DurabilityEvents {
     return this.#syncStart?.type === PacketType.snap && takesTxns(this.#phase) && zxid <= this.#received.base;
   }
 
-  #faultOfTxn(zxid: Zxid): string | null {
-    const epoch = epochOf(zxid);
-    if (!takesTxns(this.#phase)) return ' before the synchronization has begun';
-    if (zxid < 0 || counterOf(zxid) === 0) return ', which is no zxid of a txn';
-    if (!this.#received.follows(zxid)) {
-      this.#hasFoundGap = zxid > this.#received.last;
-      return ` after ${hex(this.#received.last)}: its history has a gap`;
-    }
-    if (epoch > this.#epoch) return `, which is of a later epoch than its own, ${this.#epoch}`;
-    if (epoch < this.#epoch && hasNewLeader(this.#phase)) return ' of an older epoch behind NEWLEADER';
-    return null;
-  }
-
   #commit(zxid: Zxid): void {
     if (takesTxns(this.#phase) && this.#received.commit(zxid)) this.#maybeCommit();
     else this.#stop(`the leader has sent COMMIT of ${hex(zxid)}, which it has not proposed`);
@@ -456,59 +425,22 @@ export class Learner implements DurabilityEvents {
   }
 
   #maybeSynced(): void {
-    const before = this.#syncsTold;
-    for (let next = this.#syncs.peek(); next !== undefined && next <= this.#lastCommitted; next = this.#syncs.peek()) {
-      this.#syncs.shift();
-      this.#syncsTold++;
-    }
-    if (this.#syncsTold > before) this.#effects.synced(this.#syncsTold);
+    const count = this.#syncs.take(this.#lastCommitted);
+    if (count !== null) this.#effects.synced(count);
   }
 
   /* ------------------------------------------------------------------------------------ time, and the end ---- */
 
   #enter(phase: LearnerPhase): void {
     this.#phase = phase;
-    this.#noteSignOfLife();
-  }
-
-  /** The leader's silence is counted from now. While this server's own disk is waited for, the leader may be silent. */
-  #noteSignOfLife(): void {
-    this.#silentAtMs = waitsForDisk(this.#phase) ? NEVER : this.#clock.monotonicMs() + this.#silenceMs;
-  }
-
-  /**
-   * `initLimit` ticks until UPTODATE, then `syncLimit`. Apache's learner allows `syncLimit` from NEWLEADER on, but until
-   * the leader has its quorum together it says nothing.
-   */
-  get #silenceMs(): number {
-    const { initLimit, syncLimit, tickTimeMs } = this.#options;
-    return (isUpToDate(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
-  }
-
-  /** Why nothing is to be said to this leader. */
-  #findOwnRefusal(): string | null {
-    const { leaderHistoryEpoch, leaderJudgesPromises } = this.#options;
-    const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
-    const older = findOlderHistory('its leader', leaderHistoryEpoch, currentEpoch);
-    if (older !== null || leaderJudgesPromises) return older;
-    const isBorneOut = acceptedEpoch - Math.max(epochOf(lastZxid), leaderHistoryEpoch) <= EPOCHS_FAR;
-    return isBorneOut ? null : findLaterPromise(acceptedEpoch, leaderHistoryEpoch);
-  }
-
-  /** The handshake has come to nothing. A leader that does not believe a promise need not say of which epoch it is. */
-  #findExclusion(reason: string): string | null {
-    const { kind, leaderHistoryEpoch } = this.#options;
-    const { acceptedEpoch } = this.#history;
-    if (this.#epoch > acceptedEpoch) return `this server stays out: ${reason}`;
-    return kind === 'observer' ? null : findLaterPromise(acceptedEpoch, Math.max(this.#epoch, leaderHistoryEpoch));
+    this.#silence.begin(phase);
   }
 
   #stop(reason: string): void {
     if (this.#phase === 'stopped') return;
-    if (this.#phase === 'discovery') this.#exclusion = this.#findExclusion(reason);
+    if (this.#phase === 'discovery') this.#exclusion = findExclusion(reason, this.#epoch, this.#options, this.#history);
     this.#phase = 'stopped';
-    this.#silentAtMs = NEVER;
-    this.#upToDateAtMs = NEVER;
+    this.#silence.end();
     this.#effects.stop(reason);
   }
 }

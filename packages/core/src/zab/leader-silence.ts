@@ -1,0 +1,67 @@
+import type { Clock } from '../base/ports.ts';
+import { isUpToDate, type LearnerPhase, waitsForDisk } from './learner-phase.ts';
+import type { ZabOptions } from './zab-options.ts';
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * How long a learner waits for its leader.
+ *
+ * `initLimit` ticks of silence until UPTODATE, then `syncLimit`. Apache's learner allows `syncLimit` from NEWLEADER on, but
+ * until the leader has its quorum together it says nothing. However much it talks, UPTODATE comes within both of them.
+ */
+export class LeaderSilence {
+  readonly #options: Pick<ZabOptions, 'initLimit' | 'syncLimit' | 'tickTimeMs'>;
+  readonly #clock: Clock;
+  #phase: LearnerPhase = 'connecting';
+  #silentAtMs: number;
+  #upToDateAtMs: number = NEVER;
+
+  /** The time for connecting begins here. */
+  constructor(options: Pick<ZabOptions, 'initLimit' | 'syncLimit' | 'tickTimeMs'>, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#silentAtMs = clock.monotonicMs() + this.#silenceMs;
+  }
+
+  /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
+  get nextDeadlineMs(): number {
+    return Math.min(this.#silentAtMs, this.#upToDateAtMs);
+  }
+
+  /** The silence is counted from now. While this server's own disk is waited for, the leader may be silent. */
+  begin(phase: LearnerPhase): void {
+    this.#phase = phase;
+    this.#silentAtMs = waitsForDisk(phase) ? NEVER : this.#clock.monotonicMs() + this.#silenceMs;
+  }
+
+  expectUpToDate(): void {
+    const { initLimit, syncLimit, tickTimeMs } = this.#options;
+    this.#upToDateAtMs = this.#clock.monotonicMs() + (initLimit + syncLimit) * tickTimeMs;
+  }
+
+  onUpToDate(): void {
+    this.#upToDateAtMs = NEVER;
+  }
+
+  /** Nothing is waited for any more. */
+  end(): void {
+    this.#silentAtMs = NEVER;
+    this.#upToDateAtMs = NEVER;
+  }
+
+  /** @returns what the leader has failed to do, for people; null while it is in time */
+  findFault(): string | null {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs >= this.#silentAtMs) {
+      if (this.#phase === 'connecting') return 'the leader could not be reached in time';
+      return `the leader has said nothing for ${this.#silenceMs} ms`;
+    }
+    return nowMs >= this.#upToDateAtMs ? 'the leader has not brought a quorum together in time' : null;
+  }
+
+  get #silenceMs(): number {
+    const { initLimit, syncLimit, tickTimeMs } = this.#options;
+    return (isUpToDate(this.#phase) ? syncLimit : initLimit) * tickTimeMs;
+  }
+}

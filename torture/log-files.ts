@@ -18,7 +18,7 @@ export function readLogsOfServer(
   };
 }
 
-/** What has been judged is not looked at again. */
+/** What was checked is not looked at again. */
 export function emptyAttic({ attic }: ServerFiles): void {
   for (const name of namesIn(attic)) rmSync(join(attic, name));
 }

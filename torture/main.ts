@@ -8,8 +8,8 @@ import type { TortureNetwork } from './network.ts';
 import { HELP, parseOptions, type TortureOptions } from './options.ts';
 import { ProxyNetwork } from './proxy-network.ts';
 import { endLeftServers, makeRunDirectory } from './run-directory.ts';
+import { tableOf } from './run-totals.ts';
 import { Screen } from './screen.ts';
-import { tableOf } from './tally.ts';
 import { Torture } from './torture.ts';
 
 /** Of the process that runs in the namespace of the clients: the namespaces that another one has made for it. */
@@ -81,7 +81,7 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   screen.tell(`${servers} servers, ${clients} clients, ${minutes} minutes, ${network.name}, seed ${seed}`);
   const interrupt = (): void => {
     if (torture.isInterrupted) return;
-    screen.tell('interrupted: heals, judges what there is, and ends');
+    screen.tell('interrupted: heals, checks what there is, and ends');
     torture.interrupt();
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
@@ -99,7 +99,7 @@ function formatSummary({ servers, clients }: TortureOptions, network: TortureNet
   const lines = [
     ['servers, clients', `${servers}, ${clients}`],
     ['network', network.name],
-    ...tableOf(torture.tally, torture.violations.length),
+    ...tableOf(torture.totals, torture.violations.length),
   ];
   return ['| | |', '| --- | ---: |', ...lines.map(([label, figure]) => `| ${label} | ${figure} |`), ''].join('\n');
 }

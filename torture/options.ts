@@ -59,7 +59,7 @@ kept. As root, where namespaces can be made, each server has a network of its ow
   --summary FILE      the table at the end, as Markdown
   --help              this text
 
-Ctrl-C heals everything, judges what there is, and cleans up. The exit code is 1 when a promise was broken; what the servers
+Ctrl-C heals everything, checks what there is, and cleans up. The exit code is 1 when an invariant was broken; what the servers
 have written stays then, and the last lines say where.`;
 
 /** @returns what is wrong, in words, when the command line cannot be used; null for --help */

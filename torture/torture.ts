@@ -12,20 +12,20 @@ import {
 } from '@meerkat/simulator';
 import { makeFinalState, readTree } from './final-state.ts';
 import { formatEntry, linesAbout } from './history-text.ts';
-import { type Evidence, Judge } from './judge.ts';
 import { emptyAttic, readLogsOfServer } from './log-files.ts';
 import type { Inspection } from './messages.ts';
 import { Nemesis } from './nemesis.ts';
 import type { TortureNetwork } from './network.ts';
 import { PROXY_FAULTS, REAL_FAULTS, type TortureOptions } from './options.ts';
 import { RealEnsemble } from './real-ensemble.ts';
+import { type Evidence, RunChecker } from './run-checker.ts';
+import { formatTime, RunTotals, tableOf } from './run-totals.ts';
 import type { Screen } from './screen.ts';
 import { readEstablished, type ServerFiles, writeServerFiles } from './server-files.ts';
 import type { ServerProcess } from './server-process.ts';
-import { formatTime, Tally, tableOf } from './tally.ts';
 import { TappedTransport } from './tapped-transport.ts';
 
-/** Milliseconds of faults after which everything is healed and judged, so that nothing grows with the length of a run. */
+/** Milliseconds of faults after which everything is healed and checked, so that nothing grows with the length of a run. */
 const ROUND_MS = 120_000;
 /**
  * Milliseconds within which everything works after it was healed. Seconds are enough; a machine that is busy with other
@@ -38,10 +38,10 @@ const LINES_MAX = 60;
 
 /**
  * An ensemble of processes and clients that live through rounds of faults. At the end of each, everything is healed, must
- * work again, and is judged.
+ * work again, and is checked.
  */
 export class Torture {
-  readonly tally: Tally = new Tally();
+  readonly totals: RunTotals = new RunTotals();
   readonly violations: Violation[] = [];
   readonly #options: TortureOptions;
   readonly #network: TortureNetwork;
@@ -50,7 +50,7 @@ export class Torture {
   readonly #files: readonly ServerFiles[];
   readonly #ensemble: RealEnsemble;
   readonly #nemesis: Nemesis;
-  readonly #judge = new Judge();
+  readonly #checker = new RunChecker();
   readonly #clients: readonly string[];
   readonly #startMs = performance.now();
   #history: History;
@@ -72,22 +72,22 @@ export class Torture {
         if (message.kind === 'digest-mismatch') {
           this.#report('Z17', `at 0x${message.zxid.toString(16)} the tree is not the leader's`, [server.id]);
         } else if (message.kind === 'established') {
-          this.tally.epochs.add(message.epoch);
+          this.totals.epochs.add(message.epoch);
           this.#say(`${server.host} leads epoch ${message.epoch}`);
         }
       },
       onStarted: (server) => {
-        this.tally.serverStarts++;
+        this.totals.serverStarts++;
         this.#nemesis.onStarted(server);
         this.#say(`${server.host} starts`);
       },
       onDied: (server, reason) => this.#onDied(server, reason),
     });
     this.#nemesis = new Nemesis(this.#ensemble, network, this.#clients, (what) => this.#say(what));
-    this.tally.faults = this.#nemesis.counts;
+    this.totals.faults = this.#nemesis.counts;
   }
 
-  /** Asks it to heal, judge what there is, and end. */
+  /** Asks it to heal, check what there is, and end. */
   interrupt(): void {
     this.#isInterrupted = true;
   }
@@ -102,8 +102,8 @@ export class Torture {
       await this.#until('all servers serve under one leader', 'L1', () => this.#ensemble.isWhole);
       await this.#within('the first write goes through', 'L1', this.#write('/w', ''));
       const wholeMs = this.#options.minutes * 60_000;
-      for (let round = 1; !this.#isOver && wholeMs - this.tally.elapsedMs >= 1; round++) {
-        await this.#runRound(round, Math.min(ROUND_MS, wholeMs - this.tally.elapsedMs));
+      for (let round = 1; !this.#isOver && wholeMs - this.totals.elapsedMs >= 1; round++) {
+        await this.#runRound(round, Math.min(ROUND_MS, wholeMs - this.totals.elapsedMs));
       }
     } finally {
       this.#isStopping = true;
@@ -114,7 +114,7 @@ export class Torture {
   /** What there is to say at the end, and to be kept for whoever looks for the cause. */
   report(): string {
     const { violations } = this;
-    const table = tableOf(this.tally, violations.length);
+    const table = tableOf(this.totals, violations.length);
     const width = Math.max(...table.map(([label]) => label.length));
     const lines = table.map(([label, figure]) => `${label.padEnd(width)}  ${figure}`);
     const [first] = violations;
@@ -164,14 +164,14 @@ export class Torture {
       await sleep(Math.min(LOOK_MS, durationMs - elapsedMs()));
       this.#showProgress(round, elapsedMs());
     }
-    this.tally.elapsedMs += elapsedMs();
+    this.totals.elapsedMs += elapsedMs();
     await this.#conclude(round, workload);
-    this.tally.addRound(this.#history);
-    this.#operationsBefore = this.tally.operations;
-    this.tally.txns = this.#judge.txns;
+    this.totals.addRound(this.#history);
+    this.#operationsBefore = this.totals.operations;
+    this.totals.txns = this.#checker.txns;
   }
 
-  /** Heals everything, demands that everything works, and judges. */
+  /** Heals everything, demands that everything works, and checks. */
   async #conclude(round: number, workload: Workload): Promise<void> {
     const healedMs = performance.now();
     this.#nemesis.heal();
@@ -188,13 +188,13 @@ export class Torture {
     )
       return;
     if (!(await holds('all servers are at rest', 'L2', () => this.#ensemble.isAtRest))) return;
-    this.tally.longestRecoveryMs = Math.max(this.tally.longestRecoveryMs, performance.now() - healedMs);
+    this.totals.longestRecoveryMs = Math.max(this.totals.longestRecoveryMs, performance.now() - healedMs);
     const gathering = this.#gather();
     if (!(await this.#within('every server shows what it has', 'L2', gathering))) return;
     const evidence = await gathering;
-    const judgedMs = performance.now();
-    this.violations.push(...this.#judge.judge(evidence));
-    this.tally.longestJudgementMs = Math.max(this.tally.longestJudgementMs, performance.now() - judgedMs);
+    const checkedMs = performance.now();
+    this.violations.push(...this.#checker.check(evidence));
+    this.totals.longestCheckMs = Math.max(this.totals.longestCheckMs, performance.now() - checkedMs);
     if (this.violations.length === 0) for (const files of this.#files) emptyAttic(files);
   }
 
@@ -216,7 +216,7 @@ export class Torture {
     }
     return {
       history: this.#history,
-      logs: this.#files.map((files) => readLogsOfServer(files, this.#judge.behind)),
+      logs: this.#files.map((files) => readLogsOfServer(files, this.#checker.behind)),
       established: readEstablished(this.#files),
       finalStates: inspections.map(({ server, inspection }) =>
         makeFinalState(server, inspection, trees.get(server) ?? []),
@@ -323,8 +323,8 @@ export class Torture {
       const operations = this.#operationsBefore + this.#history.operations.length;
       const faults = [...this.#nemesis.counts.values()].reduce((sum, count) => sum + count, 0);
       const leader = this.#ensemble.leader?.host ?? 'nobody';
-      const time = `${formatTime(this.tally.elapsedMs + elapsedMs)} of ${formatTime(minutes * 60_000)}`;
-      return `${time}, round ${round}: ${operations} operations, ${faults} faults, epoch ${Math.max(0, ...this.tally.epochs)}, ${leader} leads; ${this.#last}`;
+      const time = `${formatTime(this.totals.elapsedMs + elapsedMs)} of ${formatTime(minutes * 60_000)}`;
+      return `${time}, round ${round}: ${operations} operations, ${faults} faults, epoch ${Math.max(0, ...this.totals.epochs)}, ${leader} leads; ${this.#last}`;
     });
   }
 }

@@ -16,7 +16,7 @@ const STATES: Readonly<Record<ForeignKind, { readonly connected: string; readonl
 /** Where a client was connected when a leader died. */
 type Position = 'leader' | 'follower';
 
-interface Witness {
+interface SessionOwner {
   readonly client: ForeignClient;
   readonly session: bigint;
 }
@@ -47,7 +47,7 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
   test('foreign clients of leader and followers keep their session, their ephemerals and their watches', {
     timeout: 240_000,
   }, async () => {
-    const witnesses: Witness[] = [];
+    const owners: SessionOwner[] = [];
     try {
       await control.create('/watched', 'before');
       const leader = await ensemble.leader();
@@ -58,15 +58,15 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
       ]);
       for (const start of await Promise.allSettled(starts)) {
         if (start.status === 'rejected') throw start.reason;
-        witnesses.push(start.value);
+        owners.push(start.value);
       }
       const seen = new Set<`${ForeignKind} of ${Position}`>();
       let data = 'before';
       for (let deaths = 1; deaths <= DEATHS_MIN || seen.size < 2 * FOREIGN_KINDS.length; deaths++) {
         expect(deaths).toBeLessThanOrEqual(DEATHS_MAX);
         const dying = await ensemble.leader();
-        await Promise.all(witnesses.map(({ client }) => client.watch('/watched', data)));
-        for (const { client, session } of witnesses) {
+        await Promise.all(owners.map(({ client }) => client.watch('/watched', data)));
+        for (const { client, session } of owners) {
           const member = await ensemble.memberOf(session);
           expect(member).not.toBeNull();
           seen.add(`${client.kind} of ${member === dying ? 'leader' : 'follower'}`);
@@ -75,10 +75,10 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
 
         data = `death-${deaths}`;
         await writeUntilDone(control, '/watched', data);
-        await Promise.all(witnesses.map((witness) => livesOn(witness, deaths, control)));
+        await Promise.all(owners.map((owner) => livesOn(owner, deaths, control)));
         await dying.server.restart();
       }
-      for (const { client } of witnesses) {
+      for (const { client } of owners) {
         const { connected, lost } = STATES[client.kind];
         const { states } = client;
         expect(states[0]).toBe(connected);
@@ -88,12 +88,12 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
         expect(await client.quit()).toBe(0);
       }
       // The sessions that were never lost have ended now, and so their ephemerals.
-      for (const { client } of witnesses) expect(await control.exists(`${client.root}/mine`)).toBeNull();
+      for (const { client } of owners) expect(await control.exists(`${client.root}/mine`)).toBeNull();
     } catch (error) {
-      for (const { client } of witnesses) console.log(`---- ${client.root}\n${client.output}`);
+      for (const { client } of owners) console.log(`---- ${client.root}\n${client.output}`);
       throw error;
     } finally {
-      for (const { client } of witnesses) await client.kill();
+      for (const { client } of owners) await client.kill();
     }
   });
 });
@@ -105,7 +105,7 @@ async function summon(
   first: Member,
   root: string,
   control: Client,
-): Promise<Witness> {
+): Promise<SessionOwner> {
   const members = [first, ...ensemble.members.filter((member) => member !== first)];
   const servers = members.map(({ server }) => `127.0.0.1:${server.port}`);
   const client = await ForeignClient.start(kind, servers, root);
@@ -113,7 +113,7 @@ async function summon(
 }
 
 /** The client has its session, and everything that belongs to it; the change of what it watched comes first. */
-async function livesOn({ client, session }: Witness, deaths: number, control: Client): Promise<void> {
+async function livesOn({ client, session }: SessionOwner, deaths: number, control: Client): Promise<void> {
   await client.hearsOfChange('/watched');
   await client.write(`after-${deaths}`);
   await client.createEphemeral(`after-${deaths}`);

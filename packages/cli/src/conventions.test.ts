@@ -17,7 +17,7 @@ const VERBS = new Set(
 );
 
 /** Knows whether a command was run, and runs none. */
-class Witness implements CommandHost {
+class RecordingHost implements CommandHost {
   readonly catalog = CATALOG;
   readonly isShell = false;
   wasRun = false;
@@ -31,14 +31,14 @@ class Witness implements CommandHost {
 interface Defined {
   readonly program: Command;
   readonly command: Command;
-  readonly host: Witness;
+  readonly host: RecordingHost;
   /** What was printed. */
   readonly output: () => string;
 }
 
 async function define(entry: CatalogEntry): Promise<Defined> {
   const program = makeProgram(CATALOG);
-  const host = new Witness();
+  const host = new RecordingHost();
   let output = '';
   const write = (text: string): void => {
     output += text;

@@ -7,8 +7,8 @@ import { type Deferred, makeDeferred, makeQuietDeferred } from './deferred.ts';
 import { AbortedError, BadArgumentsError, ClosedError, NoNodeError, NoWatcherError } from './errors.ts';
 import type { Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
-import { Patience } from './patience.ts';
 import type { About } from './requester.ts';
+import { RetryGate } from './retry-gate.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import { WatchSource } from './watch-source.ts';
 
@@ -56,7 +56,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   /** Takes the listener off the signal. */
   #releaseSignal: (() => void) | null = null;
   readonly #source: WatchSource;
-  readonly #patience: Patience;
+  readonly #retryGate: RetryGate;
   #current: Observed<T> | null = null;
   /** Raised with each value, so that a loop knows whether it has had the current one. */
   #revision = 0;
@@ -81,7 +81,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     this.#ports = ports;
     this.#codec = codec;
     this.#about = { operation: 'observe', path };
-    this.#patience = new Patience(ports);
+    this.#retryGate = new RetryGate(ports);
     this.ready = this.#next.promise;
     this.#source = new WatchSource(
       ports,
@@ -182,7 +182,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
       return await ports.request({ op: OpCode.getData, path, watch: false }, undefined, this.#about);
     } catch (error) {
       if (error instanceof NoNodeError) return null;
-      await this.#patience.after(error);
+      await this.#retryGate.after(error);
       this.#read();
       return undefined;
     }
@@ -217,7 +217,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     if (this.#end !== null) return;
     this.#end = error;
     this.#releaseSignal?.();
-    this.#patience.end();
+    this.#retryGate.end();
     this.#work.resolve();
     this.#next.reject(error);
   }

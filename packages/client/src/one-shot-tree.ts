@@ -5,8 +5,8 @@ import { NoAuthError, NoNodeError, UnimplementedError } from './errors.ts';
 import type { Children } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import type { WatchEnd, WatchEvent, WatchEventType, WatchListener } from './machine/watch-listener.ts';
-import { Patience } from './patience.ts';
 import type { About } from './requester.ts';
+import { RetryGate } from './retry-gate.ts';
 import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import type { GapReason, WatchSink } from './watch-sink.ts';
@@ -36,7 +36,7 @@ export class OneShotTree implements WatchListener {
   readonly #isRecursive: boolean;
   readonly #sink: WatchSink;
   readonly #about: About;
-  readonly #patience: Patience;
+  readonly #retryGate: RetryGate;
   readonly #armed: Deferred<void> = makeQuietDeferred();
   /** What was told, or is there since the beginning. */
   readonly #known: Map<string, Znode> = new Map();
@@ -56,7 +56,7 @@ export class OneShotTree implements WatchListener {
     this.#isRecursive = isRecursive;
     this.#sink = sink;
     this.#about = about;
-    this.#patience = new Patience(ports);
+    this.#retryGate = new RetryGate(ports);
     this.armed = this.#armed.promise;
     void this.#run();
   }
@@ -64,7 +64,7 @@ export class OneShotTree implements WatchListener {
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#patience.end();
+    this.#retryGate.end();
     this.#work.resolve();
     for (const path of this.#known.keys()) this.#ports.forgetOneShots(path, this);
     this.#ports.forgetOneShots(this.#root, this);
@@ -202,7 +202,7 @@ export class OneShotTree implements WatchListener {
   /** Waits until it makes sense to continue. @throws what cannot be waited for */
   async #recover(failure: unknown): Promise<void> {
     const { sessionId } = this.#ports;
-    if (await this.#patience.after(failure)) this.#awayFrom ??= sessionId;
+    if (await this.#retryGate.after(failure)) this.#awayFrom ??= sessionId;
   }
 
   /** Reads one znode and arms the watches that have fired. @returns children that were not known */

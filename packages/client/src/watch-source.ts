@@ -4,8 +4,8 @@ import { AbortedError, UnimplementedError } from './errors.ts';
 import type { WatchEnd, WatchEvent, WatchListener } from './machine/watch-listener.ts';
 import { type RelativePath, relativeEvent } from './one-shot.ts';
 import { OneShotTree } from './one-shot-tree.ts';
-import { Patience } from './patience.ts';
 import type { About, WatchHandle } from './requester.ts';
+import { RetryGate } from './retry-gate.ts';
 import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import type { GapReason, WatchSink } from './watch-sink.ts';
@@ -103,9 +103,9 @@ export class WatchSource implements WatchListener, WatchSink {
         return true;
       } catch (error) {
         if (error instanceof UnimplementedError) return false;
-        const patience = new Patience(this.#ports);
-        signal.addEventListener('abort', () => patience.end(), { once: true });
-        await patience.after(error);
+        const gate = new RetryGate(this.#ports);
+        signal.addEventListener('abort', () => gate.end(), { once: true });
+        await gate.after(error);
       }
     }
   }

@@ -75,7 +75,7 @@ const STAND_INS: Plugin = {
   name: 'stand-ins',
   resolveId(source, importer) {
     if (source === 'vitest') return importer === VITEST_STAND_IN ? { id: source, external: true } : VITEST_STAND_IN;
-    if (source.endsWith('/testing/seeds.ts')) return importer === SEEDS_STAND_IN ? null : SEEDS_STAND_IN;
+    if (/\/(testing\/)?seeds\.ts$/.test(source)) return importer === SEEDS_STAND_IN ? null : SEEDS_STAND_IN;
     return null;
   },
 };

@@ -8,7 +8,7 @@ import { parseOptions } from './options.ts';
 import { appendRecord, endLastLine, readRecords } from './record-file.ts';
 import type { SeedOutcome } from './seed-outcome.ts';
 import { divide } from './slices.ts';
-import { Tally } from './tally.ts';
+import { Totals } from './totals.ts';
 
 const CHEAP = 'barriers/count-down-latch';
 
@@ -27,8 +27,8 @@ async function runSeeds(
   jobs: number,
   seedsMax: number,
   from: Bundle = bundle,
-): Promise<{ tally: Tally; outcomes: SeedOutcome[]; violations: string[] }> {
-  const tally = new Tally([CHEAP]);
+): Promise<{ totals: Totals; outcomes: SeedOutcome[]; violations: string[] }> {
+  const totals = new Totals([CHEAP]);
   const outcomes: SeedOutcome[] = [];
   const violations: string[] = [];
   const events: CampaignEvents = {
@@ -36,8 +36,8 @@ async function runSeeds(
     onProgress: () => {},
     onSliceDone: (_, done) => outcomes.push(...done),
   };
-  await new Campaign(from, divide([CHEAP], { first: 1, last: 2 }, [], seedsMax), tally, events).run(jobs);
-  return { tally, outcomes: outcomes.toSorted((a, b) => a.seed - b.seed), violations };
+  await new Campaign(from, divide([CHEAP], { first: 1, last: 2 }, [], seedsMax), totals, events).run(jobs);
+  return { totals, outcomes: outcomes.toSorted((a, b) => a.seed - b.seed), violations };
 }
 
 test('a simulation runs outside of vitest, and is the same in whatever process', async () => {
@@ -46,7 +46,7 @@ test('a simulation runs outside of vitest, and is the same in whatever process',
   expect(together.outcomes.map(({ seed }) => seed)).toEqual([1, 2]);
   const [first, second] = together.outcomes.map(({ runs }) => runs);
   expect(first?.map(({ title }) => title)).toEqual(['a latch counts everyone once, and a barrier holds everyone']);
-  expect(together.tally.virtualMs).toBeGreaterThan(1000);
+  expect(together.totals.virtualMs).toBeGreaterThan(1000);
   expect(first?.[0]?.traces).not.toEqual(second?.[0]?.traces);
 
   const apart = await runSeeds(2, 1);
@@ -68,12 +68,12 @@ test('every error of a simulation, and the end of its process, is a violation wi
        process.send({ kind: 'begin', seed: 2 }, () => process.exit(7));
      });`,
   );
-  const { violations, tally, outcomes } = await runSeeds(1, 2, { ...bundle, workerFile: failing });
+  const { violations, totals, outcomes } = await runSeeds(1, 2, { ...bundle, workerFile: failing });
   expect(violations).toEqual([
     `${CHEAP}, seed 1: holds\n  Error: it does not\n  to repeat it: ${commandOf(CHEAP, 1)}`,
     `${CHEAP}, seed 2: runs to its end\n  its process has ended by itself (exit code 7)\n  to repeat it: ${commandOf(CHEAP, 2)}`,
   ]);
-  expect(tally.violations).toBe(2);
+  expect(totals.violations).toBe(2);
   expect(outcomes.map(({ seed }) => seed)).toEqual([1, 2]);
 });
 

@@ -3,7 +3,7 @@ import { type Bundle, commandOf } from './bundle.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 import type { SeedOutcome } from './seed-outcome.ts';
 import { countSeeds, type Slice } from './slices.ts';
-import type { Tally } from './tally.ts';
+import type { Totals } from './totals.ts';
 
 export interface CampaignEvents {
   /** For people: violations, at once. */
@@ -24,27 +24,27 @@ interface Work {
 export class Campaign {
   readonly #bundle: Bundle;
   readonly #slices: readonly Slice[];
-  readonly #tally: Tally;
+  readonly #totals: Totals;
   readonly #events: CampaignEvents;
   /** Slices that a worker has left behind come before the others. */
   readonly #left: Slice[] = [];
   readonly #workers: Set<ChildProcess> = new Set();
   readonly #began = performance.now();
   readonly #seedCount: number;
-  readonly #before: Pick<Tally, 'seeds' | 'virtualMs'>;
+  readonly #before: Pick<Totals, 'seeds' | 'virtualMs'>;
   #next = 0;
   #deaths = 0;
   #isOver = false;
   #onOver: () => void = () => {};
 
-  /** @param tally may hold something already */
-  constructor(bundle: Bundle, slices: readonly Slice[], tally: Tally, events: CampaignEvents) {
+  /** @param totals may hold something already */
+  constructor(bundle: Bundle, slices: readonly Slice[], totals: Totals, events: CampaignEvents) {
     this.#bundle = bundle;
     this.#slices = slices;
-    this.#tally = tally;
+    this.#totals = totals;
     this.#events = events;
     this.#seedCount = countSeeds(slices);
-    this.#before = { seeds: tally.seeds, virtualMs: tally.virtualMs };
+    this.#before = { seeds: totals.seeds, virtualMs: totals.virtualMs };
   }
 
   /** Resolves when everything is done, or after `end`. */
@@ -67,13 +67,13 @@ export class Campaign {
   }
 
   get progress(): string {
-    const seeds = this.#tally.seeds - this.#before.seeds;
+    const seeds = this.#totals.seeds - this.#before.seeds;
     const seconds = (performance.now() - this.#began) / 1000;
-    const hours = (this.#tally.virtualMs - this.#before.virtualMs) / 3_600_000;
+    const hours = (this.#totals.virtualMs - this.#before.virtualMs) / 3_600_000;
     const left = seeds === 0 ? '' : `, ${formatSpan(((this.#seedCount - seeds) * seconds) / seeds)} left`;
     return (
       `${seeds} of ${this.#seedCount} seeds, ${(seeds / seconds).toFixed(1)} a second, ${hours.toFixed(1)} virtual hours, ` +
-      `${this.#tally.violations} violations, in ${formatSpan(seconds)}${left}`
+      `${this.#totals.violations} violations, in ${formatSpan(seconds)}${left}`
     );
   }
 
@@ -87,7 +87,7 @@ export class Campaign {
     this.#workers.add(worker);
     let work: Work | null = null;
     /** No seed takes so long, on any machine. */
-    let patience: NodeJS.Timeout | undefined;
+    let watchdog: NodeJS.Timeout | undefined;
     const goOn = (): void => {
       const slice = this.#left.pop() ?? this.#slices[this.#next++];
       work = slice === undefined ? null : { slice, seed: slice.first, outcomes: [] };
@@ -97,17 +97,17 @@ export class Campaign {
     worker.on('message', (message: FromWorker) => {
       if (this.#isOver || work === null) return;
       if (message.kind === 'begin') {
-        clearTimeout(patience);
-        patience = setTimeout(() => worker.kill('SIGKILL'), SEED_MAX_MS);
+        clearTimeout(watchdog);
+        watchdog = setTimeout(() => worker.kill('SIGKILL'), SEED_MAX_MS);
       } else if (message.kind === 'seed') this.#onOutcome(work, message.outcome);
       else {
-        clearTimeout(patience);
+        clearTimeout(watchdog);
         this.#events.onSliceDone(work.slice, work.outcomes);
         goOn();
       }
     });
     worker.on('exit', (code, signal) => {
-      clearTimeout(patience);
+      clearTimeout(watchdog);
       if (this.#isOver || !this.#workers.delete(worker)) return;
       if (work !== null) this.#onDeath(work, `its process has ended by itself (${signal ?? `exit code ${code}`})`);
       if (++this.#deaths < DEATHS_MAX) this.#startWorker();
@@ -121,7 +121,7 @@ export class Campaign {
     const { seed, runs } = outcome;
     outcomes.push(outcome);
     work.seed = seed + 1;
-    this.#tally.add(slice.name, outcome);
+    this.#totals.add(slice.name, outcome);
     for (const { title, violation } of runs) {
       if (violation === null) continue;
       const text = violation.replaceAll('\n', '\n  ');

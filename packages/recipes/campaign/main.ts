@@ -5,7 +5,7 @@ import { Campaign } from './campaign.ts';
 import { type CampaignOptions, parseOptions } from './options.ts';
 import { appendRecord, endLastLine, readRecords } from './record-file.ts';
 import { divide } from './slices.ts';
-import { Tally } from './tally.ts';
+import { Totals } from './totals.ts';
 
 /** A slice of the slowest simulation takes some ten seconds: about so long processors may be idle at the end. */
 const SLICE_SEEDS = 5;
@@ -16,15 +16,15 @@ async function run(options: CampaignOptions, simulations: readonly string[]): Pr
   // All of them, so that the hash does not depend on which are run.
   const bundle = await makeBundle(simulations);
   try {
-    const tally = new Tally(names);
+    const totals = new Totals(names);
     const done = resumes && out !== null ? readRecords(out, bundle.hash) : [];
     for (const { name, outcomes } of done) {
       for (const outcome of outcomes)
-        if (outcome.seed >= seeds.first && outcome.seed <= seeds.last) tally.add(name, outcome);
+        if (outcome.seed >= seeds.first && outcome.seed <= seeds.last) totals.add(name, outcome);
     }
     const commit = commitOf();
     if (out !== null) endLastLine(out);
-    const campaign = new Campaign(bundle, divide(names, seeds, done, SLICE_SEEDS), tally, {
+    const campaign = new Campaign(bundle, divide(names, seeds, done, SLICE_SEEDS), totals, {
       onViolation: (text) => process.stdout.write(`${text}\n`),
       onProgress: (line) => process.stderr.write(`${line}\n`),
       onSliceDone: (slice, outcomes) => {
@@ -39,8 +39,8 @@ async function run(options: CampaignOptions, simulations: readonly string[]): Pr
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, cancel);
     await campaign.run(jobs);
     process.stderr.write(`${isCancelled ? 'cancelled after ' : ''}${campaign.progress}\n`);
-    process.stdout.write(`${tally.format()}\n`);
-    if (tally.violations > 0) return 1;
+    process.stdout.write(`${totals.format()}\n`);
+    if (totals.violations > 0) return 1;
     return isCancelled ? 130 : 0;
   } finally {
     bundle.remove();

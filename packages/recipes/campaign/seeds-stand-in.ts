@@ -4,7 +4,7 @@
  */
 const current: number[] = [1];
 
-export { patienceMs } from '../src/testing/seeds.ts';
+export { testTimeoutMs } from '../src/testing/seeds.ts';
 
 export function setSeed(seed: number): void {
   current[0] = seed;

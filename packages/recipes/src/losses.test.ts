@@ -117,23 +117,23 @@ describe.each(CASES)('$title', ({ prepare }) => {
       inWorld(2, async ([one, two], tools) => {
         const take = await prepare(one.client, two.client);
         let gaveUp = 0;
-        for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += STEP_MS) {
+        for (let limitMs = STEP_MS; limitMs <= LIMIT_MAX_MS; limitMs += STEP_MS) {
           const lose = way === 'breaks' ? tools.breakConnections : () => tools.cut('host1');
-          if (await giveUpWhile(one.client, tools, { take, patienceMs, lose, regain: tools.heal })) gaveUp++;
+          if (await giveUpWhile(one.client, tools, { take, limitMs, lose, regain: tools.heal })) gaveUp++;
         }
         expect(gaveUp).toBeGreaterThan(3);
       }),
   );
 
   test('leaves nothing behind in a session that counts as lost just then, and comes back', async () => {
-    for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += 3 * STEP_MS) {
+    for (let limitMs = STEP_MS; limitMs <= LIMIT_MAX_MS; limitMs += 3 * STEP_MS) {
       await inWorld(2, async ([one, two], tools) => {
         const take = await prepare(one.client, two.client);
         const { lostSignal } = one.client;
         // A service that is away keeps its sessions.
         const lose = (): void => tools.server.crash();
         const regain = (): void => void tools.server.start();
-        await giveUpWhile(one.client, tools, { take, patienceMs, lose, regain, awayMs: 6000 });
+        await giveUpWhile(one.client, tools, { take, limitMs, lose, regain, awayMs: 6000 });
         expect(lostSignal.aborted).toBe(true);
       });
     }
@@ -146,14 +146,14 @@ describe.each(CASES.filter(({ endsWithSession }) => endsWithSession !== true))(
     test.each(['comes back', 'has expired'] as const)(
       'continues when the session is lost at any moment, and %s',
       async (way) => {
-        for (let patienceMs = STEP_MS; patienceMs <= PATIENCE_MAX_MS; patienceMs += 2 * STEP_MS) {
+        for (let limitMs = STEP_MS; limitMs <= LIMIT_MAX_MS; limitMs += 2 * STEP_MS) {
           await inWorld(2, async ([one, two], { server, sleep, cut, heal }) => {
             const { client } = one;
             const take = await prepare(client, two.client);
             const controller = new AbortController();
             const taking = holdOnce(take({ signal: controller.signal }));
             const { lostSignal } = client;
-            await sleep(patienceMs);
+            await sleep(limitMs);
             if (way === 'comes back') server.crash();
             else cut('host1');
             await sleep(way === 'comes back' ? 6000 : 15_000);
@@ -163,9 +163,9 @@ describe.each(CASES.filter(({ endsWithSession }) => endsWithSession !== true))(
             await sleep(5000);
             controller.abort();
             const hasGivenUp = await taking;
-            if (comes) expect(hasGivenUp, `lost after ${patienceMs} ms`).toBe(false);
+            if (comes) expect(hasGivenUp, `lost after ${limitMs} ms`).toBe(false);
             await sleep(2500);
-            expect((await ownOf(client)).filter(isNoTally), `lost after ${patienceMs} ms`).toEqual([]);
+            expect((await ownOf(client)).filter(isNoTally), `lost after ${limitMs} ms`).toEqual([]);
           });
         }
       },
@@ -186,7 +186,7 @@ async function holdOnce(taking: Promise<AsyncDisposable | null>): Promise<boolea
 
 interface GivingUp {
   readonly take: (call: CallOptions) => Promise<AsyncDisposable | null>;
-  readonly patienceMs: number;
+  readonly limitMs: number;
   /** Takes the connection away, and gives it back. */
   readonly lose: () => void;
   readonly regain: () => void;
@@ -197,12 +197,12 @@ interface GivingUp {
 async function giveUpWhile(
   client: Client,
   { sleep }: Tools,
-  { take, patienceMs, lose, regain, awayMs = 1000 }: GivingUp,
+  { take, limitMs, lose, regain, awayMs = 1000 }: GivingUp,
 ): Promise<boolean> {
   const sessionId = client.session?.id;
   const controller = new AbortController();
   const taking = holdOnce(take({ signal: controller.signal }));
-  await sleep(patienceMs);
+  await sleep(limitMs);
   lose();
   controller.abort();
   await sleep(awayMs);
@@ -212,7 +212,7 @@ async function giveUpWhile(
   await sleep(2500);
   // It is still the same session: nothing went with it.
   expect(client.session?.id).toBe(sessionId);
-  expect((await ownOf(client)).filter(isNoTally), `after ${patienceMs} ms`).toEqual([]);
+  expect((await ownOf(client)).filter(isNoTally), `after ${limitMs} ms`).toEqual([]);
   return hasGivenUp;
 }
 
@@ -229,4 +229,4 @@ function isNoTally(path: string): boolean {
 
 /** Milliseconds; a request takes longer here. */
 const STEP_MS = 0.75;
-const PATIENCE_MAX_MS = 12;
+const LIMIT_MAX_MS = 12;

@@ -19,7 +19,7 @@ export class Timing {
   #sureUntilMs = Number.NEGATIVE_INFINITY;
   #hasQuorum = false;
   #connectSentAtMs = 0;
-  #patienceUntilMs = 0;
+  #graceUntilMs = 0;
   #probeAtMs = Number.POSITIVE_INFINITY;
   #probePauseMs = PROBE_PAUSE_MIN_MS;
 
@@ -45,7 +45,7 @@ export class Timing {
   }
 
   get silentAtMs(): number {
-    return Math.max(this.#heardAtMs + (this.#sessionTimeoutMs * 2) / 3, this.#patienceUntilMs);
+    return Math.max(this.#heardAtMs + (this.#sessionTimeoutMs * 2) / 3, this.#graceUntilMs);
   }
 
   get lostAtMs(): number {
@@ -75,7 +75,7 @@ export class Timing {
     this.#answeredAtMs = this.#connectSentAtMs;
     if (hasQuorum) this.#sureUntilMs = this.#connectSentAtMs + sessionTimeoutMs;
     this.#heardAtMs = nowMs;
-    this.#patienceUntilMs = 0;
+    this.#graceUntilMs = 0;
     this.#probePauseMs = PROBE_PAUSE_MIN_MS;
     this.#probeAtMs = nowMs + this.#probePauseMs;
   }
@@ -102,7 +102,7 @@ export class Timing {
 
   /** Nothing ran for a while: what the server sent meanwhile is read within the next turns of the event loop. */
   onStall(nowMs: number): void {
-    this.#patienceUntilMs = nowMs + this.#sessionTimeoutMs / 6;
+    this.#graceUntilMs = nowMs + this.#sessionTimeoutMs / 6;
   }
 
   onProbe(nowMs: number): void {

@@ -1,5 +1,5 @@
 /**
- * The safety properties of condition variables. Producers put one thing and notify; consumers, some of whom lose patience
+ * The safety properties of condition variables. Producers put one thing and notify; consumers, some of whom cancel
  * and stay away until it is taken, wait for it. In every seed, whatever happens to servers, links and replies:
  *
  * 1. no notification is lost: what was put is taken by a client that waited for it, before there is another one;
@@ -9,14 +9,14 @@
  */
 import { type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { compareBySequence } from '../kernel/sequence.ts';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { Condition } from './condition.ts';
 
 const CONSUMERS = 3;
@@ -25,15 +25,15 @@ const FAULT_MS = 12_000;
 const PATH = '/changed';
 
 /** Sees all clients at once. */
-class Judge {
+class Checker {
   readonly ledger = new Ledger<string>();
   /** Calls of `notify` that have said that no caller waits: from which zxid to which. */
   readonly unheard: { readonly from: number; readonly to: number }[] = [];
   rounds = 0;
 
-  judge(tree: CommittedTree): void {
+  check(tree: CommittedTree): void {
     const written = tree.changesOf('/stock').map(({ zxid }) => idOf(tree.stateAt('/stock', zxid)!.data));
-    this.ledger.judge(written.slice(1));
+    this.ledger.check(written.slice(1));
     const deleted = tree.changes.filter(({ type, path }) => type === 'deleted' && path.startsWith(`${PATH}/`));
     for (const { path, zxid } of deleted) {
       const { header, txn } = tree.entryAt(zxid)!;
@@ -57,44 +57,38 @@ function firstOf(tree: CommittedTree, path: string, zxid: number): string | unde
   return tree.childrenAt(path, zxid).toSorted(compareBySequence)[0];
 }
 
-test.each(seeds(4))(
-  'no notification is lost, whatever goes wrong (seed %i)',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const judge = new Judge();
-      const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
-      await clients[0]!.create('/stock', '0 no client');
-      if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS, 300);
-      else fleet.unleash(FAULT_MS, clients.length);
-      const controller = new AbortController();
-      const { signal } = controller;
-      const isOver = { value: false };
-      const consuming = clients.slice(0, CONSUMERS).map((client, i) => consume(fleet, client, i, judge, signal));
-      const producing = clients.slice(CONSUMERS).map((client, i) => produce(fleet, client, i, judge, isOver));
-      const ended = Promise.all([...consuming, ...producing]);
-      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
-      fleet.heal();
-      const enough = judge.rounds + 4;
-      const goOn = (): boolean => judge.rounds >= enough;
-      expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'all that is put is taken').toBe(true);
-      isOver.value = true;
-      await Promise.all(producing);
-      controller.abort();
-      await ended;
-      await fleet.world.sleep(20_000);
-      for (const path of [PATH, '/lock']) {
-        const stat = await clients[0]!.exists(path, { read: 'linearizable' });
-        expect(stat?.numChildren ?? 0, `znodes left below ${path}`).toBe(0);
-      }
-      const tree = await fleet.committedTree();
-      if (tree !== null) judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('no notification is lost, whatever goes wrong', 4, async (fleet, seed) => {
+  const checker = new Checker();
+  const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
+  await clients[0]!.create('/stock', '0 no client');
+  if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS, 300);
+  else fleet.unleash(FAULT_MS, clients.length);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const isOver = { value: false };
+  const consuming = clients.slice(0, CONSUMERS).map((client, i) => consume(fleet, client, i, checker, signal));
+  const producing = clients.slice(CONSUMERS).map((client, i) => produce(fleet, client, i, checker, isOver));
+  const ended = Promise.all([...consuming, ...producing]);
+  await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+  fleet.heal();
+  const enough = checker.rounds + 4;
+  const goOn = (): boolean => checker.rounds >= enough;
+  expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'all that is put is taken').toBe(true);
+  isOver.value = true;
+  await Promise.all(producing);
+  controller.abort();
+  await ended;
+  await fleet.world.sleep(20_000);
+  for (const path of [PATH, '/lock']) {
+    const stat = await clients[0]!.exists(path, { read: 'linearizable' });
+    expect(stat?.numChildren ?? 0, `znodes left below ${path}`).toBe(0);
+  }
+  const tree = await fleet.committedTree();
+  if (tree !== null) checker.check(tree);
+});
 
-/** Takes what there is, and waits for it otherwise; all but the first lose patience and come again another time. */
-async function consume(fleet: Fleet, client: Client, id: number, judge: Judge, signal: AbortSignal): Promise<void> {
+/** Takes what there is, and waits for it otherwise; all but the first cancel and come again another time. */
+async function consume(fleet: Fleet, client: Client, id: number, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let n = 0; !signal.aborted; n++) {
     await underLock(client, signal, async (hand, condition) => {
@@ -105,15 +99,15 @@ async function consume(fleet: Fleet, client: Client, id: number, judge: Judge, s
           if (isZooKeeperError(error)) expect(error.outcome).toBe('unknown');
           expect(given.isHeld, 'a wait that has failed holds the lock').toBe(false);
           // A caller that waits has to take it, without help of those who come again to look.
-          const { rounds } = judge;
-          await fleet.world.until(() => judge.rounds > rounds || signal.aborted, 600_000);
+          const { rounds } = checker;
+          await fleet.world.until(() => checker.rounds > rounds || signal.aborted, 600_000);
           throw error;
         });
         expect(waited.token).toBeGreaterThan(given.token);
         hand.lock = waited;
       }
       const taking = hand.lock.guarded.set('/stock', `0 consumer ${id}.${n}`);
-      throwErrors(await judge.ledger.note(`consumer ${id}.${n}`, taking));
+      throwErrors(await checker.ledger.note(`consumer ${id}.${n}`, taking));
     });
   }
 }
@@ -123,7 +117,7 @@ async function produce(
   fleet: Fleet,
   client: Client,
   id: number,
-  judge: Judge,
+  checker: Checker,
   isOver: { readonly value: boolean },
 ): Promise<void> {
   const { random } = fleet.world;
@@ -137,18 +131,18 @@ async function produce(
         if (!hasPut) {
           hasPut = true;
           throwErrors(
-            await judge.ledger.note(`producer ${id}.${n}`, lock.guarded.set('/stock', `1 producer ${id}.${n}`)),
+            await checker.ledger.note(`producer ${id}.${n}`, lock.guarded.set('/stock', `1 producer ${id}.${n}`)),
           );
         }
         const from = fleet.committedZxid;
         if (random.chance(0.1)) await condition.notifyAll(lock);
-        else if (!(await condition.notify(lock))) judge.unheard.push({ from, to: fleet.committedZxid });
+        else if (!(await condition.notify(lock))) checker.unheard.push({ from, to: fleet.committedZxid });
         isNotified = true;
       });
     } while (hasPut && !isNotified);
     if (!hasPut) await fleet.world.sleep(random.between(10, 100));
     while (hasPut && (await readStock(client, {}).catch(() => 1)) > 0) await fleet.world.sleep(random.between(10, 200));
-    if (hasPut) judge.rounds++;
+    if (hasPut) checker.rounds++;
   }
 }
 

@@ -62,7 +62,7 @@ test(
     await expect(waitOnce(first, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     await fleet.world.sleep(500);
     expect((await notifier.client.children('/changed')).children).toEqual([]);
-    // Woken, it waits for the lock; then it loses patience, and the other one must have the notification.
+    // Woken, it waits for the lock; then it cancels, and the other one must have the notification.
     const impatient = waitOnce(first, { timeoutMs: 2000 });
     await fleet.world.sleep(100);
     const patient = waitOnce(second);

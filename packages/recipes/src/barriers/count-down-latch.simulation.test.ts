@@ -1,6 +1,6 @@
 /**
  * The safety properties of latches and barriers, by what the servers have committed. In every seed, whatever happens to
- * servers, links and replies, while callers lose patience:
+ * servers, links and replies, while callers cancel:
  *
  * 1. each count is carried out once, and says what it left; one that cannot tell, once at most; one that says it was not, never;
  * 2. who has waited for a latch has seen it open, and it opens in the txn of the last count;
@@ -9,10 +9,10 @@
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { Barrier } from './barrier.ts';
 import { CountDownLatch } from './count-down-latch.ts';
 
@@ -33,7 +33,7 @@ interface Call {
 const BARRIER: ReadonlySet<string> = new Set(['wait', 'isSet', 'set', 'remove']);
 const OUTCOMES: ReadonlySet<unknown> = new Set(['not-applied', 'unknown']);
 
-class Judge {
+class Checker {
   readonly calls: Call[] = [];
   readonly #clientOf: Map<bigint, Client> = new Map();
 
@@ -45,7 +45,7 @@ class Judge {
     client.onState(note);
   }
 
-  judge(tree: CommittedTree): void {
+  check(tree: CommittedTree): void {
     const counts = tree.changesOf('/latch').filter(({ type }) => type === 'changed');
     const left = counts.map(({ zxid }) => Number(new TextDecoder().decode(tree.stateAt('/latch', zxid)!.data!)));
     expect(left).toEqual(left.map((_, i) => CLIENTS * EACH - 1 - i));
@@ -56,10 +56,10 @@ class Judge {
     expect(left.length - told.length).toBeLessThanOrEqual(calls.filter(({ result }) => result === 'unknown').length);
     const open = tree.changesOf('/latch/open').find(({ type }) => type === 'created')!;
     expect(open.zxid).toBe(counts.at(-1)!.zxid);
-    for (const call of this.calls) this.#judgeCall(tree, call, open.zxid);
+    for (const call of this.calls) this.#checkCall(tree, call, open.zxid);
   }
 
-  #judgeCall(tree: CommittedTree, call: Call, openSince: number): void {
+  #checkCall(tree: CommittedTree, call: Call, openSince: number): void {
     const { client, method, from, until, result } = call;
     const about = `${method} from ${from} to ${until}: ${result}`;
     const isDone = result === undefined || typeof result === 'boolean';
@@ -89,59 +89,58 @@ class Judge {
   }
 }
 
-test.each(seeds(4))(
-  'a latch counts everyone once, and a barrier holds everyone (seed %i)',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const { world } = fleet;
-      const judge = new Judge();
-      await untilWhole(fleet);
-      const clients = await fleet.connectAll(CLIENTS);
-      for (const client of clients) judge.follow(client);
-      if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS);
-      else fleet.unleash(FAULT_MS, CLIENTS);
-      const isOver = { value: false };
-      const latches = clients.map((client) => new CountDownLatch(client, '/latch', CLIENTS * EACH));
-      const opening = clients.map((client, i) => waitOften(fleet, client, latches[i]!, judge));
-      const counting = latches.map(async (latch, i) => {
-        for (let n = 0; n < EACH - 1; n++) {
-          await note(fleet, clients[i]!, 'count', judge, (options) => latch.countDown(options));
-          await world.sleep(world.random.between(0, 1500));
-        }
-      });
-      const blocking = clients.map((client) => block(fleet, client, judge, isOver));
-      await Promise.all([world.sleep(FAULT_MS), ...counting]);
-      fleet.heal();
-      isOver.value = true;
-      await Promise.all(blocking);
-      expect(judge.calls.filter(({ method, result }) => method === 'open' && result === undefined)).toEqual([]);
-      const left = await latches[0]!.count();
-      for (let i = 0; i < left; i++) await note(fleet, clients[0]!, 'count', judge, () => latches[0]!.countDown());
-      await Promise.all(opening);
-      const tree = await committedIn(fleet);
-      if (tree !== null) judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('a latch counts everyone once, and a barrier holds everyone', 4, async (fleet, seed) => {
+  const { world } = fleet;
+  const checker = new Checker();
+  await untilWhole(fleet);
+  const clients = await fleet.connectAll(CLIENTS);
+  for (const client of clients) checker.follow(client);
+  if (seed % 2 === 0) fleet.unleashBreaks(FAULT_MS);
+  else fleet.unleash(FAULT_MS, CLIENTS);
+  const isOver = { value: false };
+  const latches = clients.map((client) => new CountDownLatch(client, '/latch', CLIENTS * EACH));
+  const opening = clients.map((client, i) => waitOften(fleet, client, latches[i]!, checker));
+  const counting = latches.map(async (latch, i) => {
+    for (let n = 0; n < EACH - 1; n++) {
+      await note(fleet, clients[i]!, 'count', checker, (options) => latch.countDown(options));
+      await world.sleep(world.random.between(0, 1500));
+    }
+  });
+  const blocking = clients.map((client) => block(fleet, client, checker, isOver));
+  await Promise.all([world.sleep(FAULT_MS), ...counting]);
+  fleet.heal();
+  isOver.value = true;
+  await Promise.all(blocking);
+  expect(checker.calls.filter(({ method, result }) => method === 'open' && result === undefined)).toEqual([]);
+  const left = await latches[0]!.count();
+  for (let i = 0; i < left; i++) await note(fleet, clients[0]!, 'count', checker, () => latches[0]!.countDown());
+  await Promise.all(opening);
+  const tree = await committedIn(fleet);
+  if (tree !== null) checker.check(tree);
+});
 
-/** Waits for the latch, losing patience again and again. */
-async function waitOften(fleet: Fleet, client: Client, latch: CountDownLatch, judge: Judge): Promise<void> {
+/** Waits for the latch, cancelling again and again. */
+async function waitOften(fleet: Fleet, client: Client, latch: CountDownLatch, checker: Checker): Promise<void> {
   for (;;) {
-    await note(fleet, client, 'open', judge, (options) => latch.wait(options));
-    if (judge.calls.some((call) => call.client === client && call.method === 'open' && call.result === undefined))
+    await note(fleet, client, 'open', checker, (options) => latch.wait(options));
+    if (checker.calls.some((call) => call.client === client && call.method === 'open' && call.result === undefined))
       return;
   }
 }
 
 /** Puts the barrier up, removes it, waits for it, asks for it. */
-async function block(fleet: Fleet, client: Client, judge: Judge, isOver: { readonly value: boolean }): Promise<void> {
+async function block(
+  fleet: Fleet,
+  client: Client,
+  checker: Checker,
+  isOver: { readonly value: boolean },
+): Promise<void> {
   const { random } = fleet.world;
   const barrier = new Barrier(client, '/barrier');
   while (!isOver.value) {
     const method = random.pick(['wait', 'isSet', 'set', 'remove'] as const);
     const timeoutMs = method === 'wait' ? 2000 : undefined;
-    await note(fleet, client, method, judge, (options) => barrier[method]({ timeoutMs, ...options }));
+    await note(fleet, client, method, checker, (options) => barrier[method]({ timeoutMs, ...options }));
     await fleet.world.sleep(random.between(0, 200));
   }
 }
@@ -150,7 +149,7 @@ async function note(
   fleet: Fleet,
   client: Client,
   method: Call['method'],
-  judge: Judge,
+  checker: Checker,
   make: (options: CallOptions) => Promise<unknown>,
 ): Promise<void> {
   const { random } = fleet.world;
@@ -160,5 +159,5 @@ async function note(
     if (!isZooKeeperError(error)) throw error;
     return error.outcome;
   });
-  judge.calls.push({ client, method, from, until: fleet.committedZxid, result });
+  checker.calls.push({ client, method, from, until: fleet.committedZxid, result });
 }

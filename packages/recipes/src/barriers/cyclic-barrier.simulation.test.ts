@@ -8,10 +8,10 @@
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
 
 const PARTIES = 3;
@@ -26,7 +26,7 @@ interface Call {
 }
 
 /** Sees all parties at once. */
-class Judge {
+class Checker {
   readonly #calls = new Map<string, Call[]>();
   readonly #partyOf = new Map<bigint, string>();
   /** When each round was first learned of, and by which of its indexes. */
@@ -66,7 +66,7 @@ class Judge {
   }
 
   /** Compares what the parties were told with what was committed. */
-  judge(tree: CommittedTree): void {
+  check(tree: CommittedTree): void {
     const made = tree.changesOf('/steps').filter(({ type }) => type === 'children');
     const roundsOf = new Map([...this.#calls.keys()].map((party) => [party, [] as bigint[]]));
     for (const zxid of new Set(made.map((change) => change.zxid))) {
@@ -79,13 +79,13 @@ class Judge {
       expect(new Set(parties).size, `${parties} in round ${zxid} are as many`).toBe(PARTIES);
       for (const party of parties) roundsOf.get(party)!.push(BigInt(zxid));
     }
-    for (const [party, calls] of this.#calls) judgeParty(party, calls, roundsOf.get(party)!);
+    for (const [party, calls] of this.#calls) checkParty(party, calls, roundsOf.get(party)!);
     expect(this.#rounds.size).toBeGreaterThan(0);
   }
 }
 
 /** Each round that a party was in belongs to a call of its own: those between two passages to calls of which it cannot be known. */
-function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigint[]): void {
+function checkParty(party: string, calls: readonly Call[], rounds: readonly bigint[]): void {
   let next = 0;
   let unknown = 0;
   for (const { round } of [...calls, { round: null }]) {
@@ -100,51 +100,45 @@ function judgeParty(party: string, calls: readonly Call[], rounds: readonly bigi
   expect(rounds.length - next, `rounds of ${party} that it does not know of`).toBeLessThanOrEqual(unknown);
 }
 
-test.each(seeds(3))(
-  'no client comes through alone, and no client twice, seed %i',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const judge = new Judge();
-      await untilWhole(fleet);
-      const clients = await fleet.connectAll(PARTIES);
-      const parties = clients.map((_, i) => `party ${i}`);
-      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
-      else fleet.unleash(FAULT_MS, PARTIES);
-      const ending = new AbortController();
-      // Some lose patience, and one more comes and dies.
-      const haste = fleet.world.random.pick([0, 0, 0.3]);
-      const living = clients.map((client, i) => {
-        judge.follow(parties[i]!, client);
-        return live(fleet, client, parties[i]!, judge, haste, ending.signal);
-      });
-      if (fleet.world.random.chance(0.5)) living.push(dieOften(fleet, judge, ending.signal));
-      const ended = Promise.all(living);
-      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
-      fleet.heal();
-      const before = parties.map((party) => judge.passages(party));
-      const goOn = (): boolean => parties.every((party, i) => judge.passages(party) >= before[i]! + 2);
-      expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
-      ending.abort();
-      await ended;
-      await fleet.world.sleep(20_000);
-      // What a client that died has left behind goes with those who leave after it.
-      await Promise.all(
-        clients.map((client, i) => pass(new CyclicBarrier(client, '/steps', PARTIES), parties[i]!, judge)),
-      );
-      await fleet.world.sleep(1000);
-      expect((await clients[0]!.children('/steps', { read: 'linearizable' })).children).toEqual([]);
-      const tree = await committedIn(fleet);
-      if (tree !== null) judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('no client comes through alone, and no client twice', 3, async (fleet, seed) => {
+  const checker = new Checker();
+  await untilWhole(fleet);
+  const clients = await fleet.connectAll(PARTIES);
+  const parties = clients.map((_, i) => `party ${i}`);
+  if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+  else fleet.unleash(FAULT_MS, PARTIES);
+  const ending = new AbortController();
+  // Some cancel, and one more comes and dies.
+  const haste = fleet.world.random.pick([0, 0, 0.3]);
+  const living = clients.map((client, i) => {
+    checker.follow(parties[i]!, client);
+    return live(fleet, client, parties[i]!, checker, haste, ending.signal);
+  });
+  if (fleet.world.random.chance(0.5)) living.push(dieOften(fleet, checker, ending.signal));
+  const ended = Promise.all(living);
+  await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+  fleet.heal();
+  const before = parties.map((party) => checker.passages(party));
+  const goOn = (): boolean => parties.every((party, i) => checker.passages(party) >= before[i]! + 2);
+  expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
+  ending.abort();
+  await ended;
+  await fleet.world.sleep(20_000);
+  // What a client that died has left behind goes with those who leave after it.
+  await Promise.all(
+    clients.map((client, i) => pass(new CyclicBarrier(client, '/steps', PARTIES), parties[i]!, checker)),
+  );
+  await fleet.world.sleep(1000);
+  expect((await clients[0]!.children('/steps', { read: 'linearizable' })).children).toEqual([]);
+  const tree = await committedIn(fleet);
+  if (tree !== null) checker.check(tree);
+});
 
 async function live(
   fleet: Fleet,
   client: Client,
   party: string,
-  judge: Judge,
+  checker: Checker,
   haste: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -152,18 +146,18 @@ async function live(
   const barrier = new CyclicBarrier(client, '/steps', PARTIES);
   while (!signal.aborted) {
     const timeoutMs = random.chance(haste) ? random.between(0, 500) : undefined;
-    await pass(barrier, party, judge, { signal, timeoutMs });
+    await pass(barrier, party, checker, { signal, timeoutMs });
     await fleet.world.sleep(random.between(0, 300));
   }
 }
 
 /** Waits with a client of its own, which ends in the midst of it. */
-async function dieOften(fleet: Fleet, judge: Judge, signal: AbortSignal): Promise<void> {
+async function dieOften(fleet: Fleet, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let i = 0; !signal.aborted; i++) {
     const client = await fleet.connectAs('mortal');
-    judge.follow(`mortal ${i}`, client);
-    const passing = pass(new CyclicBarrier(client, '/steps', PARTIES), `mortal ${i}`, judge, { signal });
+    checker.follow(`mortal ${i}`, client);
+    const passing = pass(new CyclicBarrier(client, '/steps', PARTIES), `mortal ${i}`, checker, { signal });
     await fleet.world.sleep(random.between(0, 400));
     await client.close();
     await passing;
@@ -171,10 +165,10 @@ async function dieOften(fleet: Fleet, judge: Judge, signal: AbortSignal): Promis
   }
 }
 
-async function pass(barrier: CyclicBarrier, party: string, judge: Judge, options: CallOptions = {}): Promise<void> {
-  const call = judge.onCalled(party);
+async function pass(barrier: CyclicBarrier, party: string, checker: Checker, options: CallOptions = {}): Promise<void> {
+  const call = checker.onCalled(party);
   try {
-    judge.onPassed(call, await barrier.wait(options));
+    checker.onPassed(call, await barrier.wait(options));
   } catch (error) {
     if (!isZooKeeperError(error)) throw error;
     if (error.outcome === 'unknown') call.round = 'unknown';

@@ -1,6 +1,6 @@
 /**
  * The safety properties of double barriers, by what the servers have committed. In every seed, whatever happens to servers,
- * links and members, who also lose patience, die in the midst of it, and come again:
+ * links and members, who also cancel, die in the midst of it, and come again:
  *
  * 1. a round begins with so many members, all of which are there and none of which is there twice;
  * 2. the client that comes in later comes while one of those is there, and each comes into a round that was not over when it came;
@@ -11,9 +11,9 @@
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { DoubleBarrier } from './double-barrier.ts';
 import type { Inside } from './inside.ts';
 
@@ -45,7 +45,7 @@ interface Member {
   readonly isExpired: boolean;
 }
 
-class Judge {
+class Checker {
   readonly stays: Stay[] = [];
   readonly #processOf = new Map<bigint, string>();
 
@@ -62,7 +62,7 @@ class Judge {
     return this.stays.filter((stay) => stay.process === process && stay.leftAt < Number.POSITIVE_INFINITY).length;
   }
 
-  judge(tree: CommittedTree): void {
+  check(tree: CommittedTree): void {
     const members = this.#membersIn(tree);
     const rounds = tree.changesOf(`${PATH}/ready`).filter(({ type }) => type === 'created');
     const ends = tree.changesOf(`${PATH}/ready`).filter(({ type }) => type === 'deleted');
@@ -103,12 +103,12 @@ class Judge {
       const left = [...founders, ...late].filter((member) => isThere(member, stay.leftAt));
       expect(left, `members when ${about} had left round ${round} at ${stay.leftAt}`).toEqual([]);
     }
-    this.#judgeHarmless(members, rounds);
+    this.#checkHarmless(members, rounds);
     expect(this.stays.some(({ leftAt }) => leftAt < Number.POSITIVE_INFINITY)).toBe(true);
   }
 
   /** Each call has a znode of its own name; that of a call of unknown outcome may come when the next ones have begun. */
-  #judgeHarmless(members: readonly Member[], rounds: readonly { readonly zxid: number }[]): void {
+  #checkHarmless(members: readonly Member[], rounds: readonly { readonly zxid: number }[]): void {
     for (const process of new Set(this.stays.map((stay) => stay.process))) {
       const calls = this.stays.filter((stay) => stay.process === process);
       const seen = new Set<string>();
@@ -156,77 +156,71 @@ function isThere({ from, to }: Member, zxid: number): boolean {
   return from <= zxid && zxid < to;
 }
 
-test.each(seeds(4))(
-  'no client enters or leaves alone, whatever goes wrong (seed %i)',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const { random } = fleet.world;
-      const judge = new Judge();
-      // One member more than is needed, and two of one object, which the tree cannot tell apart: what they are told is judged alone.
-      const isShared = seed % 5 === 0;
-      const clients = await fleet.connectAll(MEMBERS);
-      if (isShared) clients.push(clients[0]!);
-      const barriers = new Map(clients.map((client) => [client, makeBarrier(fleet, client)]));
-      const names = clients.map((_, i) => `process ${i}`);
-      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
-      else fleet.unleash(FAULT_MS, MEMBERS);
-      if (isShared) fleet.unleashCuts(FAULT_MS, MEMBERS);
-      const controller = new AbortController();
-      const haste = random.pick([0, 0.3, 0.6]);
-      const living = clients.map((client, i) =>
-        live(fleet, client, barriers.get(client)!, names[i]!, judge, haste, controller.signal),
-      );
-      if (random.chance(0.5)) living.push(dieOften(fleet, judge, controller.signal));
-      const ended = Promise.all(living);
-      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
-      fleet.heal();
-      const before = names.map((name) => judge.roundsDone(name));
-      const goOn = (): boolean => names.every((name, i) => judge.roundsDone(name) >= before[i]! + 2);
-      expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
-      controller.abort();
-      await ended;
-      await fleet.world.sleep(20_000);
-      // What those who have died or given up have left behind goes with a round after it.
-      const last = clients.slice(0, MEMBERS);
-      await Promise.all(last.map((client, i) => stay(fleet, makeBarrier(fleet, client), client, names[i]!, judge)));
-      expect((await clients[0]!.children(PATH, { read: 'linearizable' })).children).toEqual([]);
-      const tree = await fleet.committedTree();
-      if (tree !== null && !isShared) judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('no client enters or leaves alone, whatever goes wrong', 4, async (fleet, seed) => {
+  const { random } = fleet.world;
+  const checker = new Checker();
+  // One member more than is needed, and two of one object, which the tree cannot tell apart: what they are told is checked alone.
+  const isShared = seed % 5 === 0;
+  const clients = await fleet.connectAll(MEMBERS);
+  if (isShared) clients.push(clients[0]!);
+  const barriers = new Map(clients.map((client) => [client, makeBarrier(fleet, client)]));
+  const names = clients.map((_, i) => `process ${i}`);
+  if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+  else fleet.unleash(FAULT_MS, MEMBERS);
+  if (isShared) fleet.unleashCuts(FAULT_MS, MEMBERS);
+  const controller = new AbortController();
+  const haste = random.pick([0, 0.3, 0.6]);
+  const living = clients.map((client, i) =>
+    live(fleet, client, barriers.get(client)!, names[i]!, checker, haste, controller.signal),
+  );
+  if (random.chance(0.5)) living.push(dieOften(fleet, checker, controller.signal));
+  const ended = Promise.all(living);
+  await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+  fleet.heal();
+  const before = names.map((name) => checker.roundsDone(name));
+  const goOn = (): boolean => names.every((name, i) => checker.roundsDone(name) >= before[i]! + 2);
+  expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
+  controller.abort();
+  await ended;
+  await fleet.world.sleep(20_000);
+  // What those who have died or given up have left behind goes with a round after it.
+  const last = clients.slice(0, MEMBERS);
+  await Promise.all(last.map((client, i) => stay(fleet, makeBarrier(fleet, client), client, names[i]!, checker)));
+  expect((await clients[0]!.children(PATH, { read: 'linearizable' })).children).toEqual([]);
+  const tree = await fleet.committedTree();
+  if (tree !== null && !isShared) checker.check(tree);
+});
 
 function makeBarrier(fleet: Fleet, client: Client): DoubleBarrier {
   return new DoubleBarrier(client, PATH, MEMBERS, { layout: fleet.world.random.pick(['kazoo', 'curator']) });
 }
 
-/** Comes in and goes out, again and again, and sometimes loses patience. */
+/** Comes in and goes out, again and again, and sometimes cancels. */
 async function live(
   fleet: Fleet,
   client: Client,
   barrier: DoubleBarrier,
   process: string,
-  judge: Judge,
+  checker: Checker,
   haste: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { random } = fleet.world;
-  judge.follow(process, client);
+  checker.follow(process, client);
   while (!signal.aborted) {
-    const patience = () => ({ signal, timeoutMs: random.chance(haste) ? random.between(0, 600) : undefined });
-    await stay(fleet, barrier, client, process, judge, patience);
+    const limits = () => ({ signal, timeoutMs: random.chance(haste) ? random.between(0, 600) : undefined });
+    await stay(fleet, barrier, client, process, checker, limits);
     if (random.chance(0.5)) await fleet.world.sleep(random.between(0, 2500));
   }
 }
 
 /** Comes in with a client of its own, which ends in the midst of it. */
-async function dieOften(fleet: Fleet, judge: Judge, signal: AbortSignal): Promise<void> {
+async function dieOften(fleet: Fleet, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let i = 0; !signal.aborted; i++) {
     const client = await fleet.connectAs('mortal');
-    judge.follow(`mortal ${i}`, client);
-    const staying = stay(fleet, makeBarrier(fleet, client), client, `mortal ${i}`, judge, () => ({ signal }));
+    checker.follow(`mortal ${i}`, client);
+    const staying = stay(fleet, makeBarrier(fleet, client), client, `mortal ${i}`, checker, () => ({ signal }));
     await fleet.world.sleep(random.between(0, 1000));
     await client.close();
     await staying;
@@ -239,16 +233,16 @@ async function stay(
   barrier: DoubleBarrier,
   client: Client,
   process: string,
-  judge: Judge,
-  patience: () => CallOptions = () => ({}),
+  checker: Checker,
+  limits: () => CallOptions = () => ({}),
 ): Promise<void> {
   const never = { enteredAt: Number.POSITIVE_INFINITY, leavingAt: Number.POSITIVE_INFINITY };
   const begun = { process, begunAt: fleet.committedZxid, round: 'under way', isLost: false } as const;
   const own: Stay = { ...begun, ...never, leftAt: Number.POSITIVE_INFINITY };
-  judge.stays.push(own);
+  checker.stays.push(own);
   let inside: Inside | null = null;
   try {
-    inside = await barrier.enter(patience());
+    inside = await barrier.enter(limits());
     const lost = client.lostSignal;
     own.enteredAt = fleet.committedZxid;
     own.round = inside.round;
@@ -256,7 +250,7 @@ async function stay(
     own.leavingAt = fleet.committedZxid;
     own.isLost = lost.aborted || !inside.isHeld;
     if (!lost.aborted && client.state === 'connected') expect(inside.isHeld, `${process} is a member`).toBe(true);
-    await inside.leave(patience());
+    await inside.leave(limits());
     own.leftAt = fleet.committedZxid;
   } catch (error) {
     if (!isZooKeeperError(error)) throw error;

@@ -60,7 +60,7 @@ export class Inside implements AsyncDisposable {
     const attempt = new Attempt(this.#client, options, about);
     this.#hasLeft = true;
     try {
-      // An earlier call has a patience of its own.
+      // An earlier call has limits of its own.
       while (this.#leaving !== null) {
         const leaving = this.#leaving.then(
           () => true,

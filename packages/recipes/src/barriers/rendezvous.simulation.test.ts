@@ -1,7 +1,7 @@
 import { type Client, text, ZooKeeperError } from '@meerkat/client';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type Meeting, Rendezvous } from './rendezvous.ts';
 
 const PARTIES = 3;
@@ -27,37 +27,31 @@ class Minutes {
   }
 }
 
-test.each(seeds(3))(
-  'all who meet see the same, and each is in one meeting (seed %i)',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const minutes = new Minutes();
-      // One more than meet at one time.
-      const clients = await fleet.connectAll(PARTIES + 1);
-      if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
-      else fleet.unleash(FAULT_MS, clients.length);
-      const controller = new AbortController();
-      const ended = Promise.all(clients.map((client, i) => live(fleet, client, i, minutes, controller.signal)));
-      await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
-      fleet.heal();
-      const before = [...minutes.meetings];
-      const all = (): boolean => minutes.meetings.every((count, i) => count >= before[i]! + 2);
-      await Promise.race([fleet.world.until(all, 600_000), ended]);
-      expect(minutes.meetings, 'meetings after the faults').toSatisfy(all);
-      controller.abort();
-      await ended;
-      await fleet.world.sleep(20_000);
-      expect((await clients[0]!.children('/meeting', { read: 'linearizable' })).children).toEqual([]);
-    });
-  },
-  patienceMs(1),
-);
+simulate('all who meet see the same, and each is in one meeting', 3, async (fleet, seed) => {
+  const minutes = new Minutes();
+  // One more than meet at one time.
+  const clients = await fleet.connectAll(PARTIES + 1);
+  if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
+  else fleet.unleash(FAULT_MS, clients.length);
+  const controller = new AbortController();
+  const ended = Promise.all(clients.map((client, i) => live(fleet, client, i, minutes, controller.signal)));
+  await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
+  fleet.heal();
+  const before = [...minutes.meetings];
+  const all = (): boolean => minutes.meetings.every((count, i) => count >= before[i]! + 2);
+  await Promise.race([fleet.world.until(all, 600_000), ended]);
+  expect(minutes.meetings, 'meetings after the faults').toSatisfy(all);
+  controller.abort();
+  await ended;
+  await fleet.world.sleep(20_000);
+  expect((await clients[0]!.children('/meeting', { read: 'linearizable' })).children).toEqual([]);
+});
 
 async function live(fleet: Fleet, client: Client, party: number, minutes: Minutes, signal: AbortSignal): Promise<void> {
   const rendezvous = new Rendezvous(client, '/meeting', PARTIES, { codec: text });
   for (let i = 0; !signal.aborted; i++) {
     const value = `${party}/${i}`;
-    // Now and then a client loses patience.
+    // Now and then a client cancels.
     const timeoutMs = fleet.world.random.chance(0.2) ? fleet.world.random.between(0, 500) : undefined;
     try {
       minutes.onMet(party, value, await rendezvous.meet(value, { signal, timeoutMs }));

@@ -99,7 +99,7 @@ export class Rendezvous<T = Uint8Array> {
     const party = await this.#arrive(data, attempt);
     let hasMet = false;
     try {
-      // The last one to come does it for the others, so it does not end with the caller's patience, but no caller would
+      // The last one to come does it for the others, so it does not end with the limit of the caller, but no caller would
       // catch what becomes of it if that had ended before.
       attempt.next();
       await attempt.waitFor(this.#convene(about));

@@ -8,24 +8,20 @@
  * 4. it comes to the end of the history once the faults are over.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
-import {
-  type CommittedTree,
-  DEFAULT_LINK,
-  Nemesis,
-  planFaults,
-  type SeededRandom,
-  VirtualWorld,
-} from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { type CommittedTree, DEFAULT_LINK, type SeededRandom } from '@meerkat/simulator';
+import { expect } from 'vitest';
 import { committedSince0 } from '../testing/commit-mark.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import type { Cache } from './cache.ts';
 import type { CachedZnode } from './cached-znode.ts';
 import { ChildrenCache } from './children-cache.ts';
 import { NodeCache } from './node-cache.ts';
 import { TreeCache } from './tree-cache.ts';
 
-const SEEDS = seeds(3);
+const OPTIONS = { sessionTimeoutMs: 6000, connectTimeoutMs: 60_000 };
+const STORM_MS = 8000;
+const KINDS = ['crash', 'power', 'pause', 'partition', 'isolate', 'break', 'slow', 'skew', 'restart-all'] as const;
 const WRITERS = ['writer1', 'writer2', 'writer3'];
 
 type ListedCache = Cache & { readonly all: () => Iterable<CachedZnode> };
@@ -38,10 +34,12 @@ interface Shown {
   readonly znodes: ReadonlyMap<string, string>;
 }
 
-test.each(SEEDS)(
-  'every image is the tree at its zxid, seed %i',
-  async (seed) => {
-    const { shown, tree } = await live(seed);
+simulate(
+  'every image is the tree at its zxid',
+  3,
+  async (fleet, seed) => {
+    const shown = await live(fleet, seed);
+    const tree = committedSince0(fleet.ensemble);
     const newest: Map<string, number> = new Map();
     for (const image of shown) {
       expect(image.zxid, `${image.cache} goes forward`).toBeGreaterThanOrEqual(newest.get(image.cache) ?? 0);
@@ -53,100 +51,97 @@ test.each(SEEDS)(
     }
     expect(new Set(shown.map(({ zxid }) => zxid)).size).toBeGreaterThan(0);
   },
-  patienceMs(1),
+  (seed) => ({
+    core: { snapCount: 200 },
+    // Streams come in other pieces than they were written: events and replies together, and one event in two halves.
+    link: {
+      ...DEFAULT_LINK,
+      delayMaxMs: 5,
+      splitChance: 0.5,
+      mergeChance: 0.5,
+      bytesPerMs: isWatchingMore(seed) ? 1000 : undefined,
+    },
+  }),
 );
 
-async function live(seed: number): Promise<{ shown: Shown[]; tree: CommittedTree | null }> {
-  const isWatchingMore = seed % 2 === 0;
-  const bytesPerMs = isWatchingMore ? 1000 : undefined;
-  // Streams come in other pieces than they were written: events and replies together, and one event in two halves.
-  const link = { ...DEFAULT_LINK, delayMaxMs: 5, splitChance: 0.5, mergeChance: 0.5, bytesPerMs };
-  const world = new VirtualWorld({ seed, link });
-  const ensemble = world.startEnsemble({ servers: 3, core: { snapCount: 200 } });
-  return world.run(async () => {
-    const options = { servers: ensemble.connectString, sessionTimeoutMs: 6000, connectTimeoutMs: 60_000 };
-    const random = world.random.fork('program');
-    const writers = await Promise.all(WRITERS.map((host) => world.connect(host, options)));
-    const reader = await world.connect('reader', options);
-    const shown: Shown[] = [];
+function isWatchingMore(seed: number): boolean {
+  return seed % 2 === 0;
+}
 
-    // Some of the tree is there before the caches, some of it is written while they come up.
-    for (let i = 0; i < 20; i++) await write(writers[0]!, random);
-    if (seed % 3 === 0) leaveOutZxids(reader);
-    const caches = openCaches(reader, isWatchingMore ? 0 : 100);
-    if (isWatchingMore) await watchMore(reader);
-    const replica: Map<string, bigint> = new Map();
-    const following = (async () => {
-      for await (const { path, before, after } of caches['tree']!.changes({ initial: true })) {
-        expect(before?.stat.mzxid, `${path} before a change`).toBe(replica.get(path));
-        if (after === null) replica.delete(path);
-        else replica.set(path, after.stat.mzxid);
-      }
-    })();
+async function live(fleet: Fleet, seed: number): Promise<Shown[]> {
+  const { world } = fleet;
+  const random = world.random.fork('program');
+  const writers = await Promise.all(WRITERS.map((host) => fleet.connectAs(host, OPTIONS)));
+  const reader = await fleet.connectAs('reader', OPTIONS);
+  const shown: Shown[] = [];
 
-    const nemesis = new Nemesis(world, ensemble);
-    const kinds = ['crash', 'power', 'pause', 'partition', 'isolate', 'break', 'slow', 'skew', 'restart-all'] as const;
-    const durationMs = 8000;
-    const servers = ensemble.servers.map(({ host }) => host);
-    nemesis.unleash(planFaults(world.random.fork('faults'), { kinds, durationMs, servers, clients: ['reader'] }));
-
-    let isOver = false;
-    const writing = writers.map(async (writer) => {
-      const pauseMs = random.pick([1, 20, 200]);
-      while (!isOver) {
-        await write(writer, random).catch(ignoreService);
-        await world.sleep(random.between(0, pauseMs));
-      }
-    });
-    // From one server to another, which is not as far, or farther, with every event in between missed.
-    const moving = (async () => {
-      while (!isOver) {
-        await world.sleep(random.between(50, 800));
-        await reader.moveTo(null, { timeoutMs: 2000 }).catch(ignoreService);
-      }
-    })();
-    const waiting = (async () => {
-      while (!isOver) {
-        const name = random.pick(Object.keys(caches));
-        const written = await writers[0]!.set('/t', `${random.uint32()} waits`).catch(ignoreService);
-        await world.sleep(10);
-        if (written === undefined) continue;
-        const cache = caches[name]!;
-        const isThere = await cache.waitFor(written.mzxid, { timeoutMs: random.between(0, 3000) }).then(
-          () => true,
-          (error: unknown) => ignoreService(error) ?? false,
-        );
-        if (isThere) expect(cache.zxid, `${name} has come as far`).toBeGreaterThanOrEqual(written.mzxid);
-        await world.sleep(random.between(0, 500));
-      }
-    })();
-    const endMs = world.nowMs + durationMs;
-    while (world.nowMs < endMs) {
-      for (const name of Object.keys(caches)) show(name, caches[name]!, shown);
-      await world.sleep(random.between(1, 40));
+  // Some of the tree is there before the caches, some of it is written while they come up.
+  for (let i = 0; i < 20; i++) await write(writers[0]!, random);
+  if (seed % 3 === 0) leaveOutZxids(reader);
+  const caches = openCaches(reader, isWatchingMore(seed) ? 0 : 100);
+  if (isWatchingMore(seed)) await watchMore(reader);
+  const replica: Map<string, bigint> = new Map();
+  const following = (async () => {
+    for await (const { path, before, after } of caches['tree']!.changes({ initial: true })) {
+      expect(before?.stat.mzxid, `${path} before a change`).toBe(replica.get(path));
+      if (after === null) replica.delete(path);
+      else replica.set(path, after.stat.mzxid);
     }
-    isOver = true;
-    await Promise.all([...writing, moving, waiting]);
-    nemesis.heal();
-    const isWhole = (): boolean => {
-      nemesis.tend();
-      return ensemble.isWhole;
-    };
-    expect(await world.until(isWhole, 60_000)).toBe(true);
-    const last = await lastZxid(writers[0]!);
-    for (const name of Object.keys(caches)) {
-      await caches[name]!.waitFor(last, { timeoutMs: 60_000 });
-      expect(caches[name]!.stale).toBe(false);
-      show(name, caches[name]!, shown);
+  })();
+
+  fleet.unleash(STORM_MS, ['reader'], KINDS, 300 * 20 ** random.fraction());
+
+  let isOver = false;
+  const writing = writers.map(async (writer) => {
+    const pauseMs = random.pick([1, 20, 200]);
+    while (!isOver) {
+      await write(writer, random).catch(ignoreService);
+      await world.sleep(random.between(0, pauseMs));
     }
-    await world.sleep(100);
-    const image = [...caches['tree']!.all()].map(({ path, stat }) => [path, stat.mzxid] as const);
-    expect(new Map([...replica].sort())).toEqual(new Map(image.sort()));
-    for (const name of Object.keys(caches)) await caches[name]!.close();
-    await following;
-    await Promise.all([...writers, reader].map((client) => client.close()));
-    return { shown, tree: committedSince0(ensemble) };
   });
+  // From one server to another, which is not as far, or farther, with every event in between missed.
+  const moving = (async () => {
+    while (!isOver) {
+      await world.sleep(random.between(50, 800));
+      await reader.moveTo(null, { timeoutMs: 2000 }).catch(ignoreService);
+    }
+  })();
+  const waiting = (async () => {
+    while (!isOver) {
+      const name = random.pick(Object.keys(caches));
+      const written = await writers[0]!.set('/t', `${random.uint32()} waits`).catch(ignoreService);
+      await world.sleep(10);
+      if (written === undefined) continue;
+      const cache = caches[name]!;
+      const isThere = await cache.waitFor(written.mzxid, { timeoutMs: random.between(0, 3000) }).then(
+        () => true,
+        (error: unknown) => ignoreService(error) ?? false,
+      );
+      if (isThere) expect(cache.zxid, `${name} has come as far`).toBeGreaterThanOrEqual(written.mzxid);
+      await world.sleep(random.between(0, 500));
+    }
+  })();
+  const endMs = world.nowMs + STORM_MS;
+  while (world.nowMs < endMs) {
+    for (const name of Object.keys(caches)) show(name, caches[name]!, shown);
+    await world.sleep(random.between(1, 40));
+  }
+  isOver = true;
+  await Promise.all([...writing, moving, waiting]);
+  await fleet.recover();
+  const last = await lastZxid(writers[0]!);
+  for (const name of Object.keys(caches)) {
+    await caches[name]!.waitFor(last, { timeoutMs: 60_000 });
+    expect(caches[name]!.stale).toBe(false);
+    show(name, caches[name]!, shown);
+  }
+  await world.sleep(100);
+  const image = [...caches['tree']!.all()].map(({ path, stat }) => [path, stat.mzxid] as const);
+  expect(new Map([...replica].sort())).toEqual(new Map(image.sort()));
+  for (const name of Object.keys(caches)) await caches[name]!.close();
+  await following;
+  await Promise.all([...writers, reader].map((client) => client.close()));
+  return shown;
 }
 
 function openCaches(reader: Client, refreshSpreadMs: number): Record<string, ListedCache> {

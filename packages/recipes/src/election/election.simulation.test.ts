@@ -4,8 +4,8 @@
  */
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -20,8 +20,8 @@ describe('an election in a storm', () => {
           id: station.host,
           marginMs: MARGIN_MS,
         });
-        return { held: await election.campaign(drawPatience(random)), access: 'write' };
+        return { held: await election.campaign(drawLimits(random)), access: 'write' };
       }),
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });

@@ -5,8 +5,8 @@
 import { ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { LineHistory } from '../testing/line-history.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { drawLimits, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -39,7 +39,7 @@ test.each(seeds(4))(
     };
     const lead = async ({ station, client, random }: Worker): Promise<void> => {
       const election = new Election(client, '/leader', { ...shape, id: station.host, marginMs: MARGIN_MS });
-      await using leadership = await election.campaign(drawPatience(random));
+      await using leadership = await election.campaign(drawLimits(random));
       leaders.set(leadership.token, station.host);
       // Now and then for longer than an observer's session lives, which must not be notified of the same leader twice.
       await station.sleep(random.between(1, random.chance(0.2) ? 15_000 : 1500));
@@ -81,15 +81,15 @@ test.each(seeds(4))(
         await Promise.all(following);
         const tree = await committed();
         for (const [host, told] of seen)
-          judge(host, told, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
+          check(host, told, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
       },
     );
     expect(leaders.size).toBeGreaterThan(1);
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );
 
-function judge(
+function check(
   host: string,
   told: readonly Told[],
   leaders: ReadonlyMap<bigint, string>,

@@ -34,7 +34,7 @@ describe('what a persistent ephemeral holds', () => {
         await client.close();
         await other.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test("is not written to another client's znode that has just come in the place of its own", () =>
@@ -61,7 +61,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is taken for granted where no client may write, it included, when the reply to its creation was lost', () =>
@@ -83,7 +83,7 @@ describe('what a persistent ephemeral holds', () => {
         expect(await client.exists('/a')).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('stays when the service refuses new data, and then is the next', () =>
@@ -111,7 +111,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test.each(['deleted', 'replaced'])('comes back when new data are refused while the znode is %s', (what) =>
@@ -134,7 +134,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -169,7 +169,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -183,7 +183,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('stays when servers close the connections of those who bring new data', () =>
@@ -203,7 +203,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is what servers take once that is set, after they closed the connections of what it was given first', () =>
@@ -223,7 +223,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is what it was given, also if the caller writes to those bytes', () =>
@@ -241,7 +241,7 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('may be what was refused, when an attempt before the refusal may have been applied', () =>
@@ -262,6 +262,6 @@ describe('what a persistent ephemeral holds', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

@@ -11,9 +11,9 @@
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { Group, type GroupLayout, type GroupObservation, type Member, type Membership } from './group.ts';
 
 const HOSTS = ['one', 'two', 'three', 'four'];
@@ -24,11 +24,8 @@ const STORM_MS = 30_000;
 const MARGIN_MS = 2000;
 /** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
 const LAG_MS = 5000;
-const SEEDS = seeds(4);
 
-test('everyone sees exactly the members that live', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('everyone sees exactly the members that live', 4, liveThrough);
 
 interface Process {
   readonly host: string;
@@ -184,11 +181,11 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   }
   await Promise.all(observing);
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes);
+  if (tree !== null) check(tree, notes);
 }
 
 /** compares what all were told with what was committed. */
-function judge(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): void {
+function check(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): void {
   const decoder = new TextDecoder();
   const madeSince = (since: number, path: string): number[] =>
     tree

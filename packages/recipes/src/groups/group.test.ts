@@ -48,7 +48,7 @@ describe('a group', () => {
         await first.close();
         await Promise.all([observer, ann, bob].map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test.each<[GroupLayout, RegExp, string]>([
@@ -74,7 +74,7 @@ describe('a group', () => {
         expect(await group.members()).toEqual([]);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -95,7 +95,7 @@ describe('a group', () => {
           await membership.close();
           await client.close();
         },
-        SOLO,
+        { servers: SOLO },
       ),
   );
 
@@ -112,7 +112,7 @@ describe('a group', () => {
         await Promise.all([one, two].map((membership) => membership.close()));
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('refuses an id with a character that no znode may have in its name', () =>
@@ -125,7 +125,7 @@ describe('a group', () => {
         }
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test.each<GroupLayout>(['curator', 'kazoo', 'kazoo-shallow'])(
@@ -148,7 +148,7 @@ describe('a group', () => {
           await membership.close();
           await after.close();
         },
-        SOLO,
+        { servers: SOLO },
       ),
   );
 
@@ -179,6 +179,6 @@ describe('a group', () => {
         await membership.close();
         await Promise.all([observer, ann].map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

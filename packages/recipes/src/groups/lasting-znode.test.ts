@@ -22,7 +22,7 @@ describe('a permanent instance', () => {
         expect(await client.exists(PATH)).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -43,7 +43,7 @@ describe('a permanent instance', () => {
         expect(await client.exists(PATH)).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test.each(['applied', 'lost'])(
@@ -73,7 +73,7 @@ describe('a permanent instance', () => {
           expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
           await Promise.all([client.close(), other.close()]);
         },
-        SOLO,
+        { servers: SOLO },
       ),
   );
 
@@ -99,7 +99,7 @@ describe('a permanent instance', () => {
           await client.close();
         }
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('goes when it is closed, also if another client has written to it', () =>
@@ -115,7 +115,7 @@ describe('a permanent instance', () => {
         expect(await other.exists(PATH, { read: 'linearizable' })).toBeNull();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('tells the caller that closes it that the service does not delete it', () =>
@@ -133,7 +133,7 @@ describe('a permanent instance', () => {
         await expect(registration.close()).rejects.toThrow(NoAuthError);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is written also while it is deleted', () =>
@@ -161,7 +161,7 @@ describe('a permanent instance', () => {
         await registration.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('does not go with the session of a process that has registered it as a dynamic one', () =>
@@ -181,7 +181,7 @@ describe('a permanent instance', () => {
         expect(await client.exists(PATH)).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is there once it is updated with what servers take, after it was not', () =>
@@ -203,7 +203,7 @@ describe('a permanent instance', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('stays as it is when servers close the connection for its update', () =>
@@ -222,7 +222,7 @@ describe('a permanent instance', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is not said to be as it was when an update may have been written before it was refused', () =>
@@ -246,7 +246,7 @@ describe('a permanent instance', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is registered although an update behind it was refused', () =>
@@ -263,7 +263,7 @@ describe('a permanent instance', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('removes no other registration when it is closed before anything was sent', () =>
@@ -286,7 +286,7 @@ describe('a permanent instance', () => {
         await theirs.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('keeps a registration that was made after it was deleted by hand', () =>
@@ -305,7 +305,7 @@ describe('a permanent instance', () => {
         await theirs.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('says what an update was refused for, also when nothing can be written any more', () =>
@@ -321,6 +321,6 @@ describe('a permanent instance', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

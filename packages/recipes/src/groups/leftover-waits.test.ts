@@ -69,6 +69,6 @@ describe.each(Object.keys(CASES))('%s', (title) => {
         await wait({});
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

@@ -19,20 +19,17 @@ import {
   TimeoutError,
 } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { Attempt } from '../kernel/attempt.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type Message, Messenger } from './messenger.ts';
 
 const MEMBERS = ['ann', 'bob', 'cid'];
 const STORM_MS = 30_000;
-const SEEDS = seeds(3);
 
-test('no message is lost, and none comes out of order', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('no message is lost, and none comes out of order', 3, liveThrough);
 
 /** What was received by one loop, in order. */
 interface Loop {
@@ -163,12 +160,12 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   isQuiet = true;
   const clients = await Promise.all(living);
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes);
+  if (tree !== null) check(tree, notes);
   await Promise.all([opener, ...clients].map((client) => client.close()));
 }
 
 /** Compares what the members were told with what was committed. */
-function judge(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: Notes): void {
+function check(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: Notes): void {
   const changes = tree.changes.filter(({ type, path }) => type !== 'children' && MAILBOX.test(parentOf(path)));
   const copies = changes
     .filter(({ type }) => type === 'created')
@@ -178,7 +175,7 @@ function judge(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: No
       return { box: parentOf(path), id: nameOf(path).slice(3, 39), text, zxid, goneAt: goneAt ?? Infinity };
     });
   const firsts = [...new Map(copies.toReversed().map((copy) => [copy.id, copy])).values()].reverse();
-  sent.judge(firsts.map(({ text }) => text));
+  sent.check(firsts.map(({ text }) => text));
   for (const { text, id } of firsts) expect(ids.get(text) ?? id, `the id of ${text}`).toBe(id);
 
   const isDone = ({ text }: { readonly text: string }): boolean => sent.done.has(text);

@@ -37,7 +37,7 @@ describe('messages between members', () => {
         expect(await bob.backlog()).toBe(0);
         await Promise.all([annClient, bobClient].map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('come from the client that has put them there, also from a program that does not escape its name', () =>
@@ -58,7 +58,7 @@ describe('messages between members', () => {
         expect(received).toEqual(['100% x', 'bob y']);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are not waited for longer than the receiver likes, also where a copy is to be taken away', () =>
@@ -89,7 +89,7 @@ describe('messages between members', () => {
         expect(await bob.backlog()).toBeGreaterThan(0);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are told to be out of reach when the mailbox may not be listed any more, also in the midst of many', () =>
@@ -114,7 +114,7 @@ describe('messages between members', () => {
         expect(received).toEqual(['1']);
         await Promise.all([client.close(), admin.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('come again when they were not acknowledged, under the same id', () =>
@@ -140,7 +140,7 @@ describe('messages between members', () => {
         expect(again).toEqual(ids);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are given out once in a loop when the sender repeated them, and the copy is taken away', () =>
@@ -163,7 +163,7 @@ describe('messages between members', () => {
         expect(await ann.backlog()).toBe(1);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('say whether they may have been sent when the sender gives up', () =>
@@ -185,7 +185,7 @@ describe('messages between members', () => {
         expect(await ann.send('ann', 'y')).toMatch(/^[0-9a-f-]{36}$/);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('say that they may have been sent when the mailbox is gone after an attempt without an answer', () =>
@@ -206,7 +206,7 @@ describe('messages between members', () => {
         await expect(ann.send('ann', 'x')).rejects.toMatchObject({ code: 'NONODE', outcome: 'not-applied' });
         await Promise.all([client.close(), admin.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are refused when servers close connections because they are too large, and hold up none behind them', () =>
@@ -222,7 +222,7 @@ describe('messages between members', () => {
         expect(await ann.backlog()).toBe(2);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('who gives up hears so in time, also behind others, and in order', () =>
@@ -262,6 +262,6 @@ describe('messages between members', () => {
         }
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

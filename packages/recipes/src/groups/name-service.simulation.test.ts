@@ -20,11 +20,11 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { sequenceOf } from '../kernel/sequence.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type Binding, type ClaimedName, NameService } from './name-service.ts';
 
 const HOSTS = ['one', 'two', 'three'];
@@ -32,11 +32,8 @@ const BOUND = ['db/x', 'db/y'];
 const STORM_MS = 20_000;
 /** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
 const MARGIN_MS = 2000;
-const SEEDS = seeds(4);
 
-test('names and numbers are given out once', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('names and numbers are given out once', 4, liveThrough);
 
 /** A process that lives until the end. */
 interface Survivor {
@@ -46,7 +43,7 @@ interface Survivor {
 }
 
 /** What a process did whose txns do not tell from which call they came. */
-interface Tally {
+interface CallCounts {
   readonly sessionIds: Set<bigint>;
   readonly unbound: { readonly path: string; readonly sinceZxid: number; readonly untilZxid: number }[];
   /** Of the calls that ended so. */
@@ -56,7 +53,7 @@ interface Tally {
 class Notes {
   readonly ledger = new Ledger<string>();
   readonly claimed = new Ledger<string>();
-  readonly tallies: Tally[] = [];
+  readonly counts: CallCounts[] = [];
   readonly found: Binding[] = [];
   /** Names and numbers. */
   readonly given: string[] = [];
@@ -91,13 +88,13 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     for (;;) {
       const client = await fleet.connectAs(host);
       const names = new NameService(client, '/names');
-      const tally = makeTally();
-      notes.tallies.push(tally);
-      const noteSession = (): void => void (client.session !== null && tally.sessionIds.add(client.session.id));
+      const counts = makeCounts();
+      notes.counts.push(counts);
+      const noteSession = (): void => void (client.session !== null && counts.sessionIds.add(client.session.id));
       noteSession();
       client.onState(noteSession);
       /** Notes how a call ends. */
-      const count = async <T>(kind: keyof Tally['ends'], run: Promise<T>): Promise<T> => {
+      const count = async <T>(kind: keyof CallCounts['ends'], run: Promise<T>): Promise<T> => {
         let end: 'done' | Outcome = 'done';
         try {
           return await run;
@@ -106,13 +103,13 @@ async function liveThrough(fleet: Fleet): Promise<void> {
           end = error.outcome;
           throw error;
         } finally {
-          tally.ends[kind][end]++;
+          counts.ends[kind][end]++;
         }
       };
       const unbind = async (name: string, options: ExpectedVersionOptions): Promise<void> => {
         const sinceZxid = fleet.committedZxid;
         await count('unbind', names.unbind(name, options));
-        tally.unbound.push({ path: `/names/${name}`, sinceZxid, untilZxid: fleet.committedZxid });
+        counts.unbound.push({ path: `/names/${name}`, sinceZxid, untilZxid: fleet.committedZxid });
       };
       const claim = async (address: string, options: CallOptions = {}): Promise<ClaimedName | null> => {
         const claimed = await notes.claimed.note(address, names.claim('workers/w-', address, options));
@@ -188,7 +185,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await fleet.world.sleep(1000);
   const sessions = new Set(clients.map((client) => client.session?.id));
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes, sessions, claims);
+  if (tree !== null) check(tree, notes, sessions, claims);
   for (const client of clients) await client.close();
   expect(new Set(notes.given).size, 'names and numbers that were given out').toBe(notes.given.length);
 }
@@ -200,9 +197,9 @@ async function expectAlive(client: Client, claimed: ClaimedName): Promise<void> 
   expect(claimed.signal.aborted, `${claimed.name} is ours, and said not to be`).toBe(false);
 }
 
-function judge(
+function check(
   tree: CommittedTree,
-  { ledger, claimed, tallies, found, stands }: Notes,
+  { ledger, claimed, counts, found, stands }: Notes,
   sessions: ReadonlySet<bigint | undefined>,
   claims: ReadonlySet<ClaimedName>,
 ): void {
@@ -215,15 +212,15 @@ function judge(
       .filter(({ type }) => type === 'created' || type === 'changed')
       .map(({ zxid }) => dataAt(path, zxid)),
   );
-  ledger.judge(writes);
+  ledger.check(writes);
   for (const { address, stat } of found) {
     expect(paths.map((path) => dataAt(path, Number(stat.mzxid)))).toContain(address);
   }
   const made = (parent: string) =>
     tree.changes.filter(({ type, path }) => type === 'created' && parentOf(path) === parent);
-  claimed.judge(made('/names/workers').map(({ path, zxid }) => dataAt(path, zxid)));
+  claimed.check(made('/names/workers').map(({ path, zxid }) => dataAt(path, zxid)));
   const deleted = paths.flatMap((path) => tree.changesOf(path)).filter(({ type }) => type === 'deleted');
-  for (const { sessionIds, unbound, ends } of tallies) {
+  for (const { sessionIds, unbound, ends } of counts) {
     const ownOf = (changes: CommittedTree['changes']): number =>
       changes.filter(({ zxid }) => sessionIds.has(tree.entryAt(zxid)!.header.sessionId)).length;
     const { nextId, unbind } = ends;
@@ -258,7 +255,7 @@ function judge(
   }
 }
 
-function makeTally(): Tally {
+function makeCounts(): CallCounts {
   const none = () => ({ done: 0, unknown: 0, 'not-applied': 0 });
   return { sessionIds: new Set(), unbound: [], ends: { unbind: none(), nextId: none() } };
 }

@@ -27,7 +27,7 @@ describe('a name service', () => {
         expect(await names.resolve('db/orders')).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('lets a name stand for an address while its process lives, and tells others of changes', () =>
@@ -53,7 +53,7 @@ describe('a name service', () => {
         expect(told).toEqual(['h1:1', 'h1:2', undefined]);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('gives out names and numbers once, whichever client asks and whatever is released', () =>
@@ -77,7 +77,7 @@ describe('a name service', () => {
         expect(await services[0]?.list('ids')).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('gives out no name again after all names and what was bound beside them are gone', () =>
@@ -97,7 +97,7 @@ describe('a name service', () => {
         expect(second.id).toBeGreaterThan(first.id);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is claimed for as long as the session lives that made it, also after a server without a quorum', () =>
@@ -117,7 +117,7 @@ describe('a name service', () => {
         await client.close();
         expect(claimed.signal.aborted).toBe(true);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('tells the caller that releases a name that the service does not delete it', () =>
@@ -135,7 +135,7 @@ describe('a name service', () => {
         await client.close();
         await claimed.release();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });
 
@@ -183,7 +183,7 @@ describe('a name service whose connection breaks', () => {
         await client.close();
         await other.close();
       },
-      SOLO,
+      { servers: SOLO },
     );
 
   test('frees a name after all when the request was lost', () =>
@@ -234,7 +234,7 @@ describe('a name service whose connection breaks', () => {
         expect(await two.lookUp('db')).toMatchObject({ address: 'b:1', stat: { version: 0 } });
         await other.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -273,7 +273,7 @@ describe('a name service whose connection breaks', () => {
         expect((await names.claim('worker-')).id).toBe(1);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('gives out a name also while the parent is deleted again and again', () =>
@@ -295,7 +295,7 @@ describe('a name service whose connection breaks', () => {
         await claimed.release();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('leaves a name alone that was made after one that is in doubt, however late that is removed', () =>
@@ -311,6 +311,6 @@ describe('a name service whose connection breaks', () => {
         expect(await client.exists(claimed.path)).not.toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

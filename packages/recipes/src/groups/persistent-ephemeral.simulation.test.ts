@@ -11,9 +11,9 @@
  */
 import { type Client, isZooKeeperError, NoNodeError, TimeoutError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 const HOSTS = ['one', 'two', 'three'];
@@ -21,13 +21,8 @@ const PATH = '/chair/who';
 /** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
 const MARGIN_MS = 2000;
 const STORM_MS = 40_000;
-const SEEDS = seeds(4);
 
-test(
-  'no client is sure of a znode that another client has, and it comes back',
-  { timeout: patienceMs(SEEDS.length) },
-  () => SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('no client is sure of a znode that another client has, and it comes back', 4, liveThrough);
 
 /** One life of a process: its client, and one presence after the other. */
 interface Process {
@@ -198,11 +193,11 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await Promise.all([observer, ...processes.map((process) => process.client!)].map((each) => each.close()));
   await Promise.all(following);
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes, hasVandal);
+  if (tree !== null) check(tree, notes, hasVandal);
 }
 
 /** Compares what the processes were told with what was committed. */
-function judge(tree: CommittedTree, { claims, sets, leaves, hosts }: Notes, hasVandal: boolean): void {
+function check(tree: CommittedTree, { claims, sets, leaves, hosts }: Notes, hasVandal: boolean): void {
   const dataAt = (zxid: number): string => new TextDecoder().decode(tree.stateAt(PATH, zxid)?.data ?? undefined);
   for (const { token, sessionId, zxid } of claims.values()) {
     // The server that knew of a new one may have crashed at once.

@@ -25,7 +25,7 @@ describe('a persistent ephemeral', () => {
         expect(await client.exists('/services/search/a')).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('comes back when it is deleted, as another znode', () =>
@@ -50,7 +50,7 @@ describe('a persistent ephemeral', () => {
         expect(seen.at(-1)).toBe(false);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is not sure of itself from the moment when it learns of its deletion, even if no server answers then', () =>
@@ -81,7 +81,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test("is not sure of itself while it replaces another client's znode that it has found in its place", () =>
@@ -110,7 +110,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('replaces the znode of its previous process at once, by the mark of its owner', () =>
@@ -133,7 +133,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await after.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('does not fight with another process of the same owner as fast as the service answers', () =>
@@ -155,7 +155,7 @@ describe('a persistent ephemeral', () => {
         await Promise.all(watching);
         await Promise.all(clients.map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('listens to nothing any more when it is closed in the moment of its creation', () =>
@@ -192,7 +192,7 @@ describe('a persistent ephemeral', () => {
         expect(await client.exists('/a')).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('says that it is present when it is, not while no client can be sure', () =>
@@ -214,7 +214,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('learns of its deletion also when all watches were taken off', () =>
@@ -233,7 +233,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('waits many times at once for one signal without a word on stderr', () =>
@@ -250,7 +250,7 @@ describe('a persistent ephemeral', () => {
         warned.mockRestore();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('waits for the znode of its previous process where it is told to', () =>
@@ -268,7 +268,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await after.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test("waits for another client's znode, replaces it or gives up, as it is told", () =>
@@ -298,7 +298,7 @@ describe('a persistent ephemeral', () => {
         await holder.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is not sure of itself for as long as its margin says, and is again with the next answer', () =>
@@ -323,7 +323,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('asks the service rarely where its margin leaves nothing to be sure of', () =>
@@ -339,7 +339,7 @@ describe('a persistent ephemeral', () => {
         await presence.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('does not touch a znode that is not ephemeral', () =>
@@ -354,7 +354,7 @@ describe('a persistent ephemeral', () => {
         expect((await client.get('/a', { codec: text })).data).toBe('kept');
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('leaves nothing behind when it is closed while its creation is on the way and the connection breaks', () =>
@@ -376,7 +376,7 @@ describe('a persistent ephemeral', () => {
           await client.close();
         }
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('leaves nothing behind when it is closed while the next session puts it in the place of an earlier one', () =>
@@ -418,6 +418,6 @@ describe('a persistent ephemeral', () => {
         expect(await client.exists('/a', { read: 'linearizable' })).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

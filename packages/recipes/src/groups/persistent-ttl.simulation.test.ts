@@ -12,7 +12,7 @@ import { type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/cl
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
 
 const HOSTS = ['one', 'two', 'three'];
@@ -25,13 +25,13 @@ const STORM_MS = 60_000;
 
 const SEEDS = seeds(6);
 
-test('what is kept outlives sessions, and not its keepers', { timeout: patienceMs(SEEDS.length) }, async () => {
+test('what is kept outlives sessions, and not its keepers', { timeout: testTimeoutMs(SEEDS.length) }, async () => {
   let renewals = 0;
   for (const seed of SEEDS) {
     const live = async (fleet: Fleet): Promise<void> => {
       renewals += await liveThrough(fleet);
     };
-    await runFleet(seed, live, 3, { containerCheckIntervalMs: CHECK_MS });
+    await runFleet(seed, live, { core: { containerCheckIntervalMs: CHECK_MS } });
   }
   // Otherwise nothing is shown of when it goes.
   if (SEEDS.length > 5) expect(renewals).toBeGreaterThan(0);
@@ -49,10 +49,10 @@ interface Note {
 async function liveThrough(fleet: Fleet): Promise<number> {
   const random = fleet.world.random.fork('program');
   let isOver = false;
-  const witness = new Witness(await fleet.connectAs('observer'));
+  const znode = new KeptZnode(await fleet.connectAs('observer'));
   const looking = (async () => {
     while (!isOver) {
-      await witness.look();
+      await znode.look();
       await fleet.world.sleep(100);
     }
   })();
@@ -99,7 +99,7 @@ async function liveThrough(fleet: Fleet): Promise<number> {
   await fleet.recover();
   isOver = true;
   await Promise.all([looking, ...living]);
-  expect(witness.looks).toBeGreaterThan(0);
+  expect(znode.looks).toBeGreaterThan(0);
 
   const client = await fleet.connectAs('last');
   const kept = new PersistentTtl(client, PATH, { ttlMs: TTL_MS, data: 'made by the last' });
@@ -114,14 +114,14 @@ async function liveThrough(fleet: Fleet): Promise<number> {
   await kept.close();
   await fleet.world.sleep(5 * TTL_MS);
   expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
-  await Promise.all([client.close(), witness.client.close()]);
+  await Promise.all([client.close(), znode.client.close()]);
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes);
-  return witness.renewals;
+  if (tree !== null) check(tree, notes);
+  return znode.renewals;
 }
 
 /** Compares what the keepers were told with what was committed. */
-function judge(tree: CommittedTree, notes: readonly Note[]): void {
+function check(tree: CommittedTree, notes: readonly Note[]): void {
   const writes = tree
     .changesOf(PATH)
     .filter(({ type }) => type === 'created' || type === 'changed')
@@ -146,7 +146,7 @@ function judge(tree: CommittedTree, notes: readonly Note[]): void {
 }
 
 /** Looks again and again, and knows when the znode was last kept before it went. */
-class Witness {
+class KeptZnode {
   readonly client: Client;
   looks = 0;
   renewals = 0;

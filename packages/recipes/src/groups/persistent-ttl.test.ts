@@ -37,7 +37,7 @@ describe('a persistent znode with a time to live', () => {
         await again.close();
         await observer.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is recreated when it is deleted, and deleted when asked', () =>
@@ -54,7 +54,7 @@ describe('a persistent znode with a time to live', () => {
         expect(await client.exists('/a')).toBeNull();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('takes what is set while it is deleted', () =>
@@ -77,7 +77,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await Promise.all([keeper.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('holds its data also when it is deleted while it is made', () =>
@@ -107,7 +107,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await Promise.all([keeper.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('tells the client that sets something that no client keeps it any more, and why', () =>
@@ -124,7 +124,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is there once it is given what servers take, after it was not', () =>
@@ -145,7 +145,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('refuses data that servers close connections for', () =>
@@ -167,7 +167,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is not left behind by a set that is about to make it while it is deleted', () =>
@@ -195,7 +195,7 @@ describe('a persistent znode with a time to live', () => {
         expect(await keeper.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
         await keeper.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('what was set last stays, and what was deleted is not recreated by calls that have waited', () =>
@@ -230,8 +230,7 @@ describe('a persistent znode with a time to live', () => {
         expect(await observer.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
         await Promise.all([keeper.close(), observer.close()]);
       },
-      SOLO,
-      { extendedTypesEnabled: true },
+      { servers: SOLO, core: { extendedTypesEnabled: true } },
     ));
 
   test('refuses what servers close connections for also where they do so for what it was given first', () =>
@@ -254,7 +253,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('takes connections that are lost now and then for no refusal', () =>
@@ -275,7 +274,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is recreated with the bytes that it was given, whatever has become of them', () =>
@@ -293,7 +292,7 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('holds what was set before something that is refused', () =>
@@ -317,6 +316,6 @@ describe('a persistent znode with a time to live', () => {
         await kept.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

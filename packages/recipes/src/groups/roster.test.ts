@@ -36,7 +36,7 @@ describe('a roster', () => {
         roster.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('is right again after a lost connection, whatever happened meanwhile, and tells it once', () =>
@@ -70,7 +70,7 @@ describe('a roster', () => {
         await other.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('continues when all watches are taken off the znode', () =>
@@ -90,7 +90,7 @@ describe('a roster', () => {
         await expect(roster.entries.changed()).rejects.toThrow();
         expect(roster.entries.failure).toBeNull();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('leaves out a child that may not be read, and continues', () =>
@@ -112,7 +112,7 @@ describe('a roster', () => {
         roster.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('lists without reading where names are enough, and leaves out what it does not accept', () =>
@@ -129,6 +129,6 @@ describe('a roster', () => {
         await client.close();
         await expect(roster.entries.changed()).rejects.toThrow();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

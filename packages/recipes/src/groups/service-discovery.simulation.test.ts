@@ -10,9 +10,9 @@
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type Registration, ServiceDiscovery, type ServiceProvider } from './service-discovery.ts';
 
 const HOSTS = ['one', 'two', 'three'];
@@ -20,11 +20,8 @@ const CALLERS = ['ann', 'bob'];
 const STORM_MS = 25_000;
 /** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
 const LAG_MS = 5000;
-const SEEDS = seeds(3);
 
-test('providers choose what is registered', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('providers choose what is registered', 3, liveThrough);
 
 interface Server {
   readonly host: string;
@@ -173,11 +170,11 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await Promise.all(providers.map((provider) => provider.close()));
   await Promise.all([...callers, ...alive.map(({ client }) => client)].map((client) => client?.close()));
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes);
+  if (tree !== null) check(tree, notes);
 }
 
 /** compares what all were told with what was committed. */
-function judge(tree: CommittedTree, { chosen, states }: Notes): void {
+function check(tree: CommittedTree, { chosen, states }: Notes): void {
   const payloadAt = (path: string, zxid: number): number | null => {
     const state = tree.stateAt(path, zxid);
     return state === null ? null : JSON.parse(new TextDecoder().decode(state.data ?? undefined)).payload;

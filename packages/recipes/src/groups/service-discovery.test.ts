@@ -101,7 +101,7 @@ describe('service discovery', () => {
         await observation.close();
         await Promise.all([server, client].map((each) => each.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('takes the next update of a permanent instance after one that was refused', () =>
@@ -119,7 +119,7 @@ describe('service discovery', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test.each(['PERMANENT', 'DYNAMIC'] as const)('forgets what was refused of a %s instance', (serviceType) =>
@@ -142,7 +142,7 @@ describe('service discovery', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -164,7 +164,7 @@ describe('service discovery', () => {
           await registration.close();
           await client.close();
         },
-        SOLO,
+        { servers: SOLO },
       ),
   );
 
@@ -190,7 +190,7 @@ describe('service discovery', () => {
         await registration.close();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ),
   );
 
@@ -217,7 +217,7 @@ describe('service discovery', () => {
         await registration.close();
         await Promise.all([server, client].map((each) => each.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('keeps a permanent instance when its process dies', () =>
@@ -241,7 +241,7 @@ describe('service discovery', () => {
         expect(await ours.instances('db')).toEqual([]);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('chooses among what is enabled, accepted and not down', () =>
@@ -277,7 +277,7 @@ describe('service discovery', () => {
         await Promise.all(registrations.map((registration) => registration.close()));
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('a sticky choice stays as long as it can, one by chance reaches everyone', () => {
@@ -304,6 +304,6 @@ describe('service discovery', () => {
         expect(watch).not.toHaveBeenCalled();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

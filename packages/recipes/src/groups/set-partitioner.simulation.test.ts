@@ -9,10 +9,10 @@
  */
 import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import { expect } from 'vitest';
+import type { Fleet } from '../testing/fleet.ts';
 import { LineHistory } from '../testing/line-history.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { SetPartitioner, type Share } from './set-partitioner.ts';
 
 const HOSTS = ['one', 'two', 'three'];
@@ -21,11 +21,8 @@ const ITEMS = ['a', 'b', 'c', 'd', 'e'];
 const MARGIN_MS = 2000;
 const QUIET_MS = 300;
 const STORM_MS = 30_000;
-const SEEDS = seeds(3);
 
-test('no item is held twice, and in the end each is held', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('no item is held twice, and in the end each is held', 3, liveThrough);
 
 /** A partitioner, and the shares that it has given. */
 interface Part {
@@ -158,12 +155,12 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   isClosed = true;
   await Promise.all([looking, ...serving]);
   const tree = await fleet.committedTree();
-  if (tree !== null) judge(tree, notes);
+  if (tree !== null) check(tree, notes);
   for (const { client } of parts.slice(-HOSTS.length)) await client.close();
 }
 
 /** Compares what the workers were told with what was committed. */
-function judge(tree: CommittedTree, { claims, shares, leaves }: Notes): void {
+function check(tree: CommittedTree, { claims, shares, leaves }: Notes): void {
   const lines = new Map(ITEMS.map((item) => [item, new LineHistory(tree, `/p/locks/${item}`)]));
   for (const { item, token, zxid } of claims.values()) {
     const first = lines.get(item)!.at(zxid);

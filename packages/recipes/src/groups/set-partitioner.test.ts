@@ -56,7 +56,7 @@ describe('a partitioned set', () => {
         expect(children).toEqual([]);
         await Promise.all(clients.map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('gives nothing any more when it is closed while a share is taken, and leaves nothing behind', () =>
@@ -90,7 +90,7 @@ describe('a partitioned set', () => {
         }
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('tells a client that may not take part why, and does not let it wait', () =>
@@ -104,7 +104,7 @@ describe('a partitioned set', () => {
         await expect(serve(partitioner)).rejects.toThrow(NoAuthError);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('reports by its signal when a share was given back, also one without items', () =>
@@ -122,7 +122,7 @@ describe('a partitioned set', () => {
         expect(taken.map(({ items, signal }) => [items.length, signal.aborted])).toEqual([[0, true]]);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('takes part no more once it is closed, also if the service does not let its locks go', () =>
@@ -144,7 +144,7 @@ describe('a partitioned set', () => {
         await serving;
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('gives no share any more from the moment of its end', () =>
@@ -175,7 +175,7 @@ describe('a partitioned set', () => {
         }
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('takes an item once that its own function names twice', () =>
@@ -192,7 +192,7 @@ describe('a partitioned set', () => {
         await serving;
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('has the znodes of kazoo', () =>
@@ -211,6 +211,6 @@ describe('a partitioned set', () => {
         await serving;
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

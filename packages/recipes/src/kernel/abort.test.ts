@@ -20,7 +20,7 @@ async function warningsOf(program: () => Promise<void>): Promise<string[]> {
 
 test('many that are held, and many waits with one signal, are no leak to Node.js', async () => {
   const warnings = await warningsOf(async () => {
-    const fleet = new Fleet(1, 1);
+    const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
       const client = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -69,7 +69,7 @@ test('a listener of an abort may remove others', () => {
 
 test('many caches with one signal are no leak to Node.js', async () => {
   const warnings = await warningsOf(async () => {
-    const fleet = new Fleet(1, 1);
+    const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
       const client = await fleet.connect();
       const { signal } = new AbortController();

@@ -54,7 +54,7 @@ test('what is to become the name of a znode and cannot is refused at once, in wo
       expect((await client.children('/')).children.filter((name) => name !== 'zookeeper')).toEqual([]);
       await client.close();
     },
-    1,
+    { servers: 1 },
   ));
 
 test('a member of a group of kazoo, whose id is no name of a znode, may be called as it likes', () =>
@@ -69,5 +69,5 @@ test('a member of a group of kazoo, whose id is no name of a znode, may be calle
       await membership.close();
       await client.close();
     },
-    1,
+    { servers: 1 },
   ));

@@ -27,7 +27,7 @@ export function asHarmless(error: unknown, about: About): unknown {
 }
 
 /**
- * What ends a call of which a write is in doubt: the caller's patience or the client if it was that, and otherwise what has left
+ * What ends a call of which a write is in doubt: the limit of the caller or the client if it was that, and otherwise what has left
  * the doubt.
  *
  * @param loss how the reply got lost; undefined when nothing is in doubt
@@ -67,7 +67,7 @@ function withOutcome(error: unknown, outcome: Outcome, about: About, types: read
 
 type PlainErrorType = new (...details: ConstructorParameters<typeof ZooKeeperError>) => ZooKeeperError;
 
-/** Of the caller's patience, and of the client. */
+/** Of the limit of the caller, and of the client. */
 const ENDS: readonly PlainErrorType[] = [AbortedError, TimeoutError, ClosedError, AuthFailedError];
 
 /** What the service says of a repetition, which reports nothing of the attempt before it. */

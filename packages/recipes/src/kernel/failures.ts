@@ -1,6 +1,6 @@
 import { NodeExistsError, NoNodeError, retryClassOf, type ZooKeeperError } from '@meerkat/client';
 
-/** The connection was lost on the way, or the session, or the service is busy: with patience the truth can be found out. */
+/** The connection was lost on the way, or the session, or the service is busy: with time the truth can be found out. */
 export function isPassing(error: unknown): error is ZooKeeperError {
   return isLoss(error) || isSessionEnd(error);
 }

@@ -1,4 +1,4 @@
-/** The caller's patience may end at any moment: between two requests, too, and when what was wanted is there already. */
+/** The limit of the caller may end at any moment: between two requests, too, and when what was wanted is there already. */
 import { getEventListeners } from 'node:events';
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
@@ -69,10 +69,10 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
       const { client } = one;
       for (const path of lines) await client.ensurePath(path);
       let gaveUp = 0;
-      for (let patienceMs = STEP_MS; ; patienceMs += STEP_MS) {
+      for (let limitMs = STEP_MS; ; limitMs += STEP_MS) {
         const controller = new AbortController();
-        if (way === 'abort') void sleep(patienceMs).then(() => controller.abort());
-        const options = way === 'abort' ? { signal: controller.signal } : { timeoutMs: patienceMs };
+        if (way === 'abort') void sleep(limitMs).then(() => controller.abort());
+        const options = way === 'abort' ? { signal: controller.signal } : { timeoutMs: limitMs };
         let isTaken = false;
         try {
           await using taken = await take(client, options);
@@ -84,7 +84,7 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
           gaveUp++;
         }
         await sleep(100);
-        for (const path of lines) expect(await names(one, path), `${path} after ${patienceMs} ms`).toEqual([]);
+        for (const path of lines) expect(await names(one, path), `${path} after ${limitMs} ms`).toEqual([]);
         if (isTaken) break;
       }
       expect(gaveUp).toBeGreaterThan(5);

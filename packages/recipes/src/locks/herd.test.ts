@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import type { Holding } from '../kernel/holding.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
 import { makeWorld } from '../testing/line-world.ts';
-import { patienceMs } from '../testing/seeds.ts';
+import { testTimeoutMs } from '../testing/seeds.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
@@ -54,7 +54,7 @@ test(
       await Promise.all(clients.map((client) => client.close()));
     });
   },
-  patienceMs(10),
+  testTimeoutMs(10),
 );
 
 interface Line {
@@ -121,7 +121,7 @@ test.each(LINES)(
       await Promise.all(clients.map((client) => client.close()));
     });
   },
-  patienceMs(10),
+  testTimeoutMs(10),
 );
 
 test.each([
@@ -165,5 +165,5 @@ test.each([
       await Promise.all(clients.map((client) => client.close()));
     });
   },
-  patienceMs(10),
+  testTimeoutMs(10),
 );

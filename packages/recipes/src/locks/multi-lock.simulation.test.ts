@@ -9,7 +9,7 @@ import type { Held } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
 import { MultiLock } from './multi-lock.ts';
 
@@ -20,9 +20,9 @@ const VANDAL = 'vandal';
 test.each(seeds(4))(
   'has one holder of each of its locks at a time, all or none, and leaves nothing behind (seed %i)',
   async (seed) => {
-    /** A client deletes znodes by hand. Their holders cannot know at once, and only what they write is judged. */
+    /** A client deletes znodes by hand. Their holders cannot know at once, and only what they write is checked. */
     const hasVandal = seed % 3 === 0;
-    /** Judges those who hold all: only they have the same locks, so that their tokens can be compared. */
+    /** Checks those who hold all: only they have the same locks, so that their tokens can be compared. */
     const store = new FencedStore('/entries', hasVandal ? () => true : undefined);
     const held = new Map<string, { readonly lock: Held; readonly paths: readonly string[] }>();
     const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
@@ -41,9 +41,9 @@ test.each(seeds(4))(
       // One that is given twice is taken once.
       const given = random.chance(0.1) ? [...paths, paths[0]!] : paths;
       const locks = new MultiLock(client, given, { layout, marginMs: MARGIN_MS });
-      const patience = drawPatience(random);
+      const limits = drawLimits(random);
       const isTry = random.chance(0.3);
-      const lock = isTry ? await locks.tryAcquire(patience) : await locks.acquire(patience);
+      const lock = isTry ? await locks.tryAcquire(limits) : await locks.acquire(limits);
       if (lock === null) return;
       try {
         // A try is over by the time of its answer if it has lost one meanwhile; a caller that waits does so until he has all.
@@ -79,7 +79,7 @@ test.each(seeds(4))(
     };
     const hosts = hasVandal ? [...HOSTS, VANDAL] : HOSTS;
     await runStorm({ seed, hosts }, work, check, async ({ client, committed }) => {
-      await store.judge(client);
+      await store.checkWritten(client);
       for (const path of PATHS) expect((await client.exists(path))?.numChildren ?? 0, path).toBe(0);
       const tree = await committed();
       if (tree === null) return;
@@ -98,7 +98,7 @@ test.each(seeds(4))(
     });
     expect(store.acquired).toBeGreaterThan(0);
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );
 
 /** Deletes what one of those has or waits for who hold locks. */
@@ -111,7 +111,7 @@ async function rob({ client, random, station }: Worker): Promise<void> {
 }
 
 /** Often little, so that many get some of their locks and not all. */
-function drawPatience(random: SeededRandom): CallOptions {
+function drawLimits(random: SeededRandom): CallOptions {
   return random.chance(0.6) ? { timeoutMs: random.between(1, 1000) } : {};
 }
 

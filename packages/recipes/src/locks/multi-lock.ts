@@ -111,7 +111,7 @@ export class MultiLock {
   }
 }
 
-/** The patience of the caller, and no longer than all that is held by now is. */
+/** The limits of the caller, and no longer than all that is held by now is. */
 function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
   const signals = held.map(({ signal }) => signal);
   if (signals.length === 0) return call;

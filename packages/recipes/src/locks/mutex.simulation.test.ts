@@ -5,8 +5,8 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { OrderlyEnds } from '../testing/orderly-ends.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS, SKEWED_MARGIN_MS } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { contendInStorm, drawLimits, MARGIN_MS, SKEWED_MARGIN_MS } from '../testing/storm.ts';
 import { Mutex } from './mutex.ts';
 
 describe('a mutex in a storm', () => {
@@ -16,12 +16,12 @@ describe('a mutex in a storm', () => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       return contendInStorm(seed, new FencedStore('/entries'), ['/lock'], async ({ client, random }) => {
         const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
-        const patience = drawPatience(random);
-        const held = random.chance(0.1) ? await mutex.tryAcquire(patience) : await mutex.acquire(patience);
+        const limits = drawLimits(random);
+        const held = random.chance(0.1) ? await mutex.tryAcquire(limits) : await mutex.acquire(limits);
         return held === null ? null : { held, access: 'write' };
       });
     },
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });
 
@@ -38,19 +38,19 @@ describe('a mutex with a delay after a death in a storm', () => {
         ['/lock'],
         async ({ client, random }) => {
           const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS, lockDelayMs });
-          const patience = drawPatience(random);
-          const held = random.chance(0.2) ? await mutex.tryAcquire(patience) : await mutex.acquire(patience);
+          const limits = drawLimits(random);
+          const held = random.chance(0.2) ? await mutex.tryAcquire(limits) : await mutex.acquire(limits);
           return held === null ? null : { held, access: 'write' };
         },
         {
           onBegin: ({ client, mark }) => ends.follow(client, mark),
           onTaken: (held) => ends.onTaken(held),
           onGivenBack: (held) => ends.onGivenBack(held),
-          judge: (tree) => ends.judge(tree, (_, czxid, words) => words.has(`held 0x${czxid.toString(16)}`)),
+          check: (tree) => ends.check(tree, (_, czxid, words) => words.has(`held 0x${czxid.toString(16)}`)),
         },
       );
     },
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });
 
@@ -64,11 +64,11 @@ describe('a mutex in a storm in which clocks run apart', () => {
         ['/lock'],
         async ({ client, random }) => {
           const mutex = new Mutex(client, '/lock', { marginMs: SKEWED_MARGIN_MS });
-          return { held: await mutex.acquire(drawPatience(random)), access: 'write' };
+          return { held: await mutex.acquire(drawLimits(random)), access: 'write' };
         },
         { skews: true },
       ),
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 
   test.each(seeds(2))(
@@ -76,15 +76,15 @@ describe('a mutex in a storm in which clocks run apart', () => {
     (seed) =>
       contendInStorm(
         seed,
-        // How many are sure at one time is not judged.
+        // How many are sure at one time is not checked.
         new FencedStore('/entries', () => true),
         ['/lock'],
         async ({ client, random }) => {
           const mutex = new Mutex(client, '/lock');
-          return { held: await mutex.acquire(drawPatience(random)), access: 'write' };
+          return { held: await mutex.acquire(drawLimits(random)), access: 'write' };
         },
         { skews: true },
       ),
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });

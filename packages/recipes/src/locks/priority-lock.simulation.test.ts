@@ -4,10 +4,10 @@
  */
 import { describe, expect, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
-import { Fleet } from '../testing/fleet.ts';
 import { OrderlyEnds } from '../testing/orderly-ends.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
+import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
 import type { PriorityContending } from './priority-line.ts';
 import { PriorityLock } from './priority-lock.ts';
 
@@ -23,7 +23,7 @@ describe('a lock with priorities in a storm', () => {
         ['/lock'],
         async ({ client, random }) => {
           const lock = new PriorityLock(client, '/lock', { marginMs: MARGIN_MS, lockDelayMs });
-          const ask = { ...drawPatience(random), priority: random.between(-2, 2) };
+          const ask = { ...drawLimits(random), priority: random.between(-2, 2) };
           const held = random.chance(0.1) ? await lock.tryAcquire(ask) : await lock.acquire(ask);
           return held === null ? null : { held, access: 'write' };
         },
@@ -31,49 +31,40 @@ describe('a lock with priorities in a storm', () => {
           onBegin: ({ client, mark }) => ends.follow(client, mark),
           onTaken: (held) => ends.onTaken(held),
           onGivenBack: (held) => ends.onGivenBack(held),
-          judge: (tree) => ends.judge(tree, (name) => name === 'held'),
+          check: (tree) => ends.check(tree, (name) => name === 'held'),
         },
       );
     },
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });
 
 const WAITERS = 6;
 const ROUNDS = 8;
 
-describe('a lock with priorities in a service that works', () => {
-  test.each(seeds(4))(
-    'goes to the best of those who waited when it was given back (seed %i)',
-    async (seed) => {
-      const fleet = new Fleet(seed);
-      const random = fleet.world.random.fork('waiters');
-      let given = 0;
-      await fleet.run(async () => {
-        const clients = await fleet.connectAll(WAITERS);
-        /** Who waited in the first place just before the last release. */
-        let best: PriorityContending | null = null;
-        const work = clients.map(async (client) => {
-          const lock = new PriorityLock(client, '/lock');
-          for (let round = 0; round < ROUNDS; round++) {
-            await fleet.world.sleep(random.between(0, 60));
-            const priority = random.between(-2, 2);
-            const held = await lock.acquire({ priority });
-            // Who came after the release may be better, and is not when its priority is only the same.
-            if (best !== null && best.sessionId !== held.sessionId) expect(priority).toBeLessThan(best.priority);
-            await fleet.world.sleep(random.between(0, 40));
-            const [holder, next] = await lock.contenders();
-            expect(holder).toMatchObject({ isFirst: true, token: held.token, priority });
-            best = next ?? null;
-            if (best !== null) given++;
-            await held.release();
-          }
-        });
-        await Promise.all(work);
-        expect((await clients[0]!.exists('/lock', { read: 'linearizable' }))?.numChildren).toBe(0);
-      });
-      expect(given).toBeGreaterThan(0);
-    },
-    patienceMs(1),
-  );
+simulate('goes to the best of those who waited when it was given back, in a service that works', 4, async (fleet) => {
+  const random = fleet.world.random.fork('waiters');
+  let given = 0;
+  const clients = await fleet.connectAll(WAITERS);
+  /** Who waited in the first place just before the last release. */
+  let best: PriorityContending | null = null;
+  const work = clients.map(async (client) => {
+    const lock = new PriorityLock(client, '/lock');
+    for (let round = 0; round < ROUNDS; round++) {
+      await fleet.world.sleep(random.between(0, 60));
+      const priority = random.between(-2, 2);
+      const held = await lock.acquire({ priority });
+      // Who came after the release may be better, and is not when its priority is only the same.
+      if (best !== null && best.sessionId !== held.sessionId) expect(priority).toBeLessThan(best.priority);
+      await fleet.world.sleep(random.between(0, 40));
+      const [holder, next] = await lock.contenders();
+      expect(holder).toMatchObject({ isFirst: true, token: held.token, priority });
+      best = next ?? null;
+      if (best !== null) given++;
+      await held.release();
+    }
+  });
+  await Promise.all(work);
+  expect((await clients[0]!.exists('/lock', { read: 'linearizable' }))?.numChildren).toBe(0);
+  expect(given).toBeGreaterThan(0);
 });

@@ -6,8 +6,8 @@ import { TimeoutError } from '@meerkat/client';
 import { describe, test } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe('a read/write lock in a storm', () => {
@@ -18,15 +18,15 @@ describe('a read/write lock in a storm', () => {
       const store = new FencedStore('/entries');
       return contendInStorm(seed, store, ['/lock'], async ({ station, client, random }) => {
         const lock = new ReadWriteLock(client, '/lock', { layout, marginMs: MARGIN_MS });
-        const patience = drawPatience(random);
-        if (random.chance(0.5)) return { held: await lock.acquireRead(patience), access: 'read' };
-        const writing = await lock.acquireWrite(patience);
+        const limits = drawLimits(random);
+        if (random.chance(0.5)) return { held: await lock.acquireRead(limits), access: 'read' };
+        const writing = await lock.acquireWrite(limits);
         if (random.chance(0.5)) return { held: writing, access: 'write' };
         await station.sleep(random.between(1, 100));
-        // Handles that should be over are judged on, whatever comes of the downgrade.
+        // Handles that should be over are checked on, whatever comes of the downgrade.
         if (writing.isHeld) store.onAcquired(station.host, writing.reenter());
         try {
-          const haste = random.chance(0.3) ? { timeoutMs: random.between(0, 20) } : drawPatience(random);
+          const haste = random.chance(0.3) ? { timeoutMs: random.between(0, 20) } : drawLimits(random);
           return { held: await lock.downgrade(writing, haste), access: 'read' };
         } catch (error) {
           // Nothing is held any more, and nothing has to be given back.
@@ -36,6 +36,6 @@ describe('a read/write lock in a storm', () => {
         }
       });
     },
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });

@@ -10,8 +10,8 @@ import { NotHeldError } from '../kernel/not-held-error.ts';
 import { EPOCH_MS } from '../testing/commit-mark.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { drawPatience, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { drawLimits, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { HELD } from './priority-line.ts';
@@ -72,7 +72,7 @@ test.each(seeds(4))(
 
     const hold = async ({ station, client, random, world }: Worker): Promise<void> => {
       await client.ensurePath('/entries');
-      const lock = await open(client).acquire(drawPatience(random));
+      const lock = await open(client).acquire(drawLimits(random));
       const { path, token } = lock;
       const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
       tenures.push(tenure);
@@ -123,20 +123,20 @@ test.each(seeds(4))(
       work,
       () => store.check(),
       async ({ client, committed }) => {
-        await store.judge(client);
+        await store.checkWritten(client);
         expect((await client.exists('/lock'))?.numChildren ?? 0).toBe(0);
         const tree = await committed();
         if (tree === null) return;
-        for (const tenure of tenures) judgeTenure(tenure, tree);
+        for (const tenure of tenures) checkTenure(tenure, tree);
         const stands = (path: string): boolean => seed % KINDS.length !== PRIORITY || path === `/lock/${HELD}`;
         const line = new LineHistory(tree, '/lock', stands);
-        for (const request of requests) judgeRequest(request, tree, line);
+        for (const request of requests) checkRequest(request, tree, line);
       },
     );
     expect(tenures.some(({ heardMs }) => heardMs !== null)).toBe(true);
     expect(requests.some(({ wasSent }) => wasSent)).toBe(true);
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );
 
 function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
@@ -148,7 +148,7 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
 }
 
 /** The client that is asked hears it, as long as it has the lock; and the client that hears it was asked. */
-function judgeTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
+function checkTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
   const [zxid] = askedAt(path, token, tree);
   if (zxid === undefined) {
     expect(heardMs, `${path} of ${token} was not asked for`).toBe(null);
@@ -161,7 +161,7 @@ function judgeTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedT
 }
 
 /** Who is told that he has asked a holder has; who is told that there is no holder to ask, there was none all the time. */
-function judgeRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: CommittedTree, line: LineHistory): void {
+function checkRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: CommittedTree, line: LineHistory): void {
   const during = line.between(sinceZxid, untilZxid);
   const when = `from zxid ${sinceZxid} to ${untilZxid}`;
   if (!wasSent) {

@@ -4,8 +4,8 @@
  */
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
-import { contendInStorm, drawPatience, MARGIN_MS } from '../testing/storm.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
+import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
 import { Semaphore } from './semaphore.ts';
 
 describe('a semaphore in a storm', () => {
@@ -17,11 +17,11 @@ describe('a semaphore in a storm', () => {
       const store = new FencedStore('/entries', (holders) => holders.length <= 2);
       return contendInStorm(seed, store, lines, async ({ client, random }) => {
         const semaphore = new Semaphore(client, '/limit', { layout, leasesMax: 2, marginMs: MARGIN_MS });
-        const patience = drawPatience(random);
-        const held = random.chance(0.2) ? await semaphore.tryAcquire(patience) : await semaphore.acquire(patience);
+        const limits = drawLimits(random);
+        const held = random.chance(0.2) ? await semaphore.tryAcquire(limits) : await semaphore.acquire(limits);
         return held === null ? null : { held, access: 'read' };
       });
     },
-    patienceMs(1),
+    testTimeoutMs(1),
   );
 });

@@ -121,7 +121,7 @@ export class Semaphore {
       if (names === null) lease = 'gone';
       else if (names.length < this.#leasesMax) lease = await this.#createLast(lock, attempt);
     } finally {
-      // Without the caller's patience: where that is at its end, the lock has to go all the same.
+      // Without the limit of the caller: where that is at its end, the lock has to go all the same.
       released = lock.release();
     }
     try {

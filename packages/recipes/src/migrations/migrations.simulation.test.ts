@@ -1,6 +1,6 @@
 /**
  * Four processes apply the same sets of migrations, each of which is visible when it is applied twice or out of order, while
- * servers and links fail, processes die, callers lose patience, and znodes of lock holders are deleted by hand. In
+ * servers and links fail, processes die, callers cancel, and znodes of lock holders are deleted by hand. In
  * every seed, by what was committed:
  *
  * 1. each migration is applied exactly once, in order, in one txn with its note, and none of them in part;
@@ -10,10 +10,10 @@
  */
 import { type Children, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { Attempt } from '../kernel/attempt.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import type { Fleet } from '../testing/fleet.ts';
+import { simulate } from '../testing/simulate.ts';
 import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, type MigrationReport, Migrations } from './migrations.ts';
 
@@ -23,11 +23,8 @@ const SETS = Array.from({ length: 10 }, (_, i) => `set-${i}`);
 const SET_MS = 1500;
 /** Of each set. */
 const COUNT = 8;
-const SEEDS = seeds(4);
 
-test('each migration is applied once', { timeout: patienceMs(SEEDS.length) }, () =>
-  SEEDS.reduce((before, seed) => before.then(() => runFleet(seed, liveThrough)), Promise.resolve()),
-);
+simulate('each migration is applied once', 4, liveThrough);
 
 /** Two znodes each, of which the number says in which order they came to be. */
 function migrationsOf(set: string): readonly Migration[] {
@@ -49,7 +46,7 @@ interface Call {
   readonly result: MigrationReport | 'refused' | 'not-applied' | 'unknown';
 }
 
-function judge(tree: CommittedTree, set: string, calls: readonly Call[]): void {
+function check(tree: CommittedTree, set: string, calls: readonly Call[]): void {
   const meta = metaOf(set);
   const notes = tree.changes.filter(({ type, path }) => type === 'created' && path.startsWith(`${meta}/`));
   expect(notes).toHaveLength(COUNT);
@@ -166,7 +163,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const tree = await fleet.committedTree();
   if (tree === null) return;
   for (const set of SETS) {
-    judge(
+    check(
       tree,
       set,
       calls.filter((call) => call.set === set),

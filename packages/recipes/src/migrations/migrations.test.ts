@@ -40,7 +40,7 @@ describe('migrations', () => {
         expect(children.toSorted()).toEqual(['meta-0000000000', 'meta-0000000001']);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are refused when what was applied has been changed, or is missing', () =>
@@ -56,7 +56,7 @@ describe('migrations', () => {
         expect(await migrations.appliedCount('shop')).toBe(2);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are refused under a name that would lie among the notes of another set', () =>
@@ -72,7 +72,7 @@ describe('migrations', () => {
         expect(await migrations.apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('leave nothing of one that fails, keep those before it, and can continue when it is mended', () =>
@@ -96,7 +96,7 @@ describe('migrations', () => {
         });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are applied once when many processes start at once', () =>
@@ -113,7 +113,7 @@ describe('migrations', () => {
         expect(children.filter((name) => name.startsWith('counted-'))).toHaveLength(5);
         await Promise.all(clients.map((client) => client.close()));
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('may have been applied when the client is closed in the middle', () =>
@@ -128,7 +128,7 @@ describe('migrations', () => {
         await client.close();
         await end;
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('do not keep their caller for longer than he likes when the connection is away', () =>
@@ -147,7 +147,7 @@ describe('migrations', () => {
         server!.start();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('have certainly not been applied when the client ends while it gets the lock', () =>
@@ -161,7 +161,7 @@ describe('migrations', () => {
         await expect(applying).rejects.toMatchObject({ code: 'CLOSED', outcome: 'not-applied' });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('have certainly not been applied when their caller gives up while another client has the lock', () =>
@@ -184,7 +184,7 @@ describe('migrations', () => {
         await lease.release();
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are told why they were refused also when the time is over before the lock is given back', () =>
@@ -207,7 +207,7 @@ describe('migrations', () => {
         server!.start();
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are not counted by who got no answer when another client has applied them', () =>
@@ -230,7 +230,7 @@ describe('migrations', () => {
         expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 0 });
         await Promise.all([client.close(), other.close()]);
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are counted by who has applied them also when that happens after the next look', () =>
@@ -259,7 +259,7 @@ describe('migrations', () => {
         expect(client.createProtected).toBe(createProtected);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are refused that servers close the connection for, since they are too large for them', () =>
@@ -273,7 +273,7 @@ describe('migrations', () => {
         expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 0 });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are all applied and counted when the reply to each is lost', () =>
@@ -295,7 +295,7 @@ describe('migrations', () => {
         expect(await new Migrations(client).apply('long', set)).toEqual({ total: 8, applied: 8 });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are not taken for too large when they are small, however often connections break', () =>
@@ -317,7 +317,7 @@ describe('migrations', () => {
         expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 
   test('are refused when a note is missing that is not the last one', () =>
@@ -331,6 +331,6 @@ describe('migrations', () => {
         await expect(migrations.apply('shop', [FIRST, SECOND])).rejects.toThrow(MigrationMismatchError);
         await client.close();
       },
-      SOLO,
+      { servers: SOLO },
     ));
 });

@@ -146,7 +146,7 @@ describe('a session that ends while an item is claimed', () => {
 
 test('giving an item back again, after a lost reply, does not take it from the next one who has it', async () => {
   for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
-    const fleet = new Fleet(1, 1);
+    const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
       const [first, second] = await fleet.connectAll(2);
       const queue = new Queue(first!, '/jobs', { codec: text });

@@ -9,7 +9,7 @@ import { EPOCH_MS } from '../testing/commit-mark.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
 import { type Job, keyOf } from '../testing/queue-job.ts';
 import { runQueueStorm } from '../testing/queue-storm.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { DelayQueue } from './delay-queue.ts';
 
 test.each(seeds(4))(
@@ -41,7 +41,7 @@ test.each(seeds(4))(
       for (const { fromMs } of item.leases) expect(fromMs, `${key} is taken`).toBeGreaterThanOrEqual(dueMsOf(item));
     }
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );
 
 const LAG_MS = 5000;

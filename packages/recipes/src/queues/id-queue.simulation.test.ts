@@ -8,7 +8,7 @@ import { sequenceOf } from '../kernel/sequence.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
 import type { Job } from '../testing/queue-job.ts';
 import { runQueueStorm } from '../testing/queue-storm.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { IdQueue } from './id-queue.ts';
 
 const IDS = ['a', 'b/1', 'b/2', 'c|d'];
@@ -74,7 +74,7 @@ test.each(seeds(4))(
       expect(told + countOf(books.doubtfulDones), `none of ${id} is lost`).toBeGreaterThanOrEqual(items);
     }
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );
 
 function jobOf(key: string): Job {

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { sequenceOf } from '../kernel/sequence.ts';
 import type { Job } from '../testing/queue-job.ts';
 import { runQueueStorm } from '../testing/queue-storm.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { PriorityQueue } from './priority-queue.ts';
 
 const LAYOUTS = ['curator', 'kazoo', 'kazoo-locking'] as const;
@@ -33,5 +33,5 @@ test.each(seeds(4))(
     });
     expect(books.takes.length).toBeGreaterThan(0);
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );

@@ -138,7 +138,7 @@ describe('a reply that is lost', () => {
 
   test.each([true, false])('does not put or take anything twice (leases: %s)', async (leases) => {
     for (let seed = 1; seed <= 12; seed++) {
-      const fleet = new Fleet(seed, 1);
+      const fleet = new Fleet(seed, { servers: 1 });
       await fleet.run(async () => {
         const client = await fleet.connect();
         const queue = new Queue(client, '/jobs', { codec: text, leases });

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { sequenceOf } from '../kernel/sequence.ts';
 import { type Job, keyOf } from '../testing/queue-job.ts';
 import { ITEMS_MAX, PRODUCERS, runQueueStorm } from '../testing/queue-storm.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { Queue } from './queue.ts';
 
 test.each(seeds(4))(
@@ -38,5 +38,5 @@ test.each(seeds(4))(
       expect(seen, `the order of producer ${producer}`).toEqual(seen.toSorted((a, b) => a - b));
     }
   },
-  patienceMs(1),
+  testTimeoutMs(1),
 );

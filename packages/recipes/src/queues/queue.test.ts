@@ -289,7 +289,7 @@ describe('a queue', () => {
   );
 
   test('makes no herd: of 50 consumers that wait, one reads the list for each item', async () => {
-    const fleet = new Fleet(1, 1);
+    const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
       const clients = await fleet.connectAll(50);
       const producer = await fleet.connect();

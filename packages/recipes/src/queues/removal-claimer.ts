@@ -100,7 +100,7 @@ class RemovedClaim implements Claim {
   async giveBack(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
-    // It is nowhere until then, so it continues when the caller has no patience left.
+    // It is nowhere until then, so it continues when the caller has no time left.
     this.#returning ??= this.#settle(this.#putBack());
     const about = { operation: 'QueueItem.giveBack', path: this.path };
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);

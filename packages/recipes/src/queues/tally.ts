@@ -252,10 +252,10 @@ export class Tally {
     return own.isEnding && this.#client.session?.id === own.sessionId && !this.#client.lostSignal.aborted;
   }
 
-  /** In doubt the caller's patience does not count: what was begun is brought to its end, behind his back if need be. */
+  /** In doubt the limit of the caller does not count: what was begun is brought to its end, behind his back if need be. */
   async #recover(attempt: Attempt, isDoubtful: boolean): Promise<void> {
-    const patience = isDoubtful ? new Attempt(this.#client, {}, attempt.about) : attempt;
-    await patience.reconnect();
+    const waiting = isDoubtful ? new Attempt(this.#client, {}, attempt.about) : attempt;
+    await waiting.reconnect();
   }
 
   async #open(attempt: Attempt): Promise<OwnTally> {

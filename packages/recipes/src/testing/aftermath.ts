@@ -30,14 +30,14 @@ export async function historyOf(fleet: Fleet, path: string): Promise<ZnodeState[
 
 /** Nothing is left below these znodes, once sessions that were given up have ended by themselves. */
 export async function expectEmpty(fleet: Fleet, paths: readonly string[]): Promise<void> {
-  const judge = await fleet.connectAs('judge');
+  const observer = await fleet.connectAs('judge');
   for (const path of paths) {
     let left = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 100 && left > 0; i++) {
-      left = (await judge.exists(path, { read: 'linearizable' }))?.numChildren ?? 0;
+      left = (await observer.exists(path, { read: 'linearizable' }))?.numChildren ?? 0;
       await fleet.world.sleep(1000);
     }
     expect(left, `children of ${path}`).toBe(0);
   }
-  await judge.close();
+  await observer.close();
 }

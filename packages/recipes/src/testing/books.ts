@@ -1,4 +1,4 @@
-/** What producers and consumers of a queue believe, by the key of each item; judged where two of them are sure of one. */
+/** What producers and consumers of a queue believe, by the key of each item; checked where two of them are sure of one. */
 export class Books {
   /** Puts that were told to have succeeded, and those of unknown outcome. */
   readonly put = new Set<string>();

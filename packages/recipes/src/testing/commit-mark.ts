@@ -16,7 +16,7 @@ export class CommitMark {
 
 /**
  * Everything that was committed, of an ensemble that is whole. null when no server has the beginning any more: a learner that
- * is sent a snapshot drops its log, and in one world of some hundred all of them were. What is judged by it is not, then.
+ * is sent a snapshot drops its log, and in one world of some hundred all of them were. What is checked by it is not, then.
  */
 export function committedSince0(ensemble: VirtualEnsemble): CommittedTree | null {
   const logs = ensemble.servers.flatMap(({ disk, options }) => readLogs(disk, options.logDirectory));

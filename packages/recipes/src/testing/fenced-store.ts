@@ -7,7 +7,7 @@ import { compareBySequence } from '../kernel/sequence.ts';
 export type Access = 'write' | 'read';
 
 /**
- * The judge of everything that holders have for themselves. It keeps two stores:
+ * The checker of everything that holders have for themselves. It keeps two stores:
  *
  * - one outside of the service, which takes a write only with a token that is not smaller than any it has seen;
  * - one inside, a list of sequential znodes that holders append to with `guarded`.
@@ -20,7 +20,7 @@ export class FencedStore {
   readonly #mayHold: (holders: readonly Access[]) => boolean;
   readonly #holders = new Map<string, { readonly held: Held; readonly access: Access }>();
   #highest = 0n;
-  /** Acquisitions that were judged. */
+  /** Acquisitions that were checked. */
   acquired = 0;
   /** Writes inside that the service took. */
   written = 0;
@@ -70,7 +70,7 @@ export class FencedStore {
   }
 
   /** What has been written inside: tokens that never go back. */
-  async judge(client: Client): Promise<void> {
+  async checkWritten(client: Client): Promise<void> {
     const { children } = await client.children(this.#path);
     expect(children.length).toBeGreaterThanOrEqual(this.written);
     let last = 0n;

@@ -16,6 +16,14 @@ export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'iso
 /** Of the servers. */
 export type CoreOptions = NonNullable<NonNullable<Parameters<VirtualWorld['startEnsemble']>[0]>['core']>;
 
+export interface WorldOptions {
+  /** Default 3. */
+  readonly servers?: number | undefined;
+  readonly core?: CoreOptions | undefined;
+  /** Of all links. */
+  readonly link?: NonNullable<ConstructorParameters<typeof VirtualWorld>[0]>['link'];
+}
+
 /** The world of the tests of recipes: an ensemble and clients upon it, what can go wrong, and what was committed. */
 export class Fleet {
   readonly world: VirtualWorld;
@@ -25,9 +33,9 @@ export class Fleet {
   readonly #mark: CommitMark;
 
   /** With LINES=1 it says what happens. */
-  constructor(seed: number, servers = 3, core: CoreOptions = {}) {
+  constructor(seed: number, { servers = 3, core = {}, link }: WorldOptions = {}) {
     const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
-    this.world = new VirtualWorld({ seed, onLine });
+    this.world = new VirtualWorld({ seed, onLine, ...(link === undefined ? {} : { link }) });
     this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true, ...core } });
     this.#mark = new CommitMark(this.ensemble);
     this.#nemesis = new Nemesis(this.world, this.ensemble);
@@ -69,11 +77,20 @@ export class Fleet {
     this.#nemesis.unleash(planFaults(this.world.random.fork('breaks'), plan));
   }
 
-  /** Faults by chance for so long, among the servers and these clients (hosts `client1` …). */
-  unleash(durationMs: number, clientCount: number, kinds: readonly FaultKind[] = FAULTS): void {
+  /**
+   * Faults by chance for so long, among the servers and clients.
+   *
+   * @param clients their hosts, or how many of `client1` …
+   */
+  unleash(
+    durationMs: number,
+    clients: number | readonly string[],
+    kinds: readonly FaultKind[] = FAULTS,
+    pauseMs = 1500,
+  ): void {
     const servers = this.ensemble.servers.map(({ host }) => host);
-    const clients = Array.from({ length: clientCount }, (_, i) => `client${i + 1}`);
-    const plan = { kinds, durationMs, servers, clients, pauseMs: 1500 };
+    const hosts = typeof clients === 'number' ? Array.from({ length: clients }, (_, i) => `client${i + 1}`) : clients;
+    const plan = { kinds, durationMs, servers, clients: hosts, pauseMs };
     this.#nemesis.unleash(planFaults(this.world.random.fork('faults'), plan));
   }
 
@@ -139,10 +156,9 @@ export class Fleet {
 export async function runFleet(
   seed: number,
   program: (fleet: Fleet) => Promise<void>,
-  servers = 3,
-  core: CoreOptions = {},
+  options: WorldOptions = {},
 ): Promise<void> {
-  const fleet = new Fleet(seed, servers, core);
+  const fleet = new Fleet(seed, options);
   try {
     await fleet.run(() => program(fleet));
   } catch (error) {
@@ -156,7 +172,7 @@ export function withClients(
   clientCount = 1,
 ): () => Promise<void> {
   return async () => {
-    const fleet = new Fleet(1, 1);
+    const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => program(fleet, ...(await fleet.connectAll(clientCount))));
   };
 }

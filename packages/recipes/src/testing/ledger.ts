@@ -30,7 +30,7 @@ export class Ledger<Id> {
    *
    * @param written the ids as they were committed
    */
-  judge(written: readonly Id[]): void {
+  check(written: readonly Id[]): void {
     const times = new Map<Id, number>();
     for (const id of written) times.set(id, (times.get(id) ?? 0) + 1);
     for (const [id, count] of times) {

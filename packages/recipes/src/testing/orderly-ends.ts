@@ -6,7 +6,7 @@ import type { CommitMark } from './commit-mark.ts';
 import { LostSessions } from './lost-sessions.ts';
 
 /**
- * The judge of locks with a delay after a death, whose parent's data say whether a holder died: `held …` from the taking on,
+ * The checker of locks with a delay after a death, whose parent's data say whether a holder died: `held …` from the taking on,
  * `free` from a release on. The client that comes next after `held …` waits for the whole delay.
  *
  * It holds: the client that has given the lock back while it was his, or has given up waiting for it, and had not lost his session,
@@ -36,7 +36,7 @@ export class OrderlyEnds {
   }
 
   /** @param marked whether the parent said at some time that the znode of this name, made at this zxid, stands for the holder */
-  judge(tree: CommittedTree, marked: (name: string, czxid: number, words: ReadonlySet<string>) => boolean): void {
+  check(tree: CommittedTree, marked: (name: string, czxid: number, words: ReadonlySet<string>) => boolean): void {
     const sayingAt = (zxid: number): string => new TextDecoder().decode(tree.stateAt(this.#parent, zxid)?.data ?? NONE);
     const words = new Set(tree.changesOf(this.#parent).map(({ zxid }) => sayingAt(zxid)));
     for (const path of tree.paths()) {

@@ -13,19 +13,19 @@ import type { ItemQueue } from '../queues/item-queue.ts';
 import type { QueueItem } from '../queues/queue-item.ts';
 import { Books } from './books.ts';
 import { Fleet } from './fleet.ts';
+import { underLimit } from './limited-call.ts';
 import { LostSessions } from './lost-sessions.ts';
-import { inPatience } from './patience.ts';
+import {
+  checkBeliefs,
+  checkEnds,
+  checkLeases,
+  checkLosses,
+  checkOrder,
+  checkPuts,
+  type ItemOrder,
+} from './queue-checker.ts';
 import { QueueHistory } from './queue-history.ts';
 import { type Job, keyOf } from './queue-job.ts';
-import {
-  type ItemOrder,
-  judgeBeliefs,
-  judgeEnds,
-  judgeLeases,
-  judgeLosses,
-  judgeOrder,
-  judgePuts,
-} from './queue-judge.ts';
 
 export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly seed: number;
@@ -118,13 +118,13 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
     const tree = await fleet.committedTree();
     return tree === null ? null : new QueueHistory(tree, paths.items, paths.leases);
   });
-  judgeBeliefs(books, meddle === undefined && leases);
+  checkBeliefs(books, meddle === undefined && leases);
   if (history === null) return { books, history };
-  judgePuts(books, history, leases);
-  if (leases) judgeEnds(books, history);
-  else judgeLosses(books, history, lost);
-  if (meddle === undefined) judgeLeases(history);
-  judgeOrder(books, history, storm, leases);
+  checkPuts(books, history, leases);
+  if (leases) checkEnds(books, history);
+  else checkLosses(books, history, lost);
+  if (meddle === undefined) checkLeases(history);
+  checkOrder(books, history, storm, leases);
   return { books, history };
 }
 
@@ -163,7 +163,7 @@ async function produce<Q extends ItemQueue<Job>>(
     number += jobs.length;
     const keys = jobs.map(keyOf);
     if (keys.length > 1) books.batches.push(keys);
-    const put = inPatience(fleet, haste, (call) =>
+    const put = underLimit(fleet, haste, (call) =>
       jobs.length > 1 ? storm.putAll!(queue, jobs, call) : storm.put(queue, jobs[0]!, call, fleet),
     ).then(
       () => {
@@ -271,7 +271,7 @@ async function handle<Q extends ItemQueue<Job>>(
   storm.onTaken?.(item);
   await world.sleep(item.value.number < ITEMS ? world.random.between(100, 1500) : world.random.between(0, 100));
   if (world.random.chance(0.2)) {
-    if (world.random.chance(0.5)) await passing(fleet, () => inPatience(fleet, 1, (call) => item.giveBack(call), 50));
+    if (world.random.chance(0.5)) await passing(fleet, () => underLimit(fleet, 1, (call) => item.giveBack(call), 50));
     return;
   }
   try {
@@ -287,7 +287,7 @@ async function handle<Q extends ItemQueue<Job>>(
 /** Sometimes asks a second time, after it was given up. */
 async function finish(fleet: Fleet, item: QueueItem<Job>): Promise<void> {
   try {
-    await inPatience(fleet, 0.3, (call) => item.done(call), 50);
+    await underLimit(fleet, 0.3, (call) => item.done(call), 50);
   } catch (error) {
     if (!(error instanceof TimeoutError) && !(error instanceof AbortedError)) throw error;
     await item.done();
@@ -305,8 +305,8 @@ async function ask<Q extends ItemQueue<Job>>(
   const isTry = random.chance(0.2);
   try {
     const item = isTry
-      ? await inPatience(fleet, 0.1, (call) => queue.tryTake(call))
-      : await inPatience(fleet, 1, (call) => queue.take(call), random.chance(0.1) ? 100 : 6000);
+      ? await underLimit(fleet, 0.1, (call) => queue.tryTake(call))
+      : await underLimit(fleet, 1, (call) => queue.take(call), random.chance(0.1) ? 100 : 6000);
     if (item !== null) books.takes.push({ name: item.name, token: item.token, sinceZxid });
     else books.misses.push({ sinceZxid, untilZxid: fleet.committedZxid, sinceMs });
     return item;

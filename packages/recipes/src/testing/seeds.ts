@@ -18,7 +18,7 @@ export function seeds(defaultCount: number): number[] {
 }
 
 /** How long a simulation may take in all, milliseconds: far more than it needs, so that a slow machine is no failure. */
-export function patienceMs(seedCount: number): number {
+export function testTimeoutMs(seedCount: number): number {
   return 120_000 + seedCount * 20_000;
 }
 

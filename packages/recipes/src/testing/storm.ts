@@ -15,12 +15,12 @@ import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
 import { openStation, type Station } from './line-world.ts';
 
-/** What a worker takes in each round: null when it did not get it. It fails only when patience ends, and then has nothing. */
+/** What a worker takes in each round: null when it did not get it. It fails only at its limit, and then has nothing. */
 export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;
 
 /**
  * The usual storm: four workers take something again and again, write while they have it, and give it back; the store
- * judges them.
+ * checks them.
  *
  * @param lines znodes below which nothing may be left in the end
  */
@@ -61,13 +61,13 @@ export async function contendInStorm(
       await station.sleep(random.between(1, 200));
     }
   };
-  const after = async ({ client: judge, committed }: Aftermath): Promise<void> => {
-    await store.judge(judge);
+  const after = async ({ client: observer, committed }: Aftermath): Promise<void> => {
+    await store.checkWritten(observer);
     expect(store.acquired).toBeGreaterThan(0);
-    for (const path of lines) expect((await judge.exists(path))?.numChildren ?? 0, path).toBe(0);
-    if (options.judge === undefined) return;
+    for (const path of lines) expect((await observer.exists(path))?.numChildren ?? 0, path).toBe(0);
+    if (options.check === undefined) return;
     const tree = await committed();
-    if (tree !== null) options.judge(tree);
+    if (tree !== null) options.check(tree);
   };
   await runStorm({ ...options, seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
 }
@@ -79,7 +79,7 @@ export interface ContendOptions extends Pick<StormOptions, 'skews'> {
   /** Told of what is given back while it is held for certain. */
   readonly onGivenBack?: ((held: Held) => void) | undefined;
   /** Called in the end with everything that was committed, unless no server has the beginning any more. */
-  readonly judge?: ((tree: CommittedTree) => void) | undefined;
+  readonly check?: ((tree: CommittedTree) => void) | undefined;
 }
 
 /** Gives it back at the end of a scope. */
@@ -114,8 +114,8 @@ export const MARGIN_MS = 1000;
  */
 export const SKEWED_MARGIN_MS = 1500;
 
-/** Sometimes little patience, mostly any. */
-export function drawPatience(random: SeededRandom): CallOptions {
+/** Sometimes a short limit, mostly none. */
+export function drawLimits(random: SeededRandom): CallOptions {
   return random.chance(0.3) ? { timeoutMs: random.between(1, 6000) } : {};
 }
 
@@ -145,7 +145,7 @@ export interface Worker {
   readonly mark: CommitMark;
 }
 
-/** The end of a storm, for those who judge. */
+/** The end of a storm, for those who check it. */
 export interface Aftermath {
   /** A client of its own. */
   readonly client: Client;
@@ -211,8 +211,8 @@ export async function runStorm(
     // Whatever is removed in the background is gone by then, and sessions that no client has any more are over.
     await Promise.all(stations.map(({ client }) => client.whenConnected()));
     await world.sleep(30_000);
-    const judge = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });
-    await judge.sync('/');
+    const observer = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });
+    await observer.sync('/');
     const committed = async (): Promise<CommittedTree | null> => {
       const isWhole = (): boolean => {
         nemesis.tend();
@@ -221,8 +221,8 @@ export async function runStorm(
       if (!(await world.until(isWhole, 60_000))) throw new Error('the ensemble does not recover');
       return committedSince0(ensemble);
     };
-    await after({ client: judge, world, committed });
-    await Promise.all([...stations.map(({ client }) => client.close()), judge.close()]);
+    await after({ client: observer, world, committed });
+    await Promise.all([...stations.map(({ client }) => client.close()), observer.close()]);
   });
 }
 

@@ -12,12 +12,12 @@
  */
 import { type CallOptions, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
 import type { ZnodeState } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type AtomicUpdate, AtomicValue, type TurnLock } from './atomic-value.ts';
 
 const WRITERS = 4;
@@ -44,55 +44,40 @@ interface Notes {
   locksHeld: number;
 }
 
-test.each(seeds(4))(
-  'each value is made of the one before, and each update once, seed %i',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const { world } = fleet;
-      const notes: Notes = {
-        ledger: new Ledger(),
-        updates: new Map(),
-        seen: [],
-        newest: 0,
-        sessionsLost: 0,
-        locksHeld: 0,
-      };
-      await untilWhole(fleet);
-      // Short sessions are lost with replies, long ones are not.
-      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
-      const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
-      for (const client of clients) client.onState(({ state }) => (notes.sessionsLost += state === 'lost' ? 1 : 0));
-      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
-      fleet.unleash(STORM_MS, WRITERS, [
-        'crash',
-        'power',
-        'pause',
-        'partition',
-        'isolate',
-        'slow',
-        'flap',
-        'restart-all',
-      ]);
-      const endMs = world.nowMs + STORM_MS;
-      const values = clients.map((client, i) => {
-        const lock = [undefined, new Mutex(client, '/locks/v'), makeLock(notes)][i % 3];
-        return new AtomicValue(client, '/app/v', { codec, initial: INITIAL, lock, attemptsBeforeLock: 1 + (i % 2) });
-      });
-      // Two at a time through each object: they wait for each other.
-      const writing = [...values, ...values].map((value, i) => write(fleet, value, `${i}`, notes, endMs));
-      await Promise.all([world.sleep(STORM_MS), ...writing]);
-      fleet.heal();
-      const last = await values[0]!.get({ read: 'linearizable' });
-      expect(last.length).toBeGreaterThanOrEqual(notes.newest);
-      await Promise.all(values.map((value) => value.close()));
-      const history = await historyOf(fleet, '/app/v');
-      if (history !== null) await judge(history, notes);
-      expect(notes.locksHeld, 'locks that are held').toBe(0);
-      await expectEmpty(fleet, ['/app/v.witnesses', '/locks/v']);
-    });
-  },
-  patienceMs(1),
-);
+simulate('each value is made of the one before, and each update once', 4, async (fleet) => {
+  const { world } = fleet;
+  const notes: Notes = {
+    ledger: new Ledger(),
+    updates: new Map(),
+    seen: [],
+    newest: 0,
+    sessionsLost: 0,
+    locksHeld: 0,
+  };
+  await untilWhole(fleet);
+  // Short sessions are lost with replies, long ones are not.
+  const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+  const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
+  for (const client of clients) client.onState(({ state }) => (notes.sessionsLost += state === 'lost' ? 1 : 0));
+  fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+  fleet.unleash(STORM_MS, WRITERS, ['crash', 'power', 'pause', 'partition', 'isolate', 'slow', 'flap', 'restart-all']);
+  const endMs = world.nowMs + STORM_MS;
+  const values = clients.map((client, i) => {
+    const lock = [undefined, new Mutex(client, '/locks/v'), makeLock(notes)][i % 3];
+    return new AtomicValue(client, '/app/v', { codec, initial: INITIAL, lock, attemptsBeforeLock: 1 + (i % 2) });
+  });
+  // Two at a time through each object: they wait for each other.
+  const writing = [...values, ...values].map((value, i) => write(fleet, value, `${i}`, notes, endMs));
+  await Promise.all([world.sleep(STORM_MS), ...writing]);
+  fleet.heal();
+  const last = await values[0]!.get({ read: 'linearizable' });
+  expect(last.length).toBeGreaterThanOrEqual(notes.newest);
+  await Promise.all(values.map((value) => value.close()));
+  const history = await historyOf(fleet, '/app/v');
+  if (history !== null) await check(history, notes);
+  expect(notes.locksHeld, 'locks that are held').toBe(0);
+  await expectEmpty(fleet, ['/app/v.witnesses', '/locks/v']);
+});
 
 async function write(
   fleet: Fleet,
@@ -191,13 +176,13 @@ function makeLock(notes: Notes): TurnLock {
   };
 }
 
-async function judge(history: readonly ZnodeState[], { ledger, updates, seen }: Notes): Promise<void> {
+async function check(history: readonly ZnodeState[], { ledger, updates, seen }: Notes): Promise<void> {
   const links = await Promise.all(history.map((state) => codec.decode(state.data)));
   for (const [i, link] of links.entries()) {
     const before = links[i - 1] ?? INITIAL;
     expect([link.before, link.length, history[i]!.version]).toEqual([before.id, before.length + 1, i]);
   }
-  ledger.judge(links.map(({ id }) => id));
+  ledger.check(links.map(({ id }) => id));
   for (const [id, { before, version }] of updates) {
     expect(links[version!]?.id, `version ${version}`).toBe(id);
     expect(before).toEqual(links[version! - 1] ?? INITIAL);

@@ -1,6 +1,6 @@
 /**
  * The safety properties of a `Configuration`, by what the servers have committed. In every seed, whatever happens to
- * servers, links and replies, while writers lose patience:
+ * servers, links and replies, while writers cancel:
  *
  * 1. each update is carried out once, upon the version that it was given; one that cannot tell, once at most; one that says
  *    it was not, never; one that leaves the value tells one that stood during its call;
@@ -11,11 +11,11 @@
  */
 import { type CallOptions, type Client, isZooKeeperError, json } from '@meerkat/client';
 import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { Configuration, type ConfigurationVersion } from './configuration.ts';
 
 const WRITERS = 3;
@@ -43,14 +43,14 @@ interface Told {
   readonly result: Version | 'not kept' | null;
 }
 
-class Judge {
+class Checker {
   readonly ledger = new Ledger<string>();
   readonly told: Told[] = [];
   readonly observed: Version[][] = [];
   /** Rollbacks of outcome 'unknown'. */
   doubtfulRollbacks = 0;
 
-  async judge(tree: CommittedTree): Promise<void> {
+  async check(tree: CommittedTree): Promise<void> {
     const states = tree.changesOf(PATH).filter(({ type }) => type !== 'children');
     const history = states.map(({ zxid }) => tree.stateAt(PATH, zxid)!);
     const values = await Promise.all(history.map(({ data }) => codec.decode(data)));
@@ -60,11 +60,11 @@ class Judge {
       expect(history[i]!.version).toBe(i);
       if (!rolled.includes(values[i]!)) expect(before, `what ${id} was made of`).toBe(values[i - 1]?.id ?? null);
     }
-    this.ledger.judge([...ids]);
+    this.ledger.check([...ids]);
     const reported = new Set(this.told.flatMap(({ kind, result }) => (kind === 'rollback' ? versionsOf(result) : [])));
     expect(rolled.length).toBeGreaterThanOrEqual(reported.size);
     expect(rolled.length).toBeLessThanOrEqual(reported.size + this.doubtfulRollbacks);
-    for (const told of this.told) this.#judgeTold(told, history, values);
+    for (const told of this.told) this.#checkTold(told, history, values);
     for (const [i, state] of history.entries()) expectKept(tree, state, i, values);
     for (const versions of this.observed) {
       for (const { value, version } of versions) expect(value, `observed version ${version}`).toEqual(values[version]);
@@ -74,7 +74,7 @@ class Judge {
     }
   }
 
-  #judgeTold({ kind, to, from, until, result }: Told, history: readonly ZnodeState[], values: readonly Value[]): void {
+  #checkTold({ kind, to, from, until, result }: Told, history: readonly ZnodeState[], values: readonly Value[]): void {
     const first = history.findLastIndex(({ zxid }) => zxid <= from);
     const last = history.findLastIndex(({ zxid }) => zxid <= until);
     const about = `${kind} to ${to ?? 'the one before'}, when versions ${first} to ${last} were in force`;
@@ -106,48 +106,42 @@ function expectKept(tree: CommittedTree, { zxid, data }: ZnodeState, version: nu
   }
 }
 
-test.each(seeds(3))(
-  'an update of a configuration is carried out once, seed %i',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const { world } = fleet;
-      const judge = new Judge();
-      await untilWhole(fleet);
-      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
-      const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
-      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
-      fleet.unleash(STORM_MS, WRITERS);
-      const ending = new AbortController();
-      const observing = clients.map((client) => observe(client, judge, ending.signal));
-      const endMs = world.nowMs + STORM_MS;
-      const writing = clients.map((client, i) => write(fleet, client, i, judge, endMs));
-      await Promise.all([world.sleep(STORM_MS), ...writing]);
-      fleet.heal();
-      const last = await makeConfiguration(clients[0]!).get({ read: 'linearizable' });
-      const isThere = (): boolean => judge.observed.every((versions) => versions.at(-1)?.version === last?.version);
-      await world.until(isThere, 30_000);
-      ending.abort();
-      await Promise.all(observing);
-      const tree = await committedIn(fleet);
-      if (tree !== null) await judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('an update of a configuration is carried out once', 3, async (fleet) => {
+  const { world } = fleet;
+  const checker = new Checker();
+  await untilWhole(fleet);
+  const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+  const clients = await fleet.connectAll(WRITERS, { sessionTimeoutMs });
+  fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+  fleet.unleash(STORM_MS, WRITERS);
+  const ending = new AbortController();
+  const observing = clients.map((client) => observe(client, checker, ending.signal));
+  const endMs = world.nowMs + STORM_MS;
+  const writing = clients.map((client, i) => write(fleet, client, i, checker, endMs));
+  await Promise.all([world.sleep(STORM_MS), ...writing]);
+  fleet.heal();
+  const last = await makeConfiguration(clients[0]!).get({ read: 'linearizable' });
+  const isThere = (): boolean => checker.observed.every((versions) => versions.at(-1)?.version === last?.version);
+  await world.until(isThere, 30_000);
+  ending.abort();
+  await Promise.all(observing);
+  const tree = await committedIn(fleet);
+  if (tree !== null) await checker.check(tree);
+});
 
 function makeConfiguration(client: Client): Configuration<Value> {
   return new Configuration(client, PATH, { codec, keep: KEEP });
 }
 
-async function observe(client: Client, judge: Judge, signal: AbortSignal): Promise<void> {
+async function observe(client: Client, checker: Checker, signal: AbortSignal): Promise<void> {
   const versions: Version[] = [];
-  judge.observed.push(versions);
+  checker.observed.push(versions);
   for await (const { data, stat } of makeConfiguration(client).observe({ signal })) {
     if (data !== null && data !== undefined && stat !== null) versions.push({ value: data, version: stat.version });
   }
 }
 
-async function write(fleet: Fleet, client: Client, writer: number, judge: Judge, endMs: number): Promise<void> {
+async function write(fleet: Fleet, client: Client, writer: number, checker: Checker, endMs: number): Promise<void> {
   const { world } = fleet;
   const { random } = world;
   const configuration = makeConfiguration(client);
@@ -158,8 +152,8 @@ async function write(fleet: Fleet, client: Client, writer: number, judge: Judge,
     const from = fleet.committedZxid;
     const kind = random.pick(['update', 'update', 'look', 'rollback'] as const);
     const to = kind === 'rollback' && random.chance(0.5) ? random.between(0, 20) : undefined;
-    const result = await call(configuration, kind, id, { ...options, to }, judge);
-    if (!(result instanceof Error)) judge.told.push({ kind, to, from, until: fleet.committedZxid, result });
+    const result = await call(configuration, kind, id, { ...options, to }, checker);
+    if (!(result instanceof Error)) checker.told.push({ kind, to, from, until: fleet.committedZxid, result });
     expect(world.nowMs - calledMs, `${kind} within its time`).toBeLessThanOrEqual((options.timeoutMs ?? 1e9) + 1);
     await world.sleep(random.between(0, 60));
   }
@@ -170,18 +164,18 @@ async function call(
   kind: Told['kind'],
   id: string,
   options: CallOptions & { readonly to: number | undefined },
-  judge: Judge,
+  checker: Checker,
 ): Promise<Told['result'] | Error> {
   if (kind === 'update') {
     const update = configuration.update((value) => ({ id, before: value?.id ?? null }), options);
-    return judge.ledger.note(id, update);
+    return checker.ledger.note(id, update);
   }
   try {
     return await (kind === 'look' ? configuration.update(() => undefined, options) : configuration.rollback(options));
   } catch (error) {
     if (error instanceof RangeError) return 'not kept';
     if (!isZooKeeperError(error)) throw error;
-    if (kind === 'rollback' && error.outcome === 'unknown') judge.doubtfulRollbacks++;
+    if (kind === 'rollback' && error.outcome === 'unknown') checker.doubtfulRollbacks++;
     return error;
   }
 }

@@ -14,7 +14,7 @@ import { Mutex } from '../locks/mutex.ts';
 import { expectEmpty, historyOf, untilWhole } from '../testing/aftermath.ts';
 import { runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { Counter, FloatCounter } from './counters.ts';
 
 const STORM_MS = 8000;
@@ -61,8 +61,12 @@ const floats: Kind<number> = {
   format: (value) => (Number.isInteger(value) ? value.toFixed(1) : `${value}`),
 };
 
-test.each(seeds(2))('each addition to a counter counts once, seed %i', (seed) => count(seed, integers), patienceMs(1));
-test.each(seeds(2))('each addition to a sum counts once, seed %i', (seed) => count(seed, floats), patienceMs(1));
+test.each(seeds(2))(
+  'each addition to a counter counts once, seed %i',
+  (seed) => count(seed, integers),
+  testTimeoutMs(1),
+);
+test.each(seeds(2))('each addition to a sum counts once, seed %i', (seed) => count(seed, floats), testTimeoutMs(1));
 
 async function count<T extends bigint | number>(seed: number, kind: Kind<T>): Promise<void> {
   await runFleet(seed, async (fleet) => {
@@ -115,7 +119,7 @@ async function count<T extends bigint | number>(seed: number, kind: Kind<T>): Pr
       const sums = history.map(({ data }) => kind.parse(new TextDecoder().decode(data!)));
       expect(last).toBe(sums.at(-1));
       const steps = sums.map((sum, i) => plus(sum, -(sums[i - 1] ?? kind.initial)));
-      ledger.judge(steps.map((step) => numbers.get(step) ?? Number.NaN));
+      ledger.check(steps.map((step) => numbers.get(step) ?? Number.NaN));
     }
     await expectEmpty(fleet, [`${PATH}.witnesses`, '/locks/count']);
   });

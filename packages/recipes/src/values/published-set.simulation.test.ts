@@ -1,6 +1,6 @@
 /**
  * The safety properties of a `PublishedSet`, by what the servers have committed. In every seed, whatever happens to servers,
- * links and replies, while publishers lose patience:
+ * links and replies, while publishers cancel:
  *
  * 1. who reads or observes gets all of one set and nothing of another, as it was in force at the zxid that he is told;
  * 2. a set that is reported was put in force once; one that cannot tell, once at most; one that says it was not, never;
@@ -9,17 +9,17 @@
  */
 import { BadVersionError, type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { committedIn, untilWhole } from '../testing/aftermath.ts';
-import { type Fleet, runFleet } from '../testing/fleet.ts';
+import type { Fleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { simulate } from '../testing/simulate.ts';
 import { type PublishedEntries, PublishedSet } from './published-set.ts';
 
 const STORM_MS = 6000;
 const READY = '/flags/ready';
 
-class Judge {
+class Checker {
   readonly ledger = new Ledger<string>();
   readonly seen: PublishedEntries<string>[] = [];
   /** What was in force before a set that was to follow it, by the set's id; null: none. */
@@ -27,7 +27,7 @@ class Judge {
   readonly rollbacks: { readonly name: string; readonly from: number; readonly until: number }[] = [];
   doubtfulRollbacks = 0;
 
-  judge(tree: CommittedTree): void {
+  check(tree: CommittedTree): void {
     const moments = tree.changesOf(READY).map(({ zxid }) => zxid);
     const lines = moments.map((zxid) => linesAt(tree, zxid));
     const inForce = lines.map(([name], i) => valuesOf(tree, name!, moments[i]!));
@@ -41,7 +41,7 @@ class Judge {
       const before = this.orders.get(idOf(values));
       if (before !== undefined) expect(lines[i - 1]?.[0] ?? null, 'what the set was to follow').toBe(before);
     }
-    this.ledger.judge(inForce.filter((_, i) => isNew[i]).map(idOf));
+    this.ledger.check(inForce.filter((_, i) => isNew[i]).map(idOf));
     const back = moments.filter((_, i) => !isNew[i]);
     expect(back.length).toBeLessThanOrEqual(this.rollbacks.length + this.doubtfulRollbacks);
     for (const { name, from, until } of this.rollbacks) {
@@ -74,48 +74,42 @@ function idOf(values: ReadonlyMap<string, string>): string {
   return [...values.values()][0]!;
 }
 
-test.each(seeds(3))(
-  'no reader sees half of a published set, seed %i',
-  async (seed) => {
-    await runFleet(seed, async (fleet) => {
-      const { world } = fleet;
-      const judge = new Judge();
-      const flags = (client: Client): PublishedSet<string> =>
-        new PublishedSet(client, '/flags', { codec: text, keep: 1 + (seed % 3), transactionZnodesMax: 8 });
-      await untilWhole(fleet);
-      const sessionTimeoutMs = world.random.pick([1000, 30_000]);
-      const clients = await fleet.connectAll(3, { sessionTimeoutMs });
-      const [first, second, reader] = clients.map(flags) as [PublishedSet<string>, PublishedSet<string>, never];
-      fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
-      fleet.unleash(STORM_MS, 3);
-      const endMs = world.nowMs + STORM_MS;
-      const ending = new AbortController();
-      const observing = observe(reader, judge, ending.signal);
-      const publishing = [first, second].map((set, i) => publish(fleet, set, `${i}`, judge, endMs));
-      await Promise.all([world.sleep(STORM_MS), readOften(fleet, reader, judge, endMs), ...publishing]);
-      fleet.heal();
-      const name = await first.publish(makeSet('last', 3));
-      const history = await first.history();
-      expect(history[0]).toBe(name);
-      const { children } = await clients[0]!.children('/flags');
-      expect(children.toSorted()).toEqual(['ready', ...history].toSorted());
-      const isSeen = (): boolean => judge.seen.at(-1)?.name === name;
-      expect(await world.until(isSeen, 30_000), 'the last set is observed').toBe(true);
-      ending.abort();
-      await observing;
-      judge.ledger.done.add('last of 3');
-      const tree = await committedIn(fleet);
-      if (tree !== null) judge.judge(tree);
-    });
-  },
-  patienceMs(1),
-);
+simulate('no reader sees half of a published set', 3, async (fleet, seed) => {
+  const { world } = fleet;
+  const checker = new Checker();
+  const flags = (client: Client): PublishedSet<string> =>
+    new PublishedSet(client, '/flags', { codec: text, keep: 1 + (seed % 3), transactionZnodesMax: 8 });
+  await untilWhole(fleet);
+  const sessionTimeoutMs = world.random.pick([1000, 30_000]);
+  const clients = await fleet.connectAll(3, { sessionTimeoutMs });
+  const [first, second, reader] = clients.map(flags) as [PublishedSet<string>, PublishedSet<string>, never];
+  fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
+  fleet.unleash(STORM_MS, 3);
+  const endMs = world.nowMs + STORM_MS;
+  const ending = new AbortController();
+  const observing = observe(reader, checker, ending.signal);
+  const publishing = [first, second].map((set, i) => publish(fleet, set, `${i}`, checker, endMs));
+  await Promise.all([world.sleep(STORM_MS), readOften(fleet, reader, checker, endMs), ...publishing]);
+  fleet.heal();
+  const name = await first.publish(makeSet('last', 3));
+  const history = await first.history();
+  expect(history[0]).toBe(name);
+  const { children } = await clients[0]!.children('/flags');
+  expect(children.toSorted()).toEqual(['ready', ...history].toSorted());
+  const isSeen = (): boolean => checker.seen.at(-1)?.name === name;
+  expect(await world.until(isSeen, 30_000), 'the last set is observed').toBe(true);
+  ending.abort();
+  await observing;
+  checker.ledger.done.add('last of 3');
+  const tree = await committedIn(fleet);
+  if (tree !== null) checker.check(tree);
+});
 
 async function publish(
   fleet: Fleet,
   flags: PublishedSet<string>,
   publisher: string,
-  judge: Judge,
+  checker: Checker,
   endMs: number,
 ): Promise<void> {
   const { world } = fleet;
@@ -127,17 +121,17 @@ async function publish(
     if (random.chance(0.2)) {
       const name = await flags.rollback(options).catch((error: unknown) => {
         if (!isZooKeeperError(error)) expect(error).toBeInstanceOf(RangeError);
-        else if (error.outcome === 'unknown') judge.doubtfulRollbacks++;
+        else if (error.outcome === 'unknown') checker.doubtfulRollbacks++;
       });
-      if (name !== undefined) judge.rollbacks.push({ name, from, until: fleet.committedZxid });
+      if (name !== undefined) checker.rollbacks.push({ name, from, until: fleet.committedZxid });
     } else {
       // Some are published in one transaction, and some in many.
       const size = random.between(1, 40);
       const id = `${publisher}.${n} of ${size}`;
       const inForce = random.chance(0.3) ? await flags.history(options).catch(() => null) : null;
       const onlyAfter = inForce === null ? undefined : (inForce[0] ?? null);
-      if (onlyAfter !== undefined) judge.orders.set(id, onlyAfter);
-      const result = await judge.ledger.note(
+      if (onlyAfter !== undefined) checker.orders.set(id, onlyAfter);
+      const result = await checker.ledger.note(
         id,
         flags.publish(makeSet(`${publisher}.${n}`, size), { ...options, onlyAfter }),
       );
@@ -148,23 +142,23 @@ async function publish(
   }
 }
 
-async function readOften(fleet: Fleet, flags: PublishedSet<string>, judge: Judge, endMs: number): Promise<void> {
+async function readOften(fleet: Fleet, flags: PublishedSet<string>, checker: Checker, endMs: number): Promise<void> {
   const { world } = fleet;
   while (world.nowMs < endMs) {
     const set = await flags.read({ timeoutMs: world.random.between(0, 2000) }).catch((error: unknown) => {
       if (!isZooKeeperError(error)) throw error;
     });
-    if (set !== undefined && set !== null) judge.seen.push(set);
+    if (set !== undefined && set !== null) checker.seen.push(set);
     await world.sleep(world.random.between(0, 20));
   }
 }
 
-async function observe(flags: PublishedSet<string>, judge: Judge, signal: AbortSignal): Promise<void> {
+async function observe(flags: PublishedSet<string>, checker: Checker, signal: AbortSignal): Promise<void> {
   let zxid = 0n;
   for await (const set of flags.observe({ signal })) {
     expect(set.zxid, 'what is observed follows').toBeGreaterThan(zxid);
     zxid = set.zxid;
-    judge.seen.push(set);
+    checker.seen.push(set);
   }
 }
 

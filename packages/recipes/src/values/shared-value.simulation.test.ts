@@ -16,7 +16,7 @@ import { expect, test } from 'vitest';
 import { historyOf, untilWhole } from '../testing/aftermath.ts';
 import { type Fleet, runFleet } from '../testing/fleet.ts';
 import { Ledger } from '../testing/ledger.ts';
-import { patienceMs, seeds } from '../testing/seeds.ts';
+import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { int32 } from './numbers.ts';
 import { SharedCount, SharedValue, type VersionedValue } from './shared-value.ts';
 
@@ -54,8 +54,8 @@ class Notes<T> {
   readonly seen: VersionedValue<T>[] = [];
 }
 
-test.each(seeds(2))('no update of a shared value is lost, seed %i', (seed) => share(seed, words), patienceMs(1));
-test.each(seeds(2))('no update of a shared count is lost, seed %i', (seed) => share(seed, numbers), patienceMs(1));
+test.each(seeds(2))('no update of a shared value is lost, seed %i', (seed) => share(seed, words), testTimeoutMs(1));
+test.each(seeds(2))('no update of a shared count is lost, seed %i', (seed) => share(seed, numbers), testTimeoutMs(1));
 
 async function share<T>(seed: number, kind: Kind<T>): Promise<void> {
   await runFleet(seed, async (fleet) => {
@@ -92,7 +92,7 @@ async function share<T>(seed: number, kind: Kind<T>): Promise<void> {
       await close();
     }
     const history = await historyOf(fleet, PATH);
-    if (history !== null) await judge(history, kind, notes);
+    if (history !== null) await check(history, kind, notes);
   });
 }
 
@@ -154,12 +154,12 @@ function expectForward<T>(seen: readonly VersionedValue<T>[]): void {
   }
 }
 
-async function judge<T>(history: readonly ZnodeState[], kind: Kind<T>, notes: Notes<T>): Promise<void> {
+async function check<T>(history: readonly ZnodeState[], kind: Kind<T>, notes: Notes<T>): Promise<void> {
   const { tries, sets, expected } = notes;
   const values = await Promise.all(history.map((state) => kind.codec.decode(state.data)));
   expect(history.map((state) => state.version)).toEqual(values.map((_, version) => version));
   expect(values[0]).toBe(kind.seed);
-  tries.judge(values.filter((value) => expected.has(value)));
+  tries.check(values.filter((value) => expected.has(value)));
   for (const value of tries.done) expect(values[expected.get(value)! + 1]).toBe(value);
   for (const value of sets.done) expect(values).toContain(value);
   for (const value of sets.undone) expect(values).not.toContain(value);

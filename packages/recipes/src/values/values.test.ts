@@ -236,7 +236,7 @@ test('an update that does not get its turn in time changes nothing', () =>
     expect(await counter.get()).toBe(0n);
   }));
 
-test('updates wait for the one before them, also behind one that has lost patience', () =>
+test('updates wait for the one before them, also behind one that was cancelled', () =>
   onStage(async ({ world, client }) => {
     const counter = new AtomicLong(client, '/hits');
     await counter.increment();

@@ -9,7 +9,7 @@ import { keyOf } from './queue-job.ts';
  *
  * @param isAllDone no client takes items off in another way, and none is lost
  */
-export function judgeBeliefs(books: Books, isAllDone: boolean): void {
+export function checkBeliefs(books: Books, isAllDone: boolean): void {
   for (const key of isAllDone ? books.put : []) {
     expect(books.done.has(key) || books.doubtfulDones.has(key), `${key} was put and must be done`).toBe(true);
   }
@@ -21,7 +21,7 @@ export function judgeBeliefs(books: Books, isAllDone: boolean): void {
 }
 
 /** What was put was made once; without leases it may be recreated, by the client that has it and gives it back. */
-export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
+export function checkPuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
   const lives = new Map<string, ItemHistory[]>();
   for (const item of items.toSorted((a, b) => a.fromZxid - b.fromZxid)) {
     const key = keyOf(item.job);
@@ -43,7 +43,7 @@ export function judgePuts(books: Books, { items }: QueueHistory, hasLeases: bool
 }
 
 /** Each is taken off by a client that has the lease, and who is not told that he has not. */
-export function judgeEnds(books: Books, { items }: QueueHistory): void {
+export function checkEnds(books: Books, { items }: QueueHistory): void {
   const refused = new Set(books.refusals.map(({ name, token }) => `${name} ${token}`));
   for (const { name, job, toZxid, enderId, leases } of items) {
     const key = keyOf(job);
@@ -55,7 +55,7 @@ export function judgeEnds(books: Books, { items }: QueueHistory): void {
 }
 
 /** A lease is ended by its holder, or with his session, and never by a client that had the item before. */
-export function judgeLeases({ items }: QueueHistory): void {
+export function checkLeases({ items }: QueueHistory): void {
   for (const { name, leases } of items) {
     for (const { sessionId, enderId } of leases) {
       if (enderId !== null) expect(enderId, `who ends a lease of ${name} is its holder`).toBe(sessionId);
@@ -64,7 +64,7 @@ export function judgeLeases({ items }: QueueHistory): void {
 }
 
 /** Without leases what was put is done, unless the session of the last one who took it off was taken for lost. */
-export function judgeLosses(books: Books, { items }: QueueHistory, lost: LostSessions): void {
+export function checkLosses(books: Books, { items }: QueueHistory, lost: LostSessions): void {
   for (const key of books.put) {
     if (books.done.has(key) || books.doubtfulDones.has(key)) continue;
     const own = items.filter(({ job }) => keyOf(job) === key);
@@ -84,7 +84,7 @@ export interface ItemOrder {
 }
 
 /** No client is given an item while a better one may be taken, or is told that there is none. */
-export function judgeOrder(
+export function checkOrder(
   books: Books,
   history: QueueHistory,
   { compare, dueMs }: ItemOrder,

@@ -3,7 +3,7 @@ import { retryClassOf } from './make-error.ts';
 import type { WatchPorts } from './watch-ports.ts';
 
 /** Waits after a transient failure, on behalf of readers that retry as long as the client lives. */
-export class Patience {
+export class RetryGate {
   readonly #ports: Pick<WatchPorts, 'whenConnected' | 'clock'>;
   readonly #end = new AbortController();
   readonly #ended: Deferred<void> = makeDeferred();

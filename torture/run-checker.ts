@@ -22,11 +22,11 @@ export interface Evidence {
 }
 
 /**
- * Judges one round after the other with the checkers of the simulator. Between two rounds only the tree is kept.
+ * Checks one round after the other with the checkers of the simulator. Between two rounds only the tree is kept.
  *
  * What it adds to them is the committed sequence: the simulator sees each commit happen, here the logs are read.
  */
-export class Judge {
+export class RunChecker {
   /** Where the last round has ended; null before the first. */
   #base: CommittedBase | null = null;
   /** Txns that were looked at. */
@@ -37,7 +37,7 @@ export class Judge {
     return this.#base?.zxid ?? 0;
   }
 
-  judge({ history, logs, established, finalStates, digests }: Evidence): readonly Violation[] {
+  check({ history, logs, established, finalStates, digests }: Evidence): readonly Violation[] {
     const last = Math.max(this.behind, ...finalStates.map(({ lastZxid }) => lastZxid));
     const { entries, violations } = composeCommitted(logs, this.behind, last, established);
     const base = this.#base ?? undefined;

@@ -11,7 +11,7 @@ interface Row {
 }
 
 /** Adds up what the seeds of all simulations came to. */
-export class Tally {
+export class Totals {
   /** By simulation, then by title. */
   readonly #rows: Map<string, Map<string, Row>>;
   readonly #total: Row = makeRow('all', '');

@@ -7,8 +7,8 @@ import { TestEnsemble } from '@meerkat/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogsOfServer } from './committed-log.ts';
 import { linesAbout } from './history-text.ts';
-import { type Evidence, Judge } from './judge.ts';
 import { readLogsOfServer } from './log-files.ts';
+import { type Evidence, RunChecker } from './run-checker.ts';
 import { TappedTransport } from './tapped-transport.ts';
 
 const OPERATIONS = 300;
@@ -18,7 +18,7 @@ let directory = '';
 let evidence: Evidence;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'meerkat-judge-'));
+  directory = mkdtempSync(join(tmpdir(), 'meerkat-checker-'));
   await using ensemble = await TestEnsemble.start({ storage: { directory } });
   const history = new History(() => performance.now());
   const serverAt = (_host: string, port: number): number =>
@@ -65,7 +65,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 function broken(changes: Partial<Evidence>): readonly string[] {
-  const violations = new Judge().judge({ ...evidence, ...changes });
+  const violations = new RunChecker().check({ ...evidence, ...changes });
   return [...new Set(violations.map(({ invariant }) => invariant))].sort();
 }
 
@@ -79,20 +79,20 @@ function without(logs: LogsOfServer, lost: number): LogsOfServer {
   return { ...logs, txns: logs.txns.filter(({ zxid }) => zxid !== lost) };
 }
 
-describe('the judge', () => {
+describe('the checker of a run', () => {
   it('finds nothing where nothing was wrong, and much has happened', () => {
     expect(broken({})).toEqual([]);
     const { operations } = evidence.history;
     expect(operations.filter(({ result }) => result !== null).length).toBeGreaterThan(20);
-    const judge = new Judge();
-    judge.judge(evidence);
-    expect(judge.txns).toBeGreaterThan(20);
-    expect(judge.behind).toBe(evidence.finalStates[0]!.lastZxid);
+    const checker = new RunChecker();
+    checker.check(evidence);
+    expect(checker.txns).toBeGreaterThan(20);
+    expect(checker.behind).toBe(evidence.finalStates[0]!.lastZxid);
   });
 
-  it('condemns a run in which an acknowledged write was lost, and shows the history of it', () => {
+  it('reports a run in which an acknowledged write was lost, and shows the history of it', () => {
     const lost = acknowledged();
-    const violations = new Judge().judge({ ...evidence, logs: evidence.logs.map((logs) => without(logs, lost)) });
+    const violations = new RunChecker().check({ ...evidence, logs: evidence.logs.map((logs) => without(logs, lost)) });
     const found = violations.find(({ invariant }) => invariant === 'D4');
     expect(found?.message).toMatch(
       /set \/w\/\S+ \(operation \d+\) was acknowledged with 0x[0-9a-f]+, which is not committed/,
@@ -102,7 +102,7 @@ describe('the judge', () => {
     expect(linesAbout(found!, evidence.history.entries, 5)).toHaveLength(5);
   });
 
-  it('condemns a run in which the last write was lost by everybody', () => {
+  it('reports a run in which the last write was lost by everybody', () => {
     const writes = evidence.history.operations.filter(({ result, request }) => result !== null && request.op === 'set');
     const last = Math.max(...writes.map(({ zxid }) => zxid!));
     const cut = (logs: LogsOfServer): LogsOfServer => ({ ...logs, txns: logs.txns.filter(({ zxid }) => zxid < last) });
@@ -115,12 +115,12 @@ describe('the judge', () => {
     expect(broken({ logs: evidence.logs.map(cut), finalStates })).toContain('D4');
   });
 
-  it('condemns a server whose log lacks what the others have', () => {
+  it('reports a server whose log lacks what the others have', () => {
     const [first, ...others] = evidence.logs;
     expect(broken({ logs: [without(first!, acknowledged()), ...others] })).toEqual(['Z4']);
   });
 
-  it('condemns servers that end with other trees, other data or another digest', () => {
+  it('reports servers that end with other trees, other data or another digest', () => {
     const [first, ...others] = evidence.finalStates;
     const znodes = [...first!.znodes!].filter(({ path }) => path !== '/w');
     expect(broken({ finalStates: [{ ...first!, znodes }, ...others] })).toEqual(['W6']);
@@ -129,7 +129,7 @@ describe('the judge', () => {
     expect(broken({ digests })).toEqual(['Z17']);
   });
 
-  it('condemns a client that was shown a state that never was', () => {
+  it('reports a client that was shown a state that never was', () => {
     const read = evidence.history.operations.find(({ result }) => result?.op === 'get')!;
     const { result } = read;
     read.result = { ...result, data: 'never written' } as typeof result;
@@ -137,10 +137,10 @@ describe('the judge', () => {
     read.result = result;
   });
 
-  it('continues behind what it has judged', () => {
-    const judge = new Judge();
-    judge.judge(evidence);
+  it('continues behind what it has checked', () => {
+    const checker = new RunChecker();
+    checker.check(evidence);
     const logs = evidence.logs.map((one) => ({ ...one, isWhole: false }));
-    expect(judge.judge({ ...evidence, logs, history: new History(() => 0) })).toEqual([]);
+    expect(checker.check({ ...evidence, logs, history: new History(() => 0) })).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { History } from '@meerkat/simulator';
 import { expect, it } from 'vitest';
-import { formatTime, Tally, tableOf } from './tally.ts';
+import { formatTime, RunTotals, tableOf } from './run-totals.ts';
 
-it('a tally counts what clients were told, and how long nobody was notified of a write', () => {
+it('a totals counts what clients were told, and how long nobody was notified of a write', () => {
   let nowMs = 0;
   const history = new History(() => nowMs);
   const doAt = (atMs: number, op: 'sync' | 'delete', isAnswered: boolean): void => {
@@ -17,14 +17,14 @@ it('a tally counts what clients were told, and how long nobody was notified of a
   doAt(3000, 'delete', false);
   doAt(4500, 'delete', true);
   doAt(5000, 'delete', true);
-  const tally = new Tally();
-  tally.addRound(history);
-  tally.faults = new Map([
+  const totals = new RunTotals();
+  totals.addRound(history);
+  totals.faults = new Map([
     ['stop', 2],
     ['crash', 1],
   ]);
-  const table = new Map(tableOf(tally, 0));
-  expect(tally).toMatchObject({ operations: 5, succeeded: 4, writes: 3, inDoubt: 1, longestGapMs: 3500 });
+  const table = new Map(tableOf(totals, 0));
+  expect(totals).toMatchObject({ operations: 5, succeeded: 4, writes: 3, inDoubt: 1, longestGapMs: 3500 });
   expect([...table].filter(([label]) => /fault|stop|crash/.test(label))).toEqual([
     ['time under faults', '0:00'],
     ['faults', '3'],

@@ -1,7 +1,7 @@
 import type { FaultKind, History, OperationRequest } from '@meerkat/simulator';
 
 /** Figures of a run, round after round. */
-export class Tally {
+export class RunTotals {
   operations = 0;
   succeeded = 0;
   inDoubt = 0;
@@ -16,7 +16,7 @@ export class Tally {
   longestGapMs = 0;
   /** Milliseconds from the end of the faults of a round until everything works and is equal. */
   longestRecoveryMs = 0;
-  longestJudgementMs = 0;
+  longestCheckMs = 0;
   txns = 0;
   rounds = 0;
   /** Of faults. */
@@ -50,27 +50,27 @@ function isWrite({ op }: OperationRequest): boolean {
 }
 
 /** Label and figure of each line of the table at the end. */
-export function tableOf(tally: Tally, violations: number): readonly (readonly [string, string])[] {
-  const kinds = [...tally.faults].sort(([a], [b]) => (a < b ? -1 : 1));
+export function tableOf(totals: RunTotals, violations: number): readonly (readonly [string, string])[] {
+  const kinds = [...totals.faults].sort(([a], [b]) => (a < b ? -1 : 1));
   const faults = kinds.reduce((sum, [, count]) => sum + count, 0);
-  const { operations, succeeded, inDoubt } = tally;
+  const { operations, succeeded, inDoubt } = totals;
   return [
-    ['time under faults', formatTime(tally.elapsedMs)],
-    ['rounds', count(tally.rounds)],
+    ['time under faults', formatTime(totals.elapsedMs)],
+    ['rounds', count(totals.rounds)],
     ['operations', count(operations)],
-    ['… succeeded', `${count(succeeded)} (${count(tally.writes)} writes)`],
+    ['… succeeded', `${count(succeeded)} (${count(totals.writes)} writes)`],
     ['… refused, nothing done', count(operations - succeeded - inDoubt)],
     ['… in doubt', count(inDoubt)],
-    ['watch events told', count(tally.watchEvents)],
-    ['sessions, connections', `${count(tally.sessions)}, ${count(tally.connections)}`],
+    ['watch events told', count(totals.watchEvents)],
+    ['sessions, connections', `${count(totals.sessions)}, ${count(totals.connections)}`],
     ['faults', count(faults)],
     ...kinds.map(([kind, many]): readonly [string, string] => [`… ${kind}`, count(many)]),
-    ['server starts', count(tally.serverStarts)],
-    ['epochs', count(tally.epochs.size)],
-    ['txns committed', count(tally.txns)],
-    ['longest gap between acknowledged writes', `${(tally.longestGapMs / 1000).toFixed(1)} s`],
-    ['longest time from healing to rest', `${(tally.longestRecoveryMs / 1000).toFixed(1)} s`],
-    ['longest judgement of a round', `${(tally.longestJudgementMs / 1000).toFixed(1)} s`],
+    ['server starts', count(totals.serverStarts)],
+    ['epochs', count(totals.epochs.size)],
+    ['txns committed', count(totals.txns)],
+    ['longest gap between acknowledged writes', `${(totals.longestGapMs / 1000).toFixed(1)} s`],
+    ['longest time from healing to rest', `${(totals.longestRecoveryMs / 1000).toFixed(1)} s`],
+    ['longest check of a round', `${(totals.longestCheckMs / 1000).toFixed(1)} s`],
     ['violations', count(violations)],
   ];
 }

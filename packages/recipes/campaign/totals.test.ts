@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Run } from './seed-outcome.ts';
-import { Tally } from './tally.ts';
+import { Totals } from './totals.ts';
 
 const run = (title: string, minutes: number, violation: string | null = null): Run => ({
   title,
@@ -11,13 +11,13 @@ const run = (title: string, minutes: number, violation: string | null = null): R
 });
 
 test('a table has a row a test, in the order of the simulations, and their sum', () => {
-  const tally = new Tally(['locks/mutex', 'queues/queue']);
-  tally.add('queues/queue', { seed: 1, runs: [run('nothing is lost', 3)] });
-  tally.add('locks/mutex', { seed: 1, runs: [run('one holder', 6), run('skewed', 12)] });
-  tally.add('locks/mutex', { seed: 2, runs: [run('one holder', 6, 'two hold it'), run('skewed', 12)] });
-  expect(tally.seeds).toBe(3);
-  expect(tally.violations).toBe(1);
-  expect(tally.format().split('\n')).toEqual([
+  const totals = new Totals(['locks/mutex', 'queues/queue']);
+  totals.add('queues/queue', { seed: 1, runs: [run('nothing is lost', 3)] });
+  totals.add('locks/mutex', { seed: 1, runs: [run('one holder', 6), run('skewed', 12)] });
+  totals.add('locks/mutex', { seed: 2, runs: [run('one holder', 6, 'two hold it'), run('skewed', 12)] });
+  expect(totals.seeds).toBe(3);
+  expect(totals.violations).toBe(1);
+  expect(totals.format().split('\n')).toEqual([
     '| simulation   | what holds      | seeds | virtual hours | violations | CPU seconds |',
     '| ------------ | --------------- | ----: | ------------: | ---------: | ----------: |',
     '| locks/mutex  | one holder      |     2 |          0.20 |          1 |         3.0 |',

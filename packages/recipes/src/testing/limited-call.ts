@@ -7,22 +7,22 @@ import type { Fleet } from './fleet.ts';
  *
  * @param haste how probable a limit is
  */
-export async function inPatience<T>(
+export async function underLimit<T>(
   { world }: Fleet,
   haste: number,
   work: (call: CallOptions) => Promise<T>,
-  patienceMaxMs = 1500,
+  limitMaxMs = 1500,
 ): Promise<T> {
   if (!world.random.chance(haste)) return work({});
-  const patienceMs = world.random.between(0, patienceMaxMs);
+  const limitMs = world.random.between(0, limitMaxMs);
   const { nowMs } = world;
   const controller = new AbortController();
   const hasSignal = world.random.chance(0.5);
-  if (hasSignal) void world.sleep(patienceMs).then(() => controller.abort());
+  if (hasSignal) void world.sleep(limitMs).then(() => controller.abort());
   try {
-    return await work(hasSignal ? { signal: controller.signal } : { timeoutMs: patienceMs });
+    return await work(hasSignal ? { signal: controller.signal } : { timeoutMs: limitMs });
   } finally {
-    expect(world.nowMs - nowMs, 'how long it takes with limited patience').toBeLessThanOrEqual(patienceMs + SLACK_MS);
+    expect(world.nowMs - nowMs, 'how long it takes under a limit').toBeLessThanOrEqual(limitMs + SLACK_MS);
   }
 }
 

@@ -9,6 +9,8 @@ export interface Place {
   readonly isObserver?: boolean;
   /** Open files and sockets that the system allows its process. */
   readonly descriptorsMax?: number;
+  /** Its JAAS file. */
+  readonly jaas?: string;
 }
 
 export type Config = Readonly<Record<string, string | number | boolean>>;
@@ -58,7 +60,7 @@ export class Ensemble {
       ports.push({ quorumPort, electionPort });
       lines[`server.${i + 1}`] = `127.0.0.1:${quorumPort}:${electionPort}:${role}`;
     }
-    const starts = places.map(async ({ kind, isObserver = false, descriptorsMax }, i): Promise<Member> => {
+    const starts = places.map(async ({ kind, isObserver = false, descriptorsMax, jaas }, i): Promise<Member> => {
       const id = i + 1;
       const own = join(directory, String(id));
       mkdirSync(join(own, 'data'), { recursive: true });
@@ -74,7 +76,8 @@ export class Ensemble {
         ...(isObserver ? { peerType: 'observer' } : {}),
       };
       const limit = descriptorsMax === undefined ? {} : { descriptorsMax };
-      const server = await ServerProcess.start(kind, { config, directory: own, logs: true, ...limit });
+      const login = jaas === undefined ? {} : { jaas };
+      const server = await ServerProcess.start(kind, { config, directory: own, logs: true, ...limit, ...login });
       return { id, isObserver, server, ...ports[i]! };
     });
     const settled = await Promise.allSettled(starts);

@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly descriptorsMax?: number;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). */
   readonly saslUsers?: Readonly<Record<string, string>>;
+  /** The whole JAAS file, in place of one with these users. */
+  readonly jaas?: string;
 }
 
 /** Files in PEM, as Apache's key stores of this type are: the key before its certificate. */
@@ -282,12 +284,12 @@ export class ServerProcess {
 
   /** @returns the path of the JAAS file, null without SASL */
   #writeSaslUsers(): string | null {
-    const { saslUsers } = this.#options;
-    if (saslUsers === undefined) return null;
-    const users = Object.entries(saslUsers).map(([name, password]) => `  user_${name}="${password}"`);
+    const { saslUsers, jaas } = this.#options;
+    if (saslUsers === undefined && jaas === undefined) return null;
+    const users = Object.entries(saslUsers ?? {}).map(([name, password]) => `  user_${name}="${password}"`);
     const path = join(this.directory, 'jaas.conf');
     const module = 'org.apache.zookeeper.server.auth.DigestLoginModule required';
-    writeFileSync(path, `Server {\n  ${module}\n${users.join('\n')};\n};\n`);
+    writeFileSync(path, jaas ?? `Server {\n  ${module}\n${users.join('\n')};\n};\n`);
     return path;
   }
 

@@ -29,6 +29,7 @@ import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
+import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
 import { SessionEnds } from './session-ends.ts';
 import { Credentials } from './tls/credentials.ts';
 import type { TlsOptions } from './tls/options.ts';
@@ -188,6 +189,8 @@ class Server implements RunningServer {
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       authenticator,
+      peerAuthentication:
+        configuration.server.quorumSasl === null ? null : makePeerAuthentication(configuration.server.quorumSasl),
       trace: {
         emit(event) {
           for (const listener of listeners) listener.emit(event);

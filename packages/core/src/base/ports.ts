@@ -219,6 +219,22 @@ export interface SaslConversation {
   step(token: Uint8Array): SaslStep;
 }
 
+/** The end of a SASL exchange that begins it, between servers. Its success has no identities. */
+export interface SaslInitiator extends SaslConversation {
+  /** The first token. */
+  start(): Uint8Array;
+}
+
+/** SASL between servers (`quorum.auth.*`). */
+export interface PeerAuthentication {
+  /** Servers that do not authenticate, or fail to, are not let in. */
+  readonly isRequired: boolean;
+  /** For a stream that this server has opened to a host; null: it does not authenticate itself. */
+  startInitiator(host: string): SaslInitiator | null;
+  /** For a stream that another server has opened. */
+  startAcceptor(remote: PeerAddress): SaslConversation;
+}
+
 /** What a failed SASL exchange means to a connection. */
 export const SaslFailure = {
   /** AUTHFAILED, and the connection is closed. */
@@ -380,6 +396,8 @@ export interface Ports {
   readonly random: Random;
   /** Of servers of an ensemble; one of its own listens to nobody and connects to nobody. */
   readonly network: Network;
+  /** Left out or null: servers do not authenticate to each other. */
+  readonly peerAuthentication?: PeerAuthentication | null;
   readonly disk: Disk;
   readonly authenticator: Authenticator;
   readonly trace: Trace;

@@ -23,6 +23,7 @@ import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Decision } from '../election/election-host.ts';
 import { LeaderDial } from '../links/leader-dial.ts';
 import { LeaderLink } from '../links/leader-link.ts';
+import { authenticated } from '../links/peer-authentication.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -70,8 +71,9 @@ export class Learning implements Role, LearnerEffects {
     this.#historyEnd = state.history.lastZxid;
     this.#database = isAnew ? host.servings.makeDatabase() : state.database;
     const { addressTimeoutMs } = ensemble;
+    const { network, clock, peerAuthentication = null } = host.ports;
     this.#dial = new LeaderDial(
-      host.ports,
+      { clock, network: authenticated(network, peerAuthentication, 'quorum', host.ports.trace) },
       { addresses: members.quorumEndpointsOf(leader), addressTimeoutMs },
       {
         onConnected: (stream) => this.#onConnected(stream),

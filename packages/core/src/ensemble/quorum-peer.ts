@@ -15,6 +15,7 @@ import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/serve
 import { Election } from '../election/election.ts';
 import { DEFAULT_ELECTION_OPTIONS, type Decision, type ElectionEffects } from '../election/election-host.ts';
 import { ElectionLinks } from '../links/election-links.ts';
+import { authenticated } from '../links/peer-authentication.ts';
 import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';
 import { Leading } from './leading.ts';
@@ -105,7 +106,11 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     const listeners = this.#members.isParticipant(serverId)
       ? this.#members.quorumListenersOf(serverId, ensemble.listensOnAllIps)
       : [];
-    this.#port = new QuorumPort({ ...host.ports, trace: host.trace }, listeners, () => this.#onPortChanged());
+    const { network, peerAuthentication = null } = host.ports;
+    const portNetwork = authenticated(network, peerAuthentication, 'quorum', host.trace);
+    this.#port = new QuorumPort({ ...host.ports, network: portNetwork, trace: host.trace }, listeners, () =>
+      this.#onPortChanged(),
+    );
   }
 
   get isLeaving(): boolean {

@@ -13,15 +13,30 @@
  */
 import type { ElectionHello, ElectionNotification, ElectionProbe, Member, Membership } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents, Trace } from '../base/ports.ts';
+import type {
+  ByteStream,
+  Clock,
+  Endpoint,
+  Network,
+  PeerAuthentication,
+  Random,
+  StreamEvents,
+  Trace,
+} from '../base/ports.ts';
 import { onePerPort } from './address-list.ts';
 import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+import { authenticated } from './peer-authentication.ts';
 import { PortListener } from './port-listener.ts';
 import { Strangers } from './strangers.ts';
 
 export interface ElectionLinksHost {
-  readonly ports: { readonly network: Network; readonly clock: Clock; readonly random: Random };
+  readonly ports: {
+    readonly network: Network;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly peerAuthentication?: PeerAuthentication | null;
+  };
   readonly trace: Trace;
 }
 
@@ -70,7 +85,8 @@ export class ElectionLinks implements ElectionStreamOwner {
   #isStopped = false;
 
   constructor(host: ElectionLinksHost, options: ElectionLinksOptions, events: ElectionLinksEvents) {
-    const { network, clock, random } = host.ports;
+    const { clock, random, peerAuthentication = null } = host.ports;
+    const network = authenticated(host.ports.network, peerAuthentication, 'election', host.trace);
     this.#options = options;
     this.#clock = clock;
     this.#trace = host.trace;

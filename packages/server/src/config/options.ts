@@ -1,5 +1,6 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
 
 /** Everything that configuration decides outside the core. */
@@ -26,6 +27,8 @@ export interface ServerOptions {
   readonly quorumPortUnification: boolean;
   /** Between servers. */
   readonly quorumTls: TlsOptions;
+  /** SASL between servers; null: they do not authenticate. */
+  readonly quorumSasl: QuorumSaslOptions | null;
   /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
   readonly listenBacklog: number;
   readonly tcpKeepAlive: boolean;
@@ -49,6 +52,7 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   sslQuorum: false,
   quorumPortUnification: false,
   quorumTls: DEFAULT_QUORUM_TLS_OPTIONS,
+  quorumSasl: null,
   listenBacklog: -1,
   tcpKeepAlive: false,
   quorumListensOnAllIps: false,

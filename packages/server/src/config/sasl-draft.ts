@@ -19,6 +19,12 @@ export interface SaslDraft {
   removesHost: boolean;
   removesRealm: boolean;
   krb5File: string | null;
+  /** `quorum.auth.*` */
+  isQuorumEnabled: boolean;
+  learnerRequires: boolean;
+  serverRequires: boolean;
+  learnerSection: string;
+  quorumServerSection: string;
 }
 
 export function makeSaslDraft(): SaslDraft {
@@ -38,5 +44,10 @@ export function makeSaslDraft(): SaslDraft {
     removesHost: false,
     removesRealm: false,
     krb5File: null,
+    isQuorumEnabled: false,
+    learnerRequires: false,
+    serverRequires: false,
+    learnerSection: 'QuorumLearner',
+    quorumServerSection: 'QuorumServer',
   };
 }

@@ -120,6 +120,57 @@ export const SASL_KEYS: readonly Key[] = [
       draft.sasl.krb5File = value;
     },
   ),
+  supported(
+    'quorum.auth.enableSasl',
+    kinds.boolean,
+    'false',
+    '[SASL between servers](security/quorum-sasl.md): others may log in here',
+    (draft, value) => {
+      draft.sasl.isQuorumEnabled = value;
+    },
+  ),
+  supported(
+    'quorum.auth.learnerRequireSasl',
+    kinds.boolean,
+    'false',
+    'Log in at servers that this one connects to',
+    (draft, value) => {
+      draft.sasl.learnerRequires = value;
+    },
+  ),
+  supported(
+    'quorum.auth.serverRequireSasl',
+    kinds.boolean,
+    'false',
+    'Let no server in that has not logged in',
+    (draft, value) => {
+      draft.sasl.serverRequires = value;
+    },
+  ),
+  supported(
+    'quorum.auth.server.saslLoginContext',
+    kinds.text('a name'),
+    'QuorumServer',
+    'Section of the JAAS file with the users that other servers log in as',
+    (draft, value) => {
+      draft.sasl.quorumServerSection = value;
+    },
+  ),
+  supported(
+    'quorum.auth.learner.saslLoginContext',
+    kinds.text('a name'),
+    'QuorumLearner',
+    'Section of the JAAS file with the user that this server logs in as',
+    (draft, value) => {
+      draft.sasl.learnerSection = value;
+    },
+  ),
+  accepted(
+    'quorum.auth.kerberos.servicePrincipal',
+    kinds.anything,
+    'zkquorum/localhost',
+    'Servers log in by DIGEST-MD5',
+  ),
   accepted('sasl.client*', kinds.anything, '', "Settings of Apache's client"),
   accepted(
     'requireClientAuthScheme',

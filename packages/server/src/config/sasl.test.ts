@@ -6,6 +6,7 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/jaas.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2"; }; Other { ${DIGEST} required user_ann="x"; };`,
   '/etc/broken.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2" };`,
   '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
+  '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; };`,
   '/etc/users': 'bob:secret1\nsuper:secret2\n',
   '/etc/krb5.conf': '[libdefaults]\n  default_realm = EXAMPLE.COM\n',
 };
@@ -137,4 +138,37 @@ authProvider.3=./badge.mjs\nauthProvider.4=/opt/token.js`).server;
     unknownProviders: [],
   });
   expect(read('ensembleAuthName=blue').server.auth.ensembleNames).toBeNull();
+});
+
+describe('SASL between servers', () => {
+  const quorum = 'java.security.auth.login.config=quorum.conf\nquorum.auth.enableSasl=true';
+
+  test('is off, possible, used, demanded', () => {
+    expect(read('').server.quorumSasl).toBeNull();
+    const enabled = read(quorum).server;
+    expect(enabled.quorumSasl).toMatchObject({ credentials: null, isRequired: false });
+    expect(enabled.quorumSasl?.users.of('zk')).toBe('secret1');
+    // The file may be for servers alone.
+    expect(enabled.auth.sasl.login).toBeNull();
+    const used = read(`${quorum}\nquorum.auth.learnerRequireSasl=true`).server.quorumSasl;
+    expect(used?.credentials?.username).toBe('zk');
+    expect(JSON.stringify(used)).not.toContain('secret');
+    const required = read(`${quorum}\nquorum.auth.learnerRequireSasl=true\nquorum.auth.serverRequireSasl=true`);
+    expect(required.server.quorumSasl?.isRequired).toBe(true);
+  });
+
+  test.each([
+    ['quorum.auth.enableSasl=true', /java.security.auth.login.config with sections QuorumServer and QuorumLearner/],
+    ['quorum.auth.learnerRequireSasl=true', /enableSasl=true beside it/],
+    [`${quorum}\nquorum.auth.serverRequireSasl=true`, /learnerRequireSasl=true beside it/],
+    [`${quorum}\nquorum.auth.server.saslLoginContext=X`, /expected a section named X/],
+    [
+      `${quorum}\nquorum.auth.learner.saslLoginContext=Half`,
+      /section Half without them", expected username and password/,
+    ],
+    [`${quorum}\nsasl.serverconfig=Server`, /expected a section named Server/],
+  ])('%j stops the start', (lines, message) => {
+    expect(faultsOf(lines)).toMatch(message);
+    expect(faultsOf(lines)).not.toMatch(/secret/);
+  });
 });

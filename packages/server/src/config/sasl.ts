@@ -1,13 +1,50 @@
 /** What the keys about SASL come to: the login is read from its file. */
 import { homedir } from 'node:os';
 import type { AuthOptions } from '../auth/authenticator.ts';
+import { Credentials } from '../sasl/digest-md5-client.ts';
 import { type JaasEntry, parseJaas } from '../sasl/jaas.ts';
 import { Passwords } from '../sasl/passwords.ts';
+import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import type { SaslLogin } from '../sasl/sasl-login.ts';
 import { parseUsersFile } from '../sasl/users-file.ts';
 import type { EnsembleSource, Findings, Place } from './ensemble.ts';
 
 /** The part of the configuration that depends on several of these keys, or on other files. */
+/** SASL between servers; null when it is off, or a fault has been told. */
+export function readQuorumSasl(source: EnsembleSource, findings: Findings): QuorumSaslOptions | null {
+  const { isQuorumEnabled, learnerRequires, serverRequires, ...draft } = source.draft.sasl;
+  const demand = (key: string, expected: string): null => {
+    findings.fault(placeOf(source, key), 'true', expected);
+    return null;
+  };
+  if (serverRequires && !learnerRequires) return demand(SERVER_REQUIRES, `${LEARNER_REQUIRES}=true beside it`);
+  if (learnerRequires && !isQuorumEnabled) return demand(LEARNER_REQUIRES, 'quorum.auth.enableSasl=true beside it');
+  if (!isQuorumEnabled) return null;
+  const { loginFile, quorumServerSection, learnerSection } = draft;
+  if (loginFile === null) {
+    return demand('quorum.auth.enableSasl', `${LOGIN_KEY} with sections ${quorumServerSection} and ${learnerSection}`);
+  }
+  const place = placeOf(source, LOGIN_KEY);
+  const server = readJaasSection(source, findings, loginFile, quorumServerSection, place);
+  const learner = server && readJaasSection(source, findings, loginFile, learnerSection, place);
+  if (server === null || learner === null) return null;
+  const [{ options = new Map<string, string>(), line = null } = {}] = learner;
+  const [username, password] = [options.get('username'), options.get('password')];
+  if (username === undefined || password === undefined) {
+    const file = resolveLogin(source, loginFile);
+    findings.fault({ file, line, key: null }, `section ${learnerSection} without them`, 'username and password');
+    return null;
+  }
+  return {
+    users: usersOf(server),
+    credentials: learnerRequires ? new Credentials(username, password) : null,
+    isRequired: serverRequires,
+  };
+}
+
+const LEARNER_REQUIRES = 'quorum.auth.learnerRequireSasl';
+const SERVER_REQUIRES = 'quorum.auth.serverRequireSasl';
+
 export function readSasl(source: EnsembleSource, findings: Findings): Pick<AuthOptions, 'sasl' | 'enforcedSchemes'> {
   return new SaslReader(source, findings).read();
 }
@@ -74,15 +111,12 @@ class SaslReader {
 
   #readJaasUsers(written: string | null): Passwords | null {
     if (written === null) return null;
-    const { loginSection } = this.#source.draft.sasl;
-    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, this.#placeOf(LOGIN_KEY));
-    if (entries === null) return null;
-    const users = new Map<string, string>();
-    for (const { options } of entries) {
-      for (const [key, value] of options)
-        if (key.startsWith(USER_PREFIX)) users.set(key.slice(USER_PREFIX.length), value);
-    }
-    return new Passwords(users);
+    const { loginSection, quorumServerSection } = this.#source.draft.sasl;
+    // The file may be there for the servers alone.
+    const instead = this.#source.lines.has('sasl.serverconfig') ? null : quorumServerSection;
+    const place = this.#placeOf(LOGIN_KEY);
+    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, place, instead);
+    return entries === null ? null : usersOf(entries);
   }
 
   #readDefaultRealm(): string {
@@ -101,21 +135,37 @@ class SaslReader {
   }
 }
 
+/** The options `user_NAME` of all modules of a section. */
+function usersOf(entries: readonly JaasEntry[]): Passwords {
+  const users = new Map<string, string>();
+  for (const { options } of entries) {
+    for (const [key, value] of options) {
+      if (key.startsWith(USER_PREFIX)) users.set(key.slice(USER_PREFIX.length), value);
+    }
+  }
+  return new Passwords(users);
+}
+
+/** Java takes a URL, too. */
+function resolveLogin(source: EnsembleSource, written: string): string {
+  return source.resolvePath(written.replace(/^file:(?:\/\/)?/, ''));
+}
+
 const LOGIN_KEY = 'java.security.auth.login.config';
 const USER_PREFIX = 'user_';
 const KERBEROS_MODULE = /\bKrb5LoginModule$/;
 const DIGEST_MODULE = /\bDigestLoginModule$/;
 
-/** The entries of one section of a JAAS file; null after a fault has been told. */
+/** The entries of one section of a JAAS file; null after a fault has been told, or when another one is there instead. */
 export function readJaasSection(
   source: EnsembleSource,
   findings: Findings,
   written: string,
   section: string,
   place: Place,
+  instead: string | null = null,
 ): readonly JaasEntry[] | null {
-  // Java takes a URL, too.
-  const file = source.resolvePath(written.replace(/^file:(?:\/\/)?/, ''));
+  const file = resolveLogin(source, written);
   const text = readText(source, findings, file, place);
   if (text === null) return null;
   const parsed = parseJaas(text, JAVA_PROPERTIES);
@@ -125,6 +175,7 @@ export function readJaasSection(
   }
   const { sections } = parsed;
   const entries = sections.get(section) ?? sections.get('other');
+  if (entries === undefined && instead !== null && sections.has(instead)) return null;
   if (entries === undefined) {
     const found = sections.size === 0 ? 'no section' : `the sections ${[...sections.keys()].join(', ')}`;
     findings.fault({ file, line: null, key: null }, found, `a section named ${section}`);

@@ -228,7 +228,7 @@ describe('zoo.cfg', () => {
     expect(server.auth.unknownProviders).toEqual(['com.example.Badge', 'com.example.Other']);
   });
 
-  test.each(['ssl.ocsp=true', 'ssl.somethingNew=true', 'ssl.quorum.ocsp=true', 'quorum.auth.enableSasl=true'])(
+  test.each(['ssl.ocsp=true', 'ssl.somethingNew=true', 'ssl.quorum.ocsp=true', 'quorum.auth.somethingNew=true'])(
     'a key about security that is not supported stops the start: %s',
     (line) => {
       const [fault, ...others] = faultsOf(REQUIRED + line);

@@ -8,7 +8,7 @@ import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
 import { type Property, parseProperties } from './properties.ts';
-import { readSasl } from './sasl.ts';
+import { readQuorumSasl, readSasl } from './sasl.ts';
 import { findTlsFaults, makeTlsOptions } from './tls.ts';
 
 /** One thing in a configuration that stops the start. */
@@ -126,6 +126,7 @@ class ZooCfgReader {
     };
     const membered = readEnsemble(source, findings);
     const sasl = readSasl(source, findings);
+    const quorumSasl = readQuorumSasl(source, findings);
     if (membered !== null) {
       if (membered.client !== null) this.#takeClient(membered.client, PLAIN);
       if (membered.secureClient !== null) this.#takeClient(membered.secureClient, SECURE);
@@ -157,6 +158,7 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
+        quorumSasl,
         auth: {
           ...draft.auth,
           ...sasl,

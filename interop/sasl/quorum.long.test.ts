@@ -1,0 +1,115 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { Ensemble, type Member, type Place } from '../ensemble/ensemble.ts';
+import { followerInfo, notification, RawPeer } from '../ensemble/raw-peer.ts';
+import { connectTo } from '../ensemble/workload.ts';
+import { describeWith } from '../harness/peers.ts';
+import { record } from '../harness/record-builder.ts';
+import type { ServerKind } from '../harness/server-process.ts';
+
+const MODULE = 'org.apache.zookeeper.server.auth.DigestLoginModule required';
+const jaas = (password: string): string => `
+QuorumServer { ${MODULE} user_zk="a long password"; };
+QuorumLearner { ${MODULE} username="zk" password="${password}"; };
+`;
+const place = (kind: ServerKind, password = 'a long password'): Place => ({ kind, jaas: jaas(password) });
+
+const STEPS = {
+  off: {},
+  enabled: { 'quorum.auth.enableSasl': true },
+  learner: { 'quorum.auth.enableSasl': true, 'quorum.auth.learnerRequireSasl': true },
+  required: {
+    'quorum.auth.enableSasl': true,
+    'quorum.auth.learnerRequireSasl': true,
+    'quorum.auth.serverRequireSasl': true,
+  },
+};
+
+let ensemble: Ensemble | null = null;
+afterEach(async (context) => {
+  if (context.task.result?.state === 'fail') console.log(ensemble?.logs);
+  await ensemble?.dispose();
+  ensemble = null;
+});
+
+/** Writes through one member and reads it at the others. */
+async function check(members: readonly Member[], path: string): Promise<void> {
+  for (const [i, writer] of members.entries()) {
+    await using client = await connectTo(writer);
+    await client.create(`${path}-${i}`, 'x');
+    for (const reader of members) {
+      await using other = await connectTo(reader);
+      await other.sync();
+      expect(await other.exists(`${path}-${i}`)).not.toBeNull();
+    }
+  }
+}
+
+/** Lets each kind of server lead once. */
+async function checkRoles(kinds: readonly ServerKind[]): Promise<void> {
+  for (const kind of kinds) {
+    const leader = await ensemble!.leaderOfKind(kind);
+    await check(ensemble!.members, `/led-by-${leader.id}-${kind}`);
+  }
+}
+
+describeWith(['apache'], 'SASL between servers', () => {
+  test.each([
+    ['two of Apache and one of ours', ['apache', 'apache', 'meerkat']],
+    ['one of Apache and two of ours', ['meerkat', 'meerkat', 'apache']],
+  ] as const)('%s form an ensemble, whoever leads', async (_, kinds) => {
+    ensemble = await Ensemble.start(
+      kinds.map((kind) => place(kind)),
+      STEPS.required,
+    );
+    await checkRoles(['apache', 'meerkat']);
+  });
+
+  test('is switched on by rolling restarts beside servers of Apache, with a quorum at all times', async () => {
+    ensemble = await Ensemble.start([place('apache'), place('meerkat'), place('meerkat')], STEPS.off);
+    for (const step of [STEPS.enabled, STEPS.learner, STEPS.required]) {
+      for (const member of ensemble.members) {
+        member.server.reconfigure(step);
+        await member.server.restart();
+        await check(ensemble.members, `/step-${Object.keys(step).length}-${member.id}`);
+      }
+    }
+  });
+});
+
+describe('SASL between servers of ours', () => {
+  test('keeps a server with a wrong password out, and the log of both says why', async () => {
+    ensemble = await Ensemble.start([place('meerkat'), place('meerkat'), place('meerkat')], STEPS.required);
+    const third = ensemble.members[2]!;
+    await third.server.kill();
+    const login = join(third.server.directory, 'wrong.conf');
+    writeFileSync(login, jaas('wrong'));
+    third.server.reconfigure({ 'java.security.auth.login.config': login });
+    third.server.launch();
+    const leader = await ensemble.leader();
+    await expect.poll(() => leader.server.output, { timeout: 60_000 }).toMatch(/the password of "zk" is wrong/);
+    await expect
+      .poll(() => third.server.output, { timeout: 60_000 })
+      .toMatch(/it refuses the SASL login of this server/);
+    expect(await ensemble.modeOf(third)).toBeNull();
+    await check(ensemble.members.slice(0, 2), '/two');
+  });
+
+  test('lets no stranger say a vote or follow', async () => {
+    ensemble = await Ensemble.start([place('meerkat'), place('meerkat'), place('meerkat')], STEPS.required);
+    const leader = await ensemble.leader();
+    const vote = { state: 'looking', leader: 3, zxid: 99n, round: 99n, peerEpoch: 1n } as const;
+    const voter = await RawPeer.say(leader.electionPort, notification(9, vote));
+    const follower = await RawPeer.say(leader.quorumPort, followerInfo({ serverId: 1, acceptedEpoch: 1 }));
+    const magic = record().long(0x5f2435013501edccn).int(0).buffer('').build();
+    const garbage = await RawPeer.say(leader.quorumPort, Buffer.concat([magic, Buffer.alloc(64, 0x41)]));
+    await Promise.all([voter.closed, follower.closed, garbage.closed]);
+    expect(voter.received).toHaveLength(0);
+    expect(follower.received).toHaveLength(0);
+    // The challenge, and nothing of Zab.
+    expect(garbage.received.subarray(0, 8).toString('hex')).toBe('5f2435013501edcc');
+    expect(leader.server.output).toMatch(/it does not authenticate, which quorum.auth.serverRequireSasl demands/);
+    await check(ensemble.members, '/after');
+  });
+});

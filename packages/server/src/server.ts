@@ -25,7 +25,7 @@ import { NodeDisk } from './node/disk.ts';
 import { HeldError } from './node/hold.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
 import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
-import { PeerNetwork } from './node/peer-network.ts';
+import { PeerNetwork, type PeerTls } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
@@ -33,6 +33,7 @@ import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
 import { SessionEnds } from './session-ends.ts';
 import { Credentials } from './tls/credentials.ts';
 import type { TlsOptions } from './tls/options.ts';
+import { refusalOfClient } from './tls/peer-names.ts';
 import { StoreError } from './tls/stores.ts';
 import type { TlsSettings } from './tls/tls-settings.ts';
 import { TraceLog } from './trace-log.ts';
@@ -128,6 +129,8 @@ class Server implements RunningServer {
   #secureListener: Listener | null = null;
   /** Null where no port for clients speaks TLS. */
   #clientCredentials: Credentials | null = null;
+  /** Null where servers do not speak TLS with each other. */
+  #quorumCredentials: Credentials | null = null;
   readonly #clientTlsEvents: TlsListenOptions['events'];
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
@@ -165,8 +168,11 @@ class Server implements RunningServer {
     this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
       traceLog.emit({ kind: 'warning', message }),
     );
-    this.#peerNetwork = new PeerNetwork(this.#turn, configuration.server.quorumListensOnAllIps, () =>
-      this.#descriptors.shareOfPeers(),
+    this.#peerNetwork = new PeerNetwork(
+      this.#turn,
+      configuration.server.quorumListensOnAllIps,
+      () => this.#descriptors.shareOfPeers(),
+      this.#makePeerTls((remote, reason) => traceLog.emit({ kind: 'connection-refused', remote, reason })),
     );
     this.#quorumWait = new QuorumWait(
       () => this.view.ensemble,
@@ -206,6 +212,7 @@ class Server implements RunningServer {
       tls: () => ({
         handshakes: this.#listeners.reduce((sum, listener) => sum + listener.handshakeCount, 0),
         clientCertificateDays: this.#clientCredentials?.daysLeft ?? null,
+        quorumCertificateDays: this.#quorumCredentials?.daysLeft ?? null,
       }),
     });
     this.#core = new ServerCore(
@@ -248,7 +255,7 @@ class Server implements RunningServer {
       await this.#openCredentials();
       await this.#listen();
     } catch (error) {
-      this.#clientCredentials?.stop();
+      this.#stopCredentials();
       for (const listener of this.#listeners) listener.close();
       throw error;
     }
@@ -326,11 +333,40 @@ class Server implements RunningServer {
   }
 
   async #openCredentials(): Promise<void> {
-    const { secureClientPort, clientPortUnification, tls } = this.#configuration.server;
-    if (secureClientPort === null && !clientPortUnification) return;
-    this.#clientCredentials = await this.#readCredentials(tls, (settings) => {
-      for (const listener of this.#listeners) listener.renew(settings);
-    });
+    const { secureClientPort, clientPortUnification, tls, quorumTls } = this.#configuration.server;
+    if (secureClientPort !== null || clientPortUnification) {
+      this.#clientCredentials = await this.#readCredentials(tls, (settings) => {
+        for (const listener of this.#listeners) listener.renew(settings);
+      });
+    }
+    if (this.#hasPeerTls) {
+      this.#quorumCredentials = await this.#readCredentials(quorumTls, (settings) => this.#peerNetwork.renew(settings));
+    }
+  }
+
+  #stopCredentials(): void {
+    this.#clientCredentials?.stop();
+    this.#quorumCredentials?.stop();
+  }
+
+  get #hasPeerTls(): boolean {
+    const { core, server } = this.#configuration;
+    return core.ensemble !== null && (server.sslQuorum || server.quorumPortUnification);
+  }
+
+  #makePeerTls(onRefused: PeerTls['onRefused']): PeerTls | null {
+    if (!this.#hasPeerTls) return null;
+    const { core, server } = this.#configuration;
+    return {
+      settings: () => this.#quorumCredentials!.settings,
+      isDialling: server.sslQuorum,
+      isUnified: server.quorumPortUnification,
+      hosts() {
+        const members = core.ensemble?.membership.members ?? [];
+        return [...new Set(members.flatMap(({ addresses }) => addresses.map(({ host }) => host)))];
+      },
+      onRefused: (remote, reason) => onRefused(remote, `between servers: ${reason}`),
+    };
   }
 
   async #readCredentials(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
@@ -352,7 +388,9 @@ class Server implements RunningServer {
     const settings = this.#clientCredentials?.settings ?? null;
     const perHostMax = core.connectionsPerHostMax;
     const tls = (isUnified: boolean): { readonly tls?: TlsListenOptions } =>
-      settings === null ? {} : { tls: { settings, isUnified, perHostMax, events: this.#clientTlsEvents } };
+      settings === null
+        ? {}
+        : { tls: { settings, isUnified, perHostMax, events: this.#clientTlsEvents, refusalOf: this.#refusalOfClient } };
     const { clientPort, clientHost, secureClientPort, secureClientHost } = server;
     if (clientPort !== null) {
       const hasTls = server.clientPortUnification ? tls(true) : {};
@@ -362,6 +400,12 @@ class Server implements RunningServer {
       const where = [secureClientHost, secureClientPort] as const;
       this.#secureListener = await this.#listenAt('secureClientPort', ...where, { share, ...tls(false) });
     }
+  }
+
+  /** Undefined where no address of a client is compared with its certificate. */
+  get #refusalOfClient(): TlsListenOptions['refusalOf'] {
+    const { tls } = this.#configuration.server;
+    return tls.verifiesClientHostNames ? (certificate, { host }) => refusalOfClient(certificate, host, tls) : undefined;
   }
 
   async #listenAt(
@@ -404,7 +448,7 @@ class Server implements RunningServer {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#quorumWait.stop();
-    this.#clientCredentials?.stop();
+    this.#stopCredentials();
     this.#turn.stop();
     for (const listener of this.#listeners) {
       listener.close();

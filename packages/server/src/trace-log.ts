@@ -27,8 +27,9 @@ export class TraceLog implements Trace {
     this.#event = event.kind === 'epoch-established' ? 'ready' : event.kind;
     switch (event.kind) {
       case 'connection-refused': {
-        const isOfServer = event.reason.startsWith(OF_A_SERVER);
-        const level = isOfServer && isOrdinary(event.reason.slice(OF_A_SERVER.length)) ? 'debug' : 'warn';
+        const [prefix] = OF_A_SERVER.exec(event.reason) ?? [];
+        const isOfServer = prefix !== undefined;
+        const level = isOfServer && isOrdinary(event.reason.slice(prefix.length)) ? 'debug' : 'warn';
         this.#logConnection(level, event.remote, `refused: ${event.reason}`, { reason: event.reason }, isOfServer);
         break;
       }
@@ -231,7 +232,7 @@ function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
 }
 
 /** How reasons begin that are about a connection from another server, or of whoever says to be one. */
-const OF_A_SERVER = 'on the election port: ';
+const OF_A_SERVER = /^(on the election port|between servers): /;
 
 /** Milliseconds for which the same warning is not said again, and how many are remembered. */
 const SAID_MS = 60_000;
@@ -256,6 +257,7 @@ const ORDINARY_BEGINNINGS: readonly string[] = [
 ];
 
 const ORDINARY_REASONS: ReadonlySet<string> = new Set([
+  'it closed the connection during the TLS handshake',
   'closed by peer',
   'reset by peer',
   'its session is closed',

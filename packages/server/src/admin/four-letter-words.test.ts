@@ -120,7 +120,10 @@ function words(serverView: ServerView, allowed: readonly string[] = ['*']): Word
   return inOnePiece(makeFourLetterWords({ ...parts, clientPort: () => 39567, ...NO_TLS })(serverView));
 }
 
-const NO_TLS = { secureClientPort: () => -1, tls: () => ({ handshakes: 0, clientCertificateDays: null }) };
+const NO_TLS = {
+  secureClientPort: () => -1,
+  tls: () => ({ handshakes: 0, clientCertificateDays: null, quorumCertificateDays: null }),
+};
 
 function inOnePiece(made: FourLetterWords): Words {
   return {

@@ -68,6 +68,7 @@ describe('TLS for clients', () => {
       handshakeTimeoutMs: 300,
       handshakesMax: 7,
       renews: false,
+      renewalPollMs: 2000,
     });
   });
 

@@ -22,6 +22,8 @@ export interface TlsFigures {
   readonly handshakes: number;
   /** Days until a certificate that clients are shown expires; null without TLS. */
   readonly clientCertificateDays: number | null;
+  /** The same of those that other servers are shown. */
+  readonly quorumCertificateDays: number | null;
 }
 
 export interface Gauge {
@@ -164,6 +166,7 @@ export const GAUGES: readonly Gauge[] = [
   gauge('auth_failed_count', ({ view, metrics }) => view.stats.authFailures + metrics.certificateFailures),
   gauge('outstanding_tls_handshake', ({ tls }) => tls().handshakes),
   gauge('ssl_certificate_days_left', ({ tls }) => tls().clientCertificateDays),
+  gauge('ssl_quorum_certificate_days_left', ({ tls }) => tls().quorumCertificateDays),
   // Apache counts connections to a port that does not ask for certificates here, which is not done.
   gauge('non_mtls_remote_conn_count', () => 0),
   gauge('non_mtls_local_conn_count', () => 0),

@@ -30,8 +30,8 @@ export interface TlsListenOptions {
   readonly isUnified: boolean;
   /** Handshakes of one address under way; 0 = as many as of all. */
   readonly perHostMax: number;
-  /** Why a certificate is refused that the authorities have found right; null when it is not. */
-  refusalOf?(socket: Socket, certificate: X509Certificate): string | null;
+  /** Why a certificate is refused that an authority has issued; null when it is not. Left out: it is not. */
+  readonly refusalOf?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<string | null>) | undefined;
   readonly events: TlsListenEvents;
 }
 
@@ -113,30 +113,42 @@ export function makeHandshakes(
   { settings, isUnified, perHostMax, events, refusalOf }: TlsListenOptions,
   onOpen: (socket: Socket, secured: Secured | null) => void,
 ): Handshakes {
+  const refuse = (socket: Socket, remote: PeerAddress, reason: string): void => {
+    events.onHandshakeFailed(remote, reason, true);
+    socket.destroy();
+  };
+  const open = (socket: Socket, remote: PeerAddress, certificate: X509Certificate | null): void => {
+    let secured: Secured;
+    try {
+      secured = { certificate: certificate === null ? null : readPeerCertificate(certificate) };
+    } catch (error) {
+      if (!(error instanceof DerError)) throw error;
+      refuse(socket, remote, `its certificate cannot be decoded: ${error.message}`);
+      return;
+    }
+    onOpen(socket, secured);
+  };
   return new Handshakes(settings, perHostMax, {
     ...(isUnified ? { onPlain: (socket: Socket) => onOpen(socket, null) } : {}),
     onSecure(socket, certificate) {
-      const refuse = (reason: string): void => {
-        events.onHandshakeFailed(addressOf(socket), reason, true);
-        socket.destroy();
-      };
-      const refusal = certificate === null ? null : (refusalOf?.(socket, certificate) ?? null);
-      if (refusal !== null) {
-        refuse(refusal);
+      const remote = addressOf(socket);
+      if (certificate === null || refusalOf === undefined) {
+        open(socket, remote, certificate);
         return;
       }
-      try {
-        onOpen(socket, { certificate: certificate === null ? null : readPeerCertificate(certificate) });
-      } catch (error) {
-        if (!(error instanceof DerError)) throw error;
-        refuse(`its certificate cannot be decoded: ${error.message}`);
-      }
+      socket.on('error', IGNORE);
+      void refusalOf(certificate, remote).then((refusal) => {
+        if (refusal !== null) refuse(socket, remote, refusal);
+        else if (!socket.destroyed) open(socket, remote, certificate);
+      });
     },
     onFailed: (socket, reason, isAuthentication) =>
       events.onHandshakeFailed(addressOf(socket), reason, isAuthentication),
     onExceeded: (socket, reason) => events.onHandshakesExceeded(addressOf(socket), reason),
   });
 }
+
+const IGNORE = (): void => {};
 
 class SocketListener implements Listener {
   readonly host: string;

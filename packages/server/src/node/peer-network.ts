@@ -1,14 +1,35 @@
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
-import type { ConnectEvents, Endpoint, ListenEvents, Network } from '@meerkat/core';
+import type { ConnectEvents, Endpoint, ListenEvents, Network, PeerAddress } from '@meerkat/core';
+import type { Handshakes } from '../tls/handshakes.ts';
+import { refusalOfMember } from '../tls/peer-names.ts';
+import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
-import { SocketStream, type Traffic } from './socket-stream.ts';
+import { makeHandshakes } from './network.ts';
+import { secureDialled } from './secure-dial.ts';
+import { type Secured, SocketStream, type Traffic } from './socket-stream.ts';
 import type { Turn } from './turn.ts';
+
+/** How servers speak TLS with each other. */
+export interface PeerTls {
+  /** What new connections are shown, and checked against. */
+  readonly settings: () => TlsSettings;
+  /** Others are connected to with TLS. */
+  readonly isDialling: boolean;
+  /** Others may connect without. */
+  readonly isUnified: boolean;
+  /** Hosts of the list of members. */
+  readonly hosts: () => readonly string[];
+  onRefused(remote: PeerAddress, reason: string): void;
+}
 
 /** Streams between servers, on the sockets of this machine. Names are resolved anew for each connection, by the system. */
 export class PeerNetwork implements Network {
   readonly #turn: Turn;
   readonly #listensOnAllIps: boolean;
   readonly #makeShare: () => ConnectionShare;
+  readonly #tls: PeerTls | null;
+  /** Of the ports that take TLS. */
+  readonly #handshakes = new Set<Handshakes>();
   readonly #streams = new Set<SocketStream>();
   /** Of connections that are not there yet. */
   readonly #connecting = new Set<Socket>();
@@ -19,11 +40,18 @@ export class PeerNetwork implements Network {
   /**
    * @param listensOnAllIps listens on every address of the machine, whatever the core asks for
    * @param makeShare how many connections a port may take before they crowd
+   * @param tls null: no TLS
    */
-  constructor(turn: Turn, listensOnAllIps: boolean, makeShare: () => ConnectionShare = () => UNLIMITED_SHARE) {
+  constructor(
+    turn: Turn,
+    listensOnAllIps: boolean,
+    makeShare: () => ConnectionShare = () => UNLIMITED_SHARE,
+    tls: PeerTls | null = null,
+  ) {
     this.#turn = turn;
     this.#listensOnAllIps = listensOnAllIps;
     this.#makeShare = makeShare;
+    this.#tls = tls;
   }
 
   listen(at: Endpoint, events: ListenEvents): { close(): void } {
@@ -32,9 +60,14 @@ export class PeerNetwork implements Network {
     const tell = (event: () => void): void => {
       if (!isClosed) this.#turn.run(event);
     };
-    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
+    const open = (socket: Socket, secured: Secured | null): void => {
       if (isClosed || this.#turn.isStopped) socket.destroy();
-      else this.#open(socket, (stream) => events.onAccepted(stream), share);
+      else this.#open(socket, (stream) => events.onAccepted(stream), share, secured);
+    };
+    const handshakes = this.#tls === null ? null : this.#makeHandshakes(this.#tls, open);
+    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
+      if (handshakes === null || isClosed || this.#turn.isStopped) open(socket, null);
+      else handshakes.accept(socket, share);
     });
     this.#servers.add(server);
     server.on('error', (error: NodeJS.ErrnoException) => {
@@ -51,8 +84,34 @@ export class PeerNetwork implements Network {
         isClosed = true;
         this.#servers.delete(server);
         server.close();
+        if (handshakes !== null) {
+          handshakes.destroyAll();
+          this.#handshakes.delete(handshakes);
+        }
       },
     };
+  }
+
+  /** Connections from now on are shown these certificates. */
+  renew(settings: TlsSettings): void {
+    for (const handshakes of this.#handshakes) handshakes.renew(settings);
+  }
+
+  #makeHandshakes(tls: PeerTls, onOpen: (socket: Socket, secured: Secured | null) => void): Handshakes {
+    const settings = tls.settings();
+    const onRefused = (remote: PeerAddress, reason: string): void => tls.onRefused(remote, reason);
+    const handshakes = makeHandshakes(
+      {
+        settings,
+        isUnified: tls.isUnified,
+        perHostMax: 0,
+        refusalOf: (certificate, { host }) => refusalOfMember(certificate, host, tls.hosts(), settings.options),
+        events: { onHandshakeFailed: onRefused, onHandshakesExceeded: onRefused },
+      },
+      onOpen,
+    );
+    this.#handshakes.add(handshakes);
+    return handshakes;
   }
 
   /** Why the last attempt to connect there has failed, in words; null when it did not. */
@@ -65,24 +124,33 @@ export class PeerNetwork implements Network {
     let isOver = false;
     const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });
     this.#connecting.add(socket);
-    const onFailed = (error: NodeJS.ErrnoException): void => {
+    const onFailed = (code: string, failure: string): void => {
       this.#connecting.delete(socket);
       if (isOver) return;
       isOver = true;
-      this.#failures.set(place, describeConnectFailure(error, to));
-      this.#turn.run(() => events.onConnectFailed(error.code ?? error.message));
+      this.#failures.set(place, failure);
+      this.#turn.run(() => events.onConnectFailed(code));
     };
-    socket.once('error', onFailed);
-    socket.once('connect', () => {
+    const onError = (error: NodeJS.ErrnoException): void =>
+      onFailed(error.code ?? error.message, describeConnectFailure(error, to));
+    const onOpen = (opened: Socket, secured: Secured | null): void => {
       this.#connecting.delete(socket);
-      socket.off('error', onFailed);
       if (isOver || this.#turn.isStopped) {
-        socket.destroy();
+        opened.destroy();
         return;
       }
       isOver = true;
       this.#failures.delete(place);
-      this.#open(socket, (stream) => events.onConnected(stream));
+      this.#open(opened, (stream) => events.onConnected(stream), UNLIMITED_SHARE, secured);
+    };
+    socket.once('error', onError);
+    socket.once('connect', () => {
+      socket.off('error', onError);
+      if (this.#tls?.isDialling !== true) onOpen(socket, null);
+      else {
+        const refuse = (reason: string): void => onFailed(reason, `TLS with ${place} failed: ${reason}`);
+        secureDialled(socket, to.host, this.#tls.settings(), onOpen, refuse);
+      }
     });
     return {
       cancel: () => {
@@ -97,20 +165,28 @@ export class PeerNetwork implements Network {
   /** Breaks everything; nothing is told any more once the turn has stopped. */
   destroyAll(): void {
     for (const server of this.#servers) server.close();
+    for (const handshakes of this.#handshakes) handshakes.destroyAll();
     for (const socket of this.#connecting) socket.destroy();
     for (const stream of this.#streams) stream.destroy();
   }
 
   freeze(): void {
+    for (const handshakes of this.#handshakes) handshakes.freeze();
     for (const stream of this.#streams) stream.freeze();
   }
 
   thaw(): void {
+    for (const handshakes of this.#handshakes) handshakes.thaw();
     for (const stream of this.#streams) stream.thaw();
   }
 
-  #open(socket: Socket, onStream: Parameters<SocketStream['open']>[0], share = UNLIMITED_SHARE): void {
-    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED, share);
+  #open(
+    socket: Socket,
+    onStream: Parameters<SocketStream['open']>[0],
+    share: ConnectionShare,
+    secured: Secured | null,
+  ): void {
+    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED, share, secured);
     this.#streams.add(stream);
     socket.once('close', () => this.#streams.delete(stream));
     stream.open(onStream);

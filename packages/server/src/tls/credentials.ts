@@ -13,7 +13,7 @@ export interface CredentialsEvents {
 /**
  * What this server shows and trusts on one kind of port, for as long as it runs: read again when the files change.
  *
- * Files are looked at every `POLL_MS` and followed through symbolic links, so that a link that is set to another directory,
+ * Files are looked at every two seconds and followed through symbolic links, so that a link that is set to another directory,
  * as Kubernetes does it, counts as a change. What cannot be used leaves everything as it was, and is reported.
  */
 export class Credentials {
@@ -68,7 +68,7 @@ export class Credentials {
 
   #arm(): void {
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.#look(), POLL_MS);
+    this.#timer = setTimeout(() => void this.#look(), this.#options.renewalPollMs);
     this.#timer.unref();
   }
 
@@ -120,8 +120,6 @@ export class Credentials {
   }
 }
 
-/** Milliseconds between two looks at the files. */
-const POLL_MS = 2000;
 const DAY_MS = 86_400_000;
 const WARNING_DAYS = 30;
 

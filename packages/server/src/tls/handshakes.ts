@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { ConnectionShare } from '../node/descriptors.ts';
+import { CLOSED_BY_PEER, describeHandshakeError, describeVerifyError } from './handshake-faults.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
 /** What becomes of the connections of a port. */
@@ -60,8 +61,7 @@ export class Handshakes {
       // OpenSSL tells a peer without a certificate why it is refused; the rest is decided here.
       rejectUnauthorized: clientAuth === 'need',
       handshakeTimeout: handshakeTimeoutMs,
-      allowHalfOpen: true,
-    } as Parameters<typeof createServer>[0]);
+    });
     this.#server.on('secureConnection', (socket) => this.#onSecure(socket));
     this.#server.on('tlsClientError', (error, socket) => this.#onError(error, socket));
   }
@@ -177,6 +177,7 @@ export class Handshakes {
     }
     this.#forget(pending);
     socket.off('error', IGNORE);
+    socket.resume();
     this.#events.onPlain(socket);
   }
 
@@ -210,6 +211,8 @@ export class Handshakes {
       if (pending === undefined || !this.#pending.has(pending.socket)) continue;
       pending.phase = 'under way';
       this.#underWay.set(pending.place, pending);
+      // A peer that ends its side before the handshake is done has gone; afterwards it may still read.
+      pending.socket.allowHalfOpen = false;
       this.#server.emit('connection', pending.socket);
       return true;
     }
@@ -229,6 +232,7 @@ export class Handshakes {
       secure.destroy();
       return;
     }
+    secure.allowHalfOpen = true;
     secure.disableRenegotiation();
     this.#events.onSecure(secure, certificate);
   }
@@ -316,42 +320,4 @@ const HANDSHAKE_RECORD = 0x16;
 const BUDGET_MS = 2;
 /** Each may cost once more when the peer answers. */
 const UNDER_WAY_MAX = 64;
-const CLOSED_BY_PEER = 'it closed the connection during the TLS handshake';
 const IGNORE = (): void => {};
-
-function describeVerifyError(code: Error | string | undefined | null): string {
-  const text = code instanceof Error ? ((code as NodeJS.ErrnoException).code ?? code.message) : String(code);
-  return `its certificate is refused: ${VERIFY_ERRORS[text] ?? text}`;
-}
-
-const VERIFY_ERRORS: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'it has expired',
-  CERT_NOT_YET_VALID: 'it is not valid yet (is the clock right?)',
-  CERT_REVOKED: 'it is revoked',
-  CRL_HAS_EXPIRED: 'the list of revoked certificates has expired: put a new one in its place',
-  UNABLE_TO_GET_CRL: 'there is no list of revoked certificates of its authority',
-  UNABLE_TO_GET_ISSUER_CERT: 'no authority of the trust store has issued it',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority of the trust store has issued it',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority of the trust store has issued it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority of the trust store has issued it, it is signed by itself',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the trust store does not have its authority',
-  INVALID_PURPOSE: 'its extendedKeyUsage does not allow TLS clients',
-};
-
-function describeHandshakeError(error: NodeJS.ErrnoException): string {
-  switch (error.code) {
-    case 'ECONNRESET':
-      return CLOSED_BY_PEER;
-    case 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE':
-      return 'it has shown no certificate, which ssl.clientAuth=need asks for';
-    case 'ERR_SSL_NO_SHARED_CIPHER':
-      return 'it shares no cipher suite with this server';
-    case 'ERR_SSL_UNSUPPORTED_PROTOCOL':
-      return 'it offers only versions of TLS that this server does not speak';
-    case 'ERR_SSL_HTTP_REQUEST':
-      return 'it speaks HTTP';
-    default:
-      // OpenSSL's text: "C0…:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:…"
-      return `the TLS handshake failed: ${/SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1] ?? error.code ?? error.message}`;
-  }
-}

@@ -25,6 +25,8 @@ export interface TlsOptions {
   readonly handshakesMax: number;
   /** Whether files are read again when they have changed. */
   readonly renews: boolean;
+  /** Milliseconds between two looks at them. */
+  readonly renewalPollMs: number;
 }
 
 export const TlsProtocol = { tls12: 'TLSv1.2', tls13: 'TLSv1.3' } as const;
@@ -56,6 +58,7 @@ export const DEFAULT_TLS_OPTIONS: TlsOptions = {
   handshakeTimeoutMs: 10_000,
   handshakesMax: 1024,
   renews: true,
+  renewalPollMs: 2000,
 };
 
 export const DEFAULT_QUORUM_TLS_OPTIONS: TlsOptions = {

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '@meerkat/client';
+import { CertificateAuthority } from '@meerkat/server';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import type { ServerKind } from '../harness/server-process.ts';
+import { type Config, Ensemble, type Member } from './ensemble.ts';
+import { connectTo, exercise, writeUntilDone } from './workload.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'quorum-tls-'));
+const authority = new CertificateAuthority();
+/** What servers show and trust: one certificate for all of them, as they have one address. */
+const STORES = storesOf(authority, 'member', ['IP:127.0.0.1', 'DNS:localhost']);
+const TLS: Config = { sslQuorum: true, ...STORES };
+/** Apache's servers make one TLS connection after the other, and give up too early on a busy machine with less. */
+const SLOW: Config = { tickTime: 2000 };
+
+const PATIENCE = { timeout: 10_000 };
+
+let ensemble: Ensemble | undefined;
+
+afterEach(async ({ task }) => {
+  if (task.result?.state === 'fail') console.log(ensemble?.logs);
+  await ensemble?.dispose();
+  ensemble = undefined;
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+describe('servers of ours with TLS between them', () => {
+  test('form an ensemble, survive the death of each leader, and renew their certificate meanwhile', async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
+    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
+    await client.create('/deaths', '0');
+    writeFileSync(String(STORES['ssl.quorum.keyStore.location']), authority.issue('renewed', NAMES).keyStore);
+    for (const { server } of ensemble.members) await expect.poll(() => server.output, PATIENCE).toContain('renewed: ');
+    for (let death = 1; death <= 3; death++) {
+      const leader = await ensemble.leader();
+      await leader.server.kill();
+      await writeUntilDone(client, '/deaths', String(death));
+      await leader.server.restart();
+    }
+  });
+
+  test('take no server whose certificate names no member, or is of another authority', async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
+    const [, , third] = ensemble.members as [Member, Member, Member];
+    const others = ensemble.members.slice(0, 2);
+    const wrong = [
+      [storesOf(authority, 'elsewhere', ['DNS:elsewhere.example']), 'names no member of the ensemble: 127.0.0.1'],
+      [
+        { ...STORES, ...keyStoreOf(new CertificateAuthority(), 'stranger', NAMES.names) },
+        'no authority of the trust store has issued it',
+      ],
+    ] as const;
+    for (const [stores, reason] of wrong) {
+      await third.server.kill();
+      third.server.reconfigure(stores);
+      third.server.launch();
+      await expect.poll(() => others.some(({ server }) => server.output.includes(reason)), PATIENCE).toBe(true);
+      expect(await ensemble.modeOf(third)).toBeNull();
+    }
+    await third.server.kill();
+    third.server.reconfigure(STORES);
+    await third.server.restart();
+    await using back = await connectTo(third);
+    await back.sync();
+  });
+});
+
+testMixed('two servers of Apache and one of ours', ['apache', 'apache', 'meerkat']);
+testMixed('one server of Apache and two of ours', ['meerkat', 'meerkat', 'apache']);
+
+function testMixed(title: string, kinds: readonly ServerKind[]): void {
+  describeWith(['apache'], `${title} with TLS between them`, () => {
+    test('serve one tree under a leader of either kind', async () => {
+      ensemble = await Ensemble.start(
+        kinds.map((kind) => ({ kind })),
+        { ...TLS, ...SLOW },
+      );
+      for (const kind of ['apache', 'meerkat'] as const) {
+        await ensemble.leaderOfKind(kind);
+        const [writer, reader] = await Promise.all([ensemble.members[0]!, ensemble.members[2]!].map(connectTo));
+        await exercise(writer!, { client: reader!, kind: ensemble.members[2]!.server.kind }, `/under-${kind}`);
+        await Promise.all([writer!.close(), reader!.close()]);
+      }
+      expect(ensemble.logs).not.toContain('refused: between servers');
+    });
+  });
+}
+
+describeWith(['apache'], 'a mixed ensemble without TLS', () => {
+  test('goes over to TLS by restarts of one server after the other, and back, and loses no session and no write', async () => {
+    const kinds: readonly ServerKind[] = ['apache', 'meerkat', 'meerkat'];
+    ensemble = await Ensemble.start(
+      kinds.map((kind) => ({ kind })),
+      SLOW,
+    );
+    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 40_000 });
+    const session = client.session?.id;
+    await client.create('/steps', '0');
+    const both = { ...STORES, portUnification: true };
+    const steps: readonly Config[] = [
+      { ...both, sslQuorum: false },
+      { ...both, sslQuorum: true },
+      { ...both, portUnification: false, sslQuorum: true },
+      { ...both, sslQuorum: true },
+      { ...both, sslQuorum: false },
+      { portUnification: false, sslQuorum: false },
+    ];
+    for (const [step, config] of steps.entries()) {
+      for (const { server } of ensemble.members) {
+        await server.stop();
+        server.reconfigure(config);
+        await server.restart();
+        await writeUntilDone(client, '/steps', `${step} ${server.port}`);
+      }
+    }
+    expect(client.session?.id).toBe(session);
+  });
+});
+
+const NAMES = { names: ['IP:127.0.0.1', 'DNS:localhost'] };
+
+function storesOf(issuer: CertificateAuthority, name: string, names: readonly string[]): Config {
+  const path = join(directory, `${name}-trust.pem`);
+  writeFileSync(path, issuer.certificate);
+  return { ...keyStoreOf(issuer, name, names), 'ssl.quorum.trustStore.location': path };
+}
+
+function keyStoreOf(issuer: CertificateAuthority, name: string, names: readonly string[]): Config {
+  const path = join(directory, `${name}.pem`);
+  writeFileSync(path, issuer.issue(name, { names }).keyStore);
+  return { 'ssl.quorum.keyStore.location': path };
+}

@@ -1,0 +1,40 @@
+export const CLOSED_BY_PEER = 'it closed the connection during the TLS handshake';
+
+/** What was found wrong with the certificate of a peer, from OpenSSL's code for it. */
+export function describeVerifyError(code: Error | string | undefined | null): string {
+  const text = code instanceof Error ? ((code as NodeJS.ErrnoException).code ?? code.message) : String(code);
+  return `its certificate is refused: ${VERIFY_ERRORS[text] ?? text}`;
+}
+
+const VERIFY_ERRORS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet (is the clock right?)',
+  CERT_REVOKED: 'it is revoked',
+  CRL_HAS_EXPIRED: 'the list of revoked certificates has expired: put a new one in its place',
+  UNABLE_TO_GET_CRL: 'there is no list of revoked certificates of its authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'no authority of the trust store has issued it',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority of the trust store has issued it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority of the trust store has issued it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority of the trust store has issued it, it is signed by itself',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the trust store does not have its authority',
+  INVALID_PURPOSE: 'its extendedKeyUsage does not allow TLS clients',
+};
+
+/** Why a handshake was not finished, without the texts of OpenSSL where there are plainer ones. */
+export function describeHandshakeError(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ECONNRESET':
+      return CLOSED_BY_PEER;
+    case 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE':
+      return 'it has shown no certificate, which clientAuth=need asks for';
+    case 'ERR_SSL_NO_SHARED_CIPHER':
+      return 'it shares no cipher suite with this server';
+    case 'ERR_SSL_UNSUPPORTED_PROTOCOL':
+      return 'it offers only versions of TLS that this server does not speak';
+    case 'ERR_SSL_HTTP_REQUEST':
+      return 'it speaks HTTP';
+    default:
+      // OpenSSL's text: "C0…:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:…"
+      return `the TLS handshake failed: ${/SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1] ?? error.code ?? error.message}`;
+  }
+}

@@ -4,6 +4,7 @@ import { NO_ZNODE, ROOT } from './tree/znode-table.ts';
 
 export function viewDatabase(database: Database): DatabaseView {
   const { tree, sessions } = database;
+  tree.settle();
   return { lastZxid: tree.lastZxid, treeDigest: tree.treeDigest(), sessions, znodes: () => walk(database) };
 }
 

@@ -142,6 +142,7 @@ export class ServerCore {
   /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
   onTurnEnd(): void {
     this.#turn.runDeferred();
+    this.#life.serving?.pipeline.onTurnEnd(this.#turn.nowMs());
     if (this.isServing) this.#connections.onServing();
     this.#connections.goOn(this.#work);
     this.#watches.sweep();
@@ -158,9 +159,11 @@ export class ServerCore {
     this.#life.maybeStopStorage();
   }
 
-  /** Work that no client waits for, of which a part is done in each turn. */
+  /** Work of which a part is done in each turn. */
   get #hasChores(): boolean {
-    return this.#watches.hasGone || this.#life.serving?.database.tree.quotas.isCounting === true;
+    const { serving } = this.#life;
+    if (this.#watches.hasGone) return true;
+    return serving !== null && (serving.pipeline.isBehind || serving.database.tree.quotas.isCounting);
   }
 }
 

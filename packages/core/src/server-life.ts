@@ -144,6 +144,8 @@ export class ServerLife implements StorageEvents, PeerHost {
 
   beginAnew(reason: string): void {
     if (this.#isOver) return;
+    // Whatever is committed is answered before.
+    this.#serving?.pipeline.applyAll(this.turn.nowMs());
     this.#connections.closeAfterReplies(`the server has no leader any more: ${reason}`);
     this.#serving?.drop();
     this.#serving = null;

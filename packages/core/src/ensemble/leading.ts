@@ -239,6 +239,8 @@ export class Leading implements Role, LeaderEffects {
   }
 
   sendSnapshot(link: LinkId, zxid: Zxid): void {
+    // What is sent behind it follows what is committed now.
+    this.#serving?.pipeline.applyAll(this.#host.turn.nowMs());
     this.#links.get(link)?.sendSnapshot(this.#database, zxid);
   }
 

@@ -1,4 +1,4 @@
-import type { ErrorCode, JuteChunks, JuteWriter, Request } from '@meerkat/protocol';
+import type { ErrorCode, JuteChunks, JuteWriter, Request, Zxid } from '@meerkat/protocol';
 import type { Identity, PeerAddress } from '../base/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
@@ -80,6 +80,8 @@ export interface WaitingWrite extends Waiting {
 export interface WaitingSync extends WaitingBehindWrite {
   readonly kind: 'sync';
   readonly ticket: number;
+  /** What was committed when it came: all of it is applied first. */
+  readonly after: Zxid;
   readonly path: string;
 }
 

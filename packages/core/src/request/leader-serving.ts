@@ -1,12 +1,4 @@
-import {
-  ErrorCode,
-  type ForwardedRequestPacket,
-  OpCode,
-  type SessionTimeout,
-  txnBytesMaxOf,
-  type Zxid,
-} from '@meerkat/protocol';
-import { assert } from '../base/assert.ts';
+import { type ForwardedRequestPacket, OpCode, type SessionTimeout, txnBytesMaxOf, type Zxid } from '@meerkat/protocol';
 import type { Meters } from '../base/meters/meters.ts';
 import type { CoreOptions } from '../base/options.ts';
 import type { Authenticator, Trace } from '../base/ports.ts';
@@ -17,6 +9,7 @@ import type { Database } from '../tree/database.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
+import type { PaceLimits } from './apply-pace.ts';
 import { ContainerSweep } from './container-sweep.ts';
 import { PendingTree } from './pending.ts';
 import type { Permission } from './permission.ts';
@@ -41,6 +34,8 @@ export interface ServingParts {
   readonly trace: Trace;
   /** null: nobody looks. */
   readonly onApplied: OnApplied | null;
+  /** As in `PipelineParts`. */
+  readonly pace?: PaceLimits;
 }
 
 export function readsPartsOf({ options, database, ...parts }: ServingParts): ReadsParts {
@@ -94,6 +89,8 @@ export class LeaderServing {
       meters: parts.meters,
       trace,
       onApplied: parts.onApplied,
+      ...(parts.pace === undefined ? {} : { pace: parts.pace }),
+      committed: this.#proposer,
       lastSynced: broadcast.lastSynced,
     });
     this.#containers = new ContainerSweep(
@@ -112,16 +109,9 @@ export class LeaderServing {
 
   /* ---------------------------------------------------------------------------------------- the broadcast ---- */
 
-  /** Applies and answers everything up to here. */
+  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
-    const proposer = this.#proposer;
-    for (let next = proposer.takeCommitted(watermark); next !== null; next = proposer.takeCommitted(watermark)) {
-      const { header, txn } = next;
-      const { error } = this.pipeline.apply(header, txn, next, next.digest, nowMs);
-      const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
-      assert(mayFail || error === ErrorCode.ok, 'a txn that was prepared can be applied');
-    }
-    proposer.onApplied(watermark);
+    this.pipeline.onCommitted(watermark, nowMs);
   }
 
   /** Every ticket of the broadcast up to this one is answered, and everything committed before is applied. */

@@ -2,7 +2,9 @@ import {
   Fifo,
   type RevalidateRequestPacket,
   type SessionTimeout,
+  type Txn,
   type TxnEntry,
+  type TxnHeader,
   txnBytesMaxOf,
   type Zxid,
 } from '@meerkat/protocol';
@@ -10,8 +12,10 @@ import type { Meters } from '../base/meters/meters.ts';
 import { LearnerSessions } from '../session/learner-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Database } from '../tree/database.ts';
-import { UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { Committed } from '../zab/committed.ts';
+import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
+import type { WaitingWrite } from './client.ts';
 import { DigestComparison } from './digest-comparison.ts';
 import { Forwarder, type ForwarderEffects } from './forwarder.ts';
 import { readsPartsOf, type ServingParts } from './leader-serving.ts';
@@ -23,11 +27,31 @@ export interface LearnerServingEffects extends ForwarderEffects {
   revalidate(packet: RevalidateRequestPacket): void;
 }
 
+/** A txn of the leader's, and the write of this server's that it answers. */
+export class LearnedTxn implements CommittedTxn {
+  readonly entry: TxnEntry;
+  readonly write: WaitingWrite | null;
+  readonly digest: PreparedDigest = UNKNOWN_DIGEST;
+
+  constructor(entry: TxnEntry, write: WaitingWrite | null) {
+    this.entry = entry;
+    this.write = write;
+  }
+
+  get header(): TxnHeader {
+    return this.entry.header;
+  }
+
+  get txn(): Txn {
+    return this.entry.txn;
+  }
+}
+
 /**
  * A follower or observer that serves clients: reads are answered here, everything else goes to the leader and comes
  * back as txns. The volatile state of this role.
  */
-export class LearnerServing {
+export class LearnerServing implements CommittedTxns<LearnedTxn> {
   readonly database: Database;
   readonly sessions: LearnerSessions;
   readonly pipeline: Pipeline;
@@ -60,6 +84,8 @@ export class LearnerServing {
       meters: parts.meters,
       trace,
       onApplied: parts.onApplied,
+      ...(parts.pace === undefined ? {} : { pace: parts.pace }),
+      committed: this,
       lastSynced: 0,
     });
     this.#touchedMax = Math.floor(txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax) / SESSION_TIMEOUT_BYTES);
@@ -75,15 +101,20 @@ export class LearnerServing {
     this.#inFlight.push(entry);
   }
 
-  /** Applies everything up to here, and answers those of this learner's clients who asked for it. */
+  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
-    const inFlight = this.#inFlight;
-    for (let next = inFlight.peek(); next !== undefined && next.header.zxid <= watermark; next = inFlight.peek()) {
-      inFlight.shift();
-      const { header, txn, digest } = next;
-      this.pipeline.apply(header, txn, this.#forwarder.take(header, txn), UNKNOWN_DIGEST, nowMs);
-      if (digest !== null) this.#comparison?.onApplied(header.zxid, digest);
-    }
+    this.pipeline.onCommitted(watermark, nowMs);
+  }
+
+  take(watermark: Committed<Zxid>): LearnedTxn | null {
+    const next = this.#inFlight.peek();
+    if (next === undefined || next.header.zxid > watermark) return null;
+    this.#inFlight.shift();
+    return new LearnedTxn(next, this.#forwarder.take(next.header, next.txn));
+  }
+
+  onApplied({ entry }: LearnedTxn): void {
+    if (entry.digest !== null) this.#comparison?.onApplied(entry.header.zxid, entry.digest);
   }
 
   /** @param count syncs that are answered since the role began; everything committed before them is applied */
@@ -93,7 +124,8 @@ export class LearnerServing {
 
   /** The leader's word about the session of a client that came back. */
   onRevalidated(sessionId: bigint, isValid: boolean, nowMs: number): void {
-    this.sessions.revalidations.onRevalidated(sessionId, isValid, nowMs);
+    // By then the session is known here.
+    this.pipeline.whenApplied(() => this.sessions.revalidations.onRevalidated(sessionId, isValid, nowMs));
   }
 
   /** Sessions that were heard of since the last call, for the answer to the leader's ping: as many as the leader takes. */

@@ -19,8 +19,10 @@ import type { Session } from '../session/session.ts';
 import type { SessionTable } from '../session/session-table.ts';
 import type { ApplyResult } from '../tree/apply-result.ts';
 import type { Database } from '../tree/database.ts';
-import type { PreparedDigest } from '../tree/digest.ts';
+import type { TxnSteps } from '../tree/txn-steps.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
+import type { Committed } from '../zab/committed.ts';
+import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type TxnHost } from './apply-pace.ts';
 import type { Client, SessionClient, WaitingError, WaitingRead, WaitingSync, WaitingWrite } from './client.ts';
 import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
 import type { Reads } from './read.ts';
@@ -42,6 +44,9 @@ export interface PipelineParts {
   readonly meters: Meters;
   readonly trace: Trace;
   readonly onApplied: OnApplied | null;
+  readonly committed: CommittedTxns;
+  /** Left out: as it is best for a server. */
+  readonly pace?: PaceLimits;
   /** Tickets up to this one are answered from the start. */
   readonly lastSynced: number;
 }
@@ -61,8 +66,11 @@ export interface PipelineParts {
  * 5. `sync` is answered once everything committed before it is applied.
  * 6. A write is answered only when its txn is applied, and that is done from a `Committed` watermark.
  */
-export class Pipeline {
+export class Pipeline implements TxnHost {
   readonly #parts: PipelineParts;
+  readonly #pace: ApplyPace;
+  /** Clients whose oldest request waits for a txn to be applied that is not theirs. */
+  readonly #hidden: Set<Client> = new Set();
   /** Clients with a `sync` that waits, in the order of the tickets. */
   readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
   #lastSynced: number;
@@ -75,12 +83,13 @@ export class Pipeline {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#pace = new ApplyPace(parts.committed, this, parts.work, parts.database.lastZxid, parts.pace);
     this.#lastSynced = parts.lastSynced;
   }
 
   /** Writes on their way: they are not applied yet. */
   get inFlightCount(): number {
-    return this.#parts.writes.inFlightCount;
+    return this.#parts.writes.inFlightCount + (this.#pace.isUnfinished ? 1 : 0);
   }
 
   /**
@@ -88,7 +97,7 @@ export class Pipeline {
    * client, to take replies or to have its share of the next turn: one such client would keep all others from being read.
    */
   get outstandingCount(): number {
-    return this.#parts.writes.inFlightCount + this.#owedCount;
+    return this.inFlightCount + this.#owedCount;
   }
 
   get lastApplied(): Zxid {
@@ -147,6 +156,7 @@ export class Pipeline {
       case OpCode.multi: {
         let units = 0;
         for (const { path } of request.ops) units += this.#addWrite(path);
+        if (request.ops.length >= COSTLY_PARTS) units = COSTLY_UNITS;
         this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
         if (units >= COSTLY_UNITS) setCostly(client);
         return;
@@ -162,7 +172,8 @@ export class Pipeline {
       case OpCode.sync: {
         const ticket = this.#parts.writes.sync(session, xid, reader, recordAt);
         const bytes = WAITING_REQUEST_BYTES + reader.end - recordAt;
-        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs, bytes, ticket, path: request.path });
+        const after = this.#pace.committedZxid;
+        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs, bytes, ticket, after, path: request.path });
         return;
       }
       default:
@@ -189,7 +200,7 @@ export class Pipeline {
   #read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
     const { reads, meters } = this.#parts;
     const receivedMs = meters.turnStartedMs;
-    if (client.waiting.length > 0) {
+    if (client.waiting.length > 0 || this.#isHidden(client, request)) {
       const isLong = reads.isLong(client, request);
       if (isLong) client.longReads++;
       this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
@@ -244,34 +255,92 @@ export class Pipeline {
     client.waitingBytes = 0;
     client.costlyWrite = null;
     client.longReads = 0;
+    this.#hidden.delete(client);
     this.#parts.watches.removeWatcher(client);
   }
 
-  /**
-   * Steps 9–11: applies a committed txn, tells the watchers, and answers who waits for it. Called in the order of the
-   * zxids.
-   *
-   * @param write what the txn answers: a write of this server's, or null for one of another server's
-   * @param digest as in `DataTree.apply`
-   */
-  apply(header: TxnHeader, txn: Txn, write: WaitingWrite | null, digest: PreparedDigest, nowMs: number): ApplyResult {
-    const client = write === null ? null : write.client;
-    if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
-    const { database, watches, onApplied, meters } = this.#parts;
-    const result = database.apply(header, txn, watches, digest);
-    meters.onApplied(header.time, txn);
-    if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
-    if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
-    // What it has cost is nobody's here, and must not be charged to whoever comes next.
-    else this.#parts.work.charge(0);
-    if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
-    else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);
-    else if (write !== null && write.op === OpCode.createSession) this.#onSessionRefused(header.sessionId);
+  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
+  onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
+    this.#pace.onCommitted(watermark, nowMs);
+  }
+
+  /** True while something is committed and not applied: `onTurnEnd` goes on with it. */
+  get isBehind(): boolean {
+    return this.#pace.isBehind;
+  }
+
+  onTurnEnd(nowMs: number): void {
+    this.#pace.onTurnEnd(nowMs);
+  }
+
+  /** Applies everything that is committed now. */
+  applyAll(nowMs: number): void {
+    this.#pace.applyAll(nowMs);
+  }
+
+  /** Acts once all is applied that is committed now. */
+  whenApplied(act: () => void): void {
+    this.#pace.whenApplied(act);
+  }
+
+  /** Steps 9–11: applies a committed txn, tells the watchers, and answers who waits for it. */
+  apply(next: CommittedTxn, nowMs: number): ApplyResult {
+    this.#answerBefore(next);
+    const { database, watches } = this.#parts;
+    const result = database.apply(next.header, next.txn, watches, next.digest);
+    this.end(next, result, nowMs);
     return result;
   }
 
-  /** Every sync up to this ticket is answered; everything committed before them is applied. */
+  begin(next: CommittedTxn): TxnSteps | null {
+    this.#answerBefore(next);
+    const { database, watches } = this.#parts;
+    return database.applyInSteps(next.header, next.txn, watches, next.digest);
+  }
+
+  end({ header, txn, write }: CommittedTxn, result: ApplyResult, nowMs: number): void {
+    const { database, onApplied, work, meters } = this.#parts;
+    const client = write === null ? null : write.client;
+    meters.onApplied(header.time, txn);
+    if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
+    if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
+    // What it has cost is no client's here, and must not be charged to the next one.
+    else work.charge(unitsOf(txn));
+    if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
+    else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);
+    else if (write !== null && write.op === OpCode.createSession) this.#onSessionRefused(header.sessionId);
+  }
+
+  ephemeralCountOf(sessionId: bigint): number {
+    return this.#parts.database.tree.ephemeralCountOf(sessionId);
+  }
+
+  onShown(): void {
+    if (this.#hidden.size === 0) return;
+    const clients = [...this.#hidden];
+    this.#hidden.clear();
+    for (const client of clients) client.awaitTurn();
+  }
+
+  #answerBefore({ write }: CommittedTxn): void {
+    const client = write === null ? null : write.client;
+    if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
+  }
+
+  /** Whether a read has to wait for a txn that is being applied; if so the client has another turn once it is done. */
+  #isHidden(client: Client, request: Request): boolean {
+    if (!this.#pace.isUnfinished || !this.#pace.hides(request)) return false;
+    this.#hidden.add(client);
+    return true;
+  }
+
+  /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
   onSynced(ticket: number): void {
+    if (this.#pace.isBehind) this.#pace.whenApplied(() => this.#answerSyncs(ticket));
+    else this.#answerSyncs(ticket);
+  }
+
+  #answerSyncs(ticket: number): void {
     this.#lastSynced = ticket;
     while (this.#syncing.length > 0 && this.#syncing[0]!.ticket <= ticket) {
       this.answerWaiting(this.#syncing.shift()!.client);
@@ -283,6 +352,7 @@ export class Pipeline {
     for (const client of [...this.#clientOf.values()]) this.detach(client);
     this.#syncing.length = 0;
     this.#creators.clear();
+    this.#pace.drop();
   }
 
   /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
@@ -291,6 +361,10 @@ export class Pipeline {
       const oldest = client.waiting[0]!;
       if (oldest.kind === 'write') return;
       if (oldest.kind === 'sync' && oldest.ticket > this.#lastSynced) return;
+      if (oldest.kind === 'sync' && this.#pace.isBehind && oldest.after > this.lastApplied) {
+        this.#hidden.add(client);
+        return;
+      }
       if (oldest.kind === 'read' && !this.#mayAnswer(client, oldest)) {
         this.#oweNothing(client);
         return;
@@ -302,6 +376,7 @@ export class Pipeline {
 
   /** Whether a read may be answered, or worked on, now; it is asked again when not. */
   #mayAnswer(client: Client, { request, long }: WaitingRead): boolean {
+    if (long === null && this.#isHidden(client, request)) return false;
     if (this.#room.has(client)) {
       // Whether or not the client takes what it was sent before: others wait for the room.
       if (client.hasHadShare) return false;
@@ -421,7 +496,7 @@ export class Pipeline {
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.answerWaiting(client);
-    client.charge(txn.type === OpCode.multi ? txn.txns.length * APPLY_UNITS : APPLY_UNITS);
+    client.charge(unitsOf(txn));
   }
 
   #onSessionCreated(sessionId: bigint, nowMs: number): void {
@@ -447,6 +522,11 @@ export class Pipeline {
   }
 }
 
+/** What it costs to apply a txn, without the events that it causes, and to answer it. */
+function unitsOf(txn: Txn): number {
+  return txn.type === OpCode.multi ? txn.txns.length * APPLY_UNITS : APPLY_UNITS;
+}
+
 /** The client's newest request is a costly write. */
 function setCostly(client: Client): void {
   const newest = client.waiting.at(-1);
@@ -468,6 +548,8 @@ const CHARS_PER_UNIT_SHIFT = 3;
  * in the same turn.
  */
 const COSTLY_UNITS = 2048;
+/** So is a multi with so many parts. */
+const COSTLY_PARTS = 4096;
 
 /** What a waiting request keeps in memory beside the bytes of its record; 170 were measured of a getData. */
 const WAITING_REQUEST_BYTES = 200;

@@ -13,14 +13,17 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Identity } from '../base/ports.ts';
 import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
+import type { ApplyResult } from '../tree/apply-result.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
+import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
 import type { Client, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import type { Preparer } from './prepare.ts';
@@ -39,7 +42,7 @@ export interface ProposerParts {
  * A txn on its way to the quorum. One object from the proposal to the reply: a client's is at the same time its waiting
  * request; those of learners and the server's own have no client.
  */
-export class Proposal implements WaitingWrite {
+export class Proposal implements WaitingWrite, CommittedTxn {
   readonly kind = 'write';
   readonly header: TxnHeader;
   readonly txn: Txn;
@@ -68,6 +71,10 @@ export class Proposal implements WaitingWrite {
     this.receivedMs = receivedMs;
     this.digest = digest;
   }
+
+  get write(): WaitingWrite {
+    return this;
+  }
 }
 
 /**
@@ -80,7 +87,7 @@ export class Proposal implements WaitingWrite {
  *    session and the xid in the txn's header.
  * 2. Behind a session's closeSession nothing of it is proposed but error txns.
  */
-export class Proposer implements WritePath {
+export class Proposer implements WritePath, CommittedTxns {
   readonly #parts: ProposerParts;
   /** Proposals that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<Proposal> = new Fifo();
@@ -201,16 +208,17 @@ export class Proposer implements WritePath {
   /* --------------------------------------------------------------------------------------------- in flight ---- */
 
   /** @returns the oldest proposal, to be applied now, or null when it is not committed yet */
-  takeCommitted(watermark: Committed<Zxid>): Proposal | null {
+  take(watermark: Committed<Zxid>): Proposal | null {
     const oldest = this.#inFlight.peek();
     if (oldest === undefined || oldest.header.zxid > watermark) return null;
     this.#inFlight.shift();
     return oldest;
   }
 
-  /** Everything up to here is in the tree. */
-  onApplied(watermark: Committed<Zxid>): void {
-    this.#parts.pending.onApplied(watermark);
+  onApplied({ header, txn }: CommittedTxn, { error }: ApplyResult): void {
+    const mayFail = txn.type === OpCode.error || txn.type === OpCode.multi;
+    assert(mayFail || error === ErrorCode.ok, 'a txn that was prepared can be applied');
+    this.#parts.pending.onApplied(header.zxid);
   }
 
   /** The role is over: what is in flight is nobody's business any more. */

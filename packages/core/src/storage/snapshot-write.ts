@@ -109,6 +109,7 @@ export class SnapshotWrite {
   /** The parts behind the body; digest and last zxid are those of now, when the body is complete. */
   #writeEnd(writer: JuteWriter): void {
     writeSeal(writer, this.#sum(writer));
+    this.#database.tree.settle();
     const lastZxid = this.#database.lastZxid;
     if (this.#options.digestEnabled) {
       writer.long(lastZxid);

@@ -28,6 +28,7 @@ import { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { TreeState } from './tree-state.ts';
 import { TxnApplier } from './txn-applier.ts';
+import type { TxnSteps } from './txn-steps.ts';
 import { isContainerOver, isTtlOver, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber, type ZnodeTable } from './znode-table.ts';
 
@@ -81,6 +82,8 @@ export class DataTree {
   readonly #table: ZnodeTable;
   readonly #applier: TxnApplier;
   readonly #digests: ZxidDigest[] = [];
+  /** The txn of which some changes are made and others are not. */
+  #unfinished: TxnSteps | null = null;
 
   constructor(options: DataTreeOptions, trace: Trace) {
     this.state = new TreeState(options);
@@ -100,6 +103,32 @@ export class DataTree {
     const result = this.#applier.apply(header, txn, events, digest);
     this.#onApplied(header.zxid);
     return result;
+  }
+
+  /**
+   * The same for a txn of many changes, over several turns: until it is done the tree shows some of them, and its zxid is
+   * that of the txn before. null when the txn is no such one.
+   */
+  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest): TxnSteps | null {
+    const steps = this.#applier.steps(header, txn, events, digest);
+    if (steps === null) return null;
+    this.quotas.onTxn(header.time);
+    let result: ApplyResult | null = null;
+    const goOn = (count: number): ApplyResult | null => {
+      if (result !== null) return result;
+      result = steps.goOn(count);
+      if (result === null) return null;
+      this.#unfinished = null;
+      this.#onApplied(header.zxid);
+      return result;
+    };
+    this.#unfinished = { goOn };
+    return this.#unfinished;
+  }
+
+  /** Makes at once what is left of the changes of a txn, for whoever needs the tree of one zxid. */
+  settle(): void {
+    this.#unfinished?.goOn(Number.POSITIVE_INFINITY);
   }
 
   /** The same for a create of the log that is found to be plain, without any events. @returns false when it must be decoded */

@@ -4,6 +4,7 @@ import type { ApplyResult } from './apply-result.ts';
 import { DataTree, type DataTreeOptions } from './data-tree.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
 import type { TreeEvents } from './tree-events.ts';
+import type { TxnSteps } from './txn-steps.ts';
 
 /** All that is replicated and persisted: the tree, and the sessions with their timeouts (ZKDatabase). */
 export class Database {
@@ -22,8 +23,19 @@ export class Database {
 
   /** Applies a committed txn. A session's ephemerals go with it. `digest` as in `DataTree.apply`. */
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
+    this.#applyToSessions(header, txn);
+    return this.tree.apply(header, txn, events, digest);
+  }
+
+  /** As `DataTree.applyInSteps`. */
+  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest): TxnSteps | null {
+    const steps = this.tree.applyInSteps(header, txn, events, digest);
+    if (steps !== null) this.#applyToSessions(header, txn);
+    return steps;
+  }
+
+  #applyToSessions(header: TxnHeader, txn: Txn): void {
     if (txn.type === OpCode.createSession) this.sessions.set(header.sessionId, txn.timeoutMs);
     else if (txn.type === OpCode.closeSession) this.sessions.delete(header.sessionId);
-    return this.tree.apply(header, txn, events, digest);
   }
 }

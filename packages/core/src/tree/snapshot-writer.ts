@@ -54,6 +54,7 @@ export class SnapshotWriter implements OpenSnapshot {
 
   /** Whoever does not write the snapshot to its end must `release` it. */
   constructor(database: Database) {
+    database.tree.settle();
     this.zxid = database.lastZxid;
     this.#state = database.tree.state;
     this.#sessions = Array.from(database.sessions);

@@ -12,7 +12,6 @@
  */
 import {
   type Acl,
-  type CloseSessionTxn,
   type CreateContainerTxn,
   type CreateTtlTxn,
   type CreateTxn,
@@ -34,6 +33,7 @@ import { hashOfBytes } from './path-index.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
+import { CloseSessionSteps, MultiSteps, type TxnSteps } from './txn-steps.ts';
 import { ownerOfTtl, TTL_MS_MAX, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
 
@@ -53,6 +53,18 @@ export class TxnApplier {
     this.#quotas = quotas;
   }
 
+  /** Stats of the parts of the multi applied last, 68 bytes each. */
+  get stats(): Uint8Array {
+    return this.#stats;
+  }
+
+  /** The same as `apply` in steps; null for a txn that is no more than one, or of which nothing is applied. */
+  steps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: PreparedDigest): TxnSteps | null {
+    if (txn.type === OpCode.multi && !isFailed(txn)) return new MultiSteps(this, header, txn, events, prepared);
+    if (txn.type === OpCode.closeSession) return new CloseSessionSteps(this, header, txn, events);
+    return null;
+  }
+
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
     const digest = typeof prepared === 'number' ? prepared : UNKNOWN_DIGEST;
     switch (txn.type) {
@@ -63,7 +75,7 @@ export class TxnApplier {
         return this.#create(header, txn, events, digest);
       case OpCode.delete:
       case OpCode.deleteContainer:
-        return this.#delete(header, txn.path, events);
+        return this.delete(header, txn.path, events);
       case OpCode.setData:
       case OpCode.reconfig:
         return this.#setData(header, txn, events, digest);
@@ -72,7 +84,7 @@ export class TxnApplier {
       case OpCode.multi:
         return this.#multi(header, txn, events, prepared);
       case OpCode.closeSession:
-        return this.#closeSession(header, txn, events);
+        return new CloseSessionSteps(this, header, txn, events).goOn(Number.POSITIVE_INFINITY)!;
       case OpCode.error:
         return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null, stats: null };
       case OpCode.check:
@@ -123,7 +135,8 @@ export class TxnApplier {
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
-  #delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
+  /** Deletes a znode and, which a log's replay may ask for, whatever lies below it. */
+  delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
     const state = this.#state;
     const table = state.table;
     state.announce(path);
@@ -173,24 +186,17 @@ export class TxnApplier {
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
-  #closeSession(header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents): ApplyResult {
+  /** Paths of what a session owns. The order in which watchers are told is the same everywhere. */
+  unlistedOf(sessionId: bigint): readonly string[] {
     const { ephemerals, table } = this.#state;
-    if (txn.paths !== null) for (const path of txn.paths) this.#delete(header, path, events);
-    // Whatever is still owned: all of it in logs that do not list the paths, and what was too much to be listed. The order
-    // in which watchers are told is the same everywhere.
-    const rest = Array.from(ephemerals.of(header.sessionId), (z) => table.pathOf(z)).sort();
-    for (const path of rest) {
-      this.#keepUnlisted(path, header.zxid);
-      this.#delete(header, path, events);
-    }
-    return APPLIED;
+    return Array.from(ephemerals.of(sessionId), (z) => table.pathOf(z)).sort();
   }
 
   /**
    * The replay finds nothing in the txn that names this znode. If nothing else in the txn raises the pzxid of its parent
    * either, the znode has to be in the snapshot, to be found there and deleted.
    */
-  #keepUnlisted(path: string, zxid: number): void {
+  keepUnlisted(path: string, zxid: number): void {
     const { openSnapshots, table } = this.#state;
     if (openSnapshots.size === 0) return;
     const z = table.find(path);
@@ -202,7 +208,7 @@ export class TxnApplier {
   #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
     const parts: PartResult[] = [];
     let error: ErrorCode = ErrorCode.ok;
-    if (txn.txns.some((part) => part.type === OpCode.error)) {
+    if (isFailed(txn)) {
       for (const part of txn.txns) {
         const own = part.type === OpCode.error ? part.error : error === ErrorCode.ok ? ErrorCode.ok : LATER_PART;
         if (error === ErrorCode.ok) error = own as ErrorCode;
@@ -210,14 +216,7 @@ export class TxnApplier {
       }
       return { error, znode: NO_ZNODE, parts, stats: null };
     }
-    for (const part of txn.txns) {
-      const digest = typeof prepared === 'number' ? UNKNOWN_DIGEST : prepared[parts.length]!;
-      const result = this.apply(header, part, events, digest);
-      if (error === ErrorCode.ok) error = result.error;
-      const statAt = result.znode === NO_ZNODE ? NO_STAT : this.#keepStat(result.znode, parts.length);
-      parts.push({ type: part.type, error: result.error, path: pathOf(part), statAt });
-    }
-    return { error, znode: NO_ZNODE, parts, stats: this.#stats };
+    return new MultiSteps(this, header, txn, events, prepared).goOn(Number.POSITIVE_INFINITY)!;
   }
 
   /** −1, from logs that do not say it, means one more. */
@@ -237,8 +236,8 @@ export class TxnApplier {
     return isLegal ? ZnodeKind.ttl : ZnodeKind.ephemeral;
   }
 
-  /** @returns where in `#stats` the stat of the multi's part number `part` begins */
-  #keepStat(z: ZnodeNumber, part: number): number {
+  /** @returns where in `stats` the stat of the multi's part number `part` begins */
+  keepStat(z: ZnodeNumber, part: number): number {
     const at = part * STAT_BYTES;
     if (at + STAT_BYTES > this.#stats.length) {
       // Parts without a stat may have come before: it need not be the next one that there is no room for.
@@ -257,6 +256,11 @@ const LATER_PART = ErrorCode.runtimeInconsistency;
 /** The session that owns an ephemeral znode. */
 function ownerOf(header: TxnHeader, txn: AnyCreateTxn): bigint {
   return txn.type === OpCode.createTTL ? ownerOfTtl(txn.ttl) : header.sessionId;
+}
+
+/** Nothing of such a multi is applied. */
+function isFailed({ txns }: MultiTxn): boolean {
+  return txns.some((part) => part.type === OpCode.error);
 }
 
 function pathOf(part: MultiSubTxn): string {

@@ -1,0 +1,42 @@
+import { OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { ChangedPaths } from './changed-paths.ts';
+
+const create = (path: string) => ({
+  type: OpCode.create,
+  path,
+  data: null,
+  acl: OPEN_ACL,
+  isEphemeral: false,
+  parentCversion: 1,
+});
+
+describe('the paths that a txn changes', () => {
+  test('are those of its parts, and the parents of what it creates and deletes', () => {
+    const txns = [
+      create('/a/b'),
+      { type: OpCode.delete, path: '/c/d' },
+      { type: OpCode.setData, path: '/e/f', data: null, version: 1 },
+      { type: OpCode.check, path: '/g', version: 1 },
+      create('/h'),
+    ];
+    const changed = new ChangedPaths({ type: OpCode.multi, txns } as Txn, txns.length);
+    for (const path of ['/a/b', '/a', '/c/d', '/c', '/e/f', '/h', '/', '']) expect(changed.has(path), path).toBe(true);
+    for (const path of ['/e', '/g', '/a/c', '/x', '/zookeeper']) expect(changed.has(path), path).toBe(false);
+  });
+
+  test('are those of the ephemerals that the end of a session lists, and any when it does not list all', () => {
+    const txn: Txn = { type: OpCode.closeSession, paths: ['/a/b'] };
+    const changed = new ChangedPaths(txn, 1);
+    expect(['/a/b', '/a', '/c'].map((path) => changed.has(path))).toEqual([true, true, false]);
+    expect(new ChangedPaths(txn, 2).has('/c')).toBe(true);
+  });
+
+  test('are seldom taken for others', () => {
+    const txns = Array.from({ length: 20_000 }, (_, i) => create(`/many/n${i}`));
+    const changed = new ChangedPaths({ type: OpCode.multi, txns } as Txn, txns.length);
+    const others = Array.from({ length: 20_000 }, (_, i) => `/others/n${i}`);
+    expect(txns.every(({ path }) => changed.has(path))).toBe(true);
+    expect(others.filter((path) => changed.has(path)).length).toBeLessThan(1000);
+  });
+});

@@ -1,0 +1,72 @@
+import { OpCode, parentOf, type Txn } from '@meerkat/protocol';
+import { hashOf } from '../tree/path-index.ts';
+
+/**
+ * The paths whose znodes a txn changes, parents of what it creates and deletes included: two bits for each, so that it also
+ * says yes to one in some fifty others.
+ */
+export class ChangedPaths {
+  readonly #bits: Uint8Array;
+  readonly #mask: number;
+  /** The txn does not name all that it deletes. */
+  readonly #isUnknown: boolean;
+
+  /** @param deletedCount znodes that a closeSession deletes */
+  constructor(txn: Txn, deletedCount: number) {
+    const count = countOf(txn);
+    this.#isUnknown = txn.type === OpCode.closeSession && count < deletedCount;
+    this.#mask = 2 ** Math.ceil(Math.log2(BITS_PER_CHANGE * (count + 1))) - 1;
+    this.#bits = new Uint8Array((this.#mask >> 3) + 1);
+    if (txn.type === OpCode.closeSession) for (const path of txn.paths ?? []) this.#addWithParent(path);
+    if (txn.type !== OpCode.multi) return;
+    for (const part of txn.txns) {
+      switch (part.type) {
+        case OpCode.error:
+        case OpCode.check:
+          break;
+        case OpCode.setData:
+        case OpCode.setACL:
+          this.#add(part.path);
+          break;
+        default:
+          this.#addWithParent(part.path);
+      }
+    }
+  }
+
+  has(path: string): boolean {
+    const hash = hashOf(path === '' ? '/' : path);
+    return this.#isUnknown || (this.#hasBit(hash) && this.#hasBit(hash >>> HALF));
+  }
+
+  #addWithParent(path: string): void {
+    this.#add(path);
+    this.#add(parentOf(path));
+  }
+
+  #add(path: string): void {
+    const hash = hashOf(path === '' ? '/' : path);
+    this.#setBit(hash);
+    this.#setBit(hash >>> HALF);
+  }
+
+  #hasBit(hash: number): boolean {
+    const bit = hash & this.#mask;
+    return (this.#bits[bit >> 3]! & (1 << (bit & 7))) !== 0;
+  }
+
+  #setBit(hash: number): void {
+    const bit = hash & this.#mask;
+    this.#bits[bit >> 3]! |= 1 << (bit & 7);
+  }
+}
+
+function countOf(txn: Txn): number {
+  if (txn.type === OpCode.multi) return txn.txns.length;
+  return txn.type === OpCode.closeSession ? (txn.paths?.length ?? 0) : 0;
+}
+
+/** Each sets four bits at most. */
+const BITS_PER_CHANGE = 32;
+/** The hash has 32 bits; these are the lower ones of its other half. */
+const HALF = 13;

@@ -1,0 +1,95 @@
+import { type CloseSessionTxn, ErrorCode, type MultiTxn, type Txn, type TxnHeader } from '@meerkat/protocol';
+import { APPLIED, type ApplyResult, NO_STAT, type PartResult } from './apply-result.ts';
+import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import type { TreeEvents } from './tree-events.ts';
+import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
+
+/** A txn of many changes, which are made so many at a time. Until all are made, the tree is that of no zxid. */
+export interface TxnSteps {
+  /** Makes so many changes at most. @returns what the txn came to; null while there are more to make */
+  goOn(count: number): ApplyResult | null;
+}
+
+/** What the steps are made with. */
+export interface ChangeApplier {
+  /** Stats of the parts of a multi, one behind the other. */
+  readonly stats: Uint8Array;
+  apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: PreparedDigest): ApplyResult;
+  /** @returns where in `stats` the stat as it is after this part begins */
+  keepStat(z: ZnodeNumber, part: number): number;
+  delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult;
+  /** Paths of what a session still owns. */
+  unlistedOf(sessionId: bigint): readonly string[];
+  /** It is about to be deleted by a txn that does not name it. */
+  keepUnlisted(path: string, zxid: number): void;
+}
+
+/** The parts of a multi that has not failed. */
+export class MultiSteps implements TxnSteps {
+  readonly #applier: ChangeApplier;
+  readonly #header: TxnHeader;
+  readonly #txn: MultiTxn;
+  readonly #events: TreeEvents;
+  readonly #prepared: PreparedDigest;
+  readonly #parts: PartResult[] = [];
+  #error: ErrorCode = ErrorCode.ok;
+
+  constructor(applier: ChangeApplier, header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: PreparedDigest) {
+    this.#applier = applier;
+    this.#header = header;
+    this.#txn = txn;
+    this.#events = events;
+    this.#prepared = prepared;
+  }
+
+  goOn(count: number): ApplyResult | null {
+    const { txns } = this.#txn;
+    const parts = this.#parts;
+    const applier = this.#applier;
+    const prepared = this.#prepared;
+    const end = Math.min(txns.length, parts.length + count);
+    for (let i = parts.length; i < end; i++) {
+      const part = txns[i]!;
+      const digest = typeof prepared === 'number' ? UNKNOWN_DIGEST : prepared[i]!;
+      const { error, znode } = applier.apply(this.#header, part, this.#events, digest);
+      if (this.#error === ErrorCode.ok) this.#error = error;
+      const statAt = znode === NO_ZNODE ? NO_STAT : applier.keepStat(znode, i);
+      parts.push({ type: part.type, error, path: 'path' in part ? part.path : '', statAt });
+    }
+    return end < txns.length ? null : { error: this.#error, znode: NO_ZNODE, parts, stats: applier.stats };
+  }
+}
+
+/** The ephemerals of a session that ends: those that its txn lists, then whatever else the session owns. */
+export class CloseSessionSteps implements TxnSteps {
+  readonly #applier: ChangeApplier;
+  readonly #header: TxnHeader;
+  readonly #events: TreeEvents;
+  #paths: readonly string[];
+  #isListed = true;
+  /** Index of the next path. */
+  #at = 0;
+
+  constructor(applier: ChangeApplier, header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents) {
+    this.#applier = applier;
+    this.#header = header;
+    this.#events = events;
+    this.#paths = txn.paths ?? [];
+  }
+
+  goOn(count: number): ApplyResult | null {
+    for (let left = count; ; left--) {
+      if (this.#at === this.#paths.length) {
+        if (!this.#isListed) return APPLIED;
+        this.#isListed = false;
+        this.#paths = this.#applier.unlistedOf(this.#header.sessionId);
+        this.#at = 0;
+        if (this.#paths.length === 0) return APPLIED;
+      }
+      if (left === 0) return null;
+      const path = this.#paths[this.#at++]!;
+      if (!this.#isListed) this.#applier.keepUnlisted(path, this.#header.zxid);
+      this.#applier.delete(this.#header, path, this.#events);
+    }
+  }
+}

@@ -1,4 +1,4 @@
-export type { CommittedTree, ZnodeState } from './checkers/committed-tree.ts';
+export type { CommittedTree } from './checkers/committed-tree.ts';
 export {
   type CheckHistoryOptions,
   type CommittedBase,
@@ -9,6 +9,7 @@ export {
   type LoggedTxn,
   type Violation,
 } from './checkers/index.ts';
+export type { ZnodeState } from './checkers/znode-state.ts';
 export { committedTree } from './committed-of.ts';
 export { type FileSource, readLogs } from './disk-reader.ts';
 export {

@@ -8,22 +8,11 @@
  * rest whatever chance decides). After either, files opened before are dead: nothing is told about them any more.
  */
 import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile, type Random } from '../base/ports.ts';
+import type { DiskEffect, DiskObserver, DiskOperation } from './disk-effect.ts';
 import { MemoryFile, type Survivors, survives } from './memory-file.ts';
+import { OpenMemoryFile } from './open-memory-file.ts';
 
-export type DiskOperation =
-  | 'makeDirectory'
-  | 'list'
-  | 'open'
-  | 'create'
-  | 'rename'
-  | 'remove'
-  | 'syncDirectory'
-  | 'hold'
-  | 'read'
-  | 'write'
-  | 'sync'
-  | 'preallocate'
-  | 'truncate';
+export type { DiskObserver, DiskOperation } from './disk-effect.ts';
 
 export interface DiskFault {
   readonly operation: DiskOperation;
@@ -39,27 +28,6 @@ export interface DiskFault {
 
 const NEEDS_ROOM: readonly DiskOperation[] = ['create', 'write', 'preallocate'];
 
-/** Hears of what has taken place, before its completion is told. */
-export interface DiskObserver {
-  /** All of a write, or the part that was written before it failed or its process ended. */
-  onWritten(path: string, position: number, bytes: Uint8Array): void;
-  onSynced(path: string): void;
-  onRenamed(source: string, target: string): void;
-  onDirectorySynced(path: string): void;
-  onFailed(operation: DiskOperation, path: string): void;
-}
-
-interface Effect {
-  /** The open file that it belongs to, whose effects take place in order; null for one of a directory. */
-  readonly file: DiskFile | null;
-  readonly operation: DiskOperation;
-  readonly path: string;
-  /** Takes place and tells its completion. */
-  readonly run: (error: DiskError | null) => void;
-  /** Of a write: takes place up to some byte, as when the process ends in its middle. */
-  readonly runPart: ((random: Random) => void) | null;
-}
-
 /** Names of a directory: as the kernel shows them, as they are durable, and the changes in between, in order. */
 interface MemoryDirectory {
   readonly names: Map<string, MemoryFile>;
@@ -70,7 +38,7 @@ interface MemoryDirectory {
 export class MemoryDisk implements Disk {
   readonly #directories: Map<string, MemoryDirectory> = new Map();
   readonly #held: Set<string> = new Set();
-  #queue: Effect[] = [];
+  #queue: DiskEffect[] = [];
   /** Index of the effect that `deliver` takes; −1 until somebody asks. */
   #chosen = -1;
   /**
@@ -317,13 +285,13 @@ export class MemoryDisk implements Disk {
 
   #handle(path: string, file: MemoryFile, readOnly: boolean): DiskFile {
     const life = this.#life;
-    const push = (effect: Effect): void => {
+    const push = (effect: DiskEffect): void => {
       if (life === this.#life) this.#queue.push(effect);
     };
-    return new OpenFile(path, file, readOnly, push, () => this.observer);
+    return new OpenMemoryFile(path, file, readOnly, push, () => this.observer);
   }
 
-  #nextFault(effect: Effect): DiskError | null {
+  #nextFault(effect: DiskEffect): DiskError | null {
     for (const [i, entry] of this.#faults.entries()) {
       const { operation, code, path } = entry.fault;
       if (operation !== effect.operation || (path !== undefined && !effect.path.includes(path))) continue;
@@ -369,98 +337,4 @@ export class MemoryDisk implements Disk {
 function split(path: string): { directory: string; name: string } {
   const slash = path.lastIndexOf('/');
   return { directory: path.slice(0, slash), name: path.slice(slash + 1) };
-}
-
-class OpenFile implements DiskFile {
-  readonly path: string;
-  readonly #file: MemoryFile;
-  readonly #readOnly: boolean;
-  readonly #push: (effect: Effect) => void;
-  readonly #observer: () => DiskObserver | null;
-
-  constructor(
-    path: string,
-    file: MemoryFile,
-    readOnly: boolean,
-    push: (effect: Effect) => void,
-    observer: () => DiskObserver | null,
-  ) {
-    this.path = path;
-    this.#file = file;
-    this.#readOnly = readOnly;
-    this.#push = push;
-    this.#observer = observer;
-  }
-
-  get size(): number {
-    return this.#file.plannedSize;
-  }
-
-  read(position: number, length: number, done: DiskDone<Uint8Array>): void {
-    this.#ask('read', (error) => done(error, error === null ? this.#file.read(position, length) : new Uint8Array(0)));
-  }
-
-  write(position: number, bytes: Uint8Array, done: DiskDone): void {
-    const file = this.#file;
-    file.plannedSize = Math.max(file.plannedSize, position + bytes.length);
-    const take = (part: Uint8Array): void => {
-      file.write(position, part);
-      this.#observer()?.onWritten(this.path, position, part);
-    };
-    this.#ask(
-      'write',
-      (error) => {
-        // A disk that fills up takes the first part.
-        take(error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
-        done(error);
-      },
-      (random) => take(bytes.subarray(0, random.uint32() % (bytes.length + 1))),
-    );
-  }
-
-  note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
-    this.write(position, bytes.slice(), (error) => {
-      if (error !== null) onFailed(error);
-    });
-  }
-
-  sync(done: DiskDone): void {
-    this.#ask('sync', (error) => {
-      if (error === null) {
-        this.#file.sync();
-        this.#observer()?.onSynced(this.path);
-      } else this.#file.loseDirtyPages();
-      done(error);
-    });
-  }
-
-  preallocate(size: number, done: DiskDone): void {
-    this.#file.plannedSize = Math.max(this.#file.plannedSize, size);
-    this.#ask('preallocate', (error) => {
-      if (error === null) this.#file.grow(size);
-      done(error);
-    });
-  }
-
-  truncate(size: number, done: DiskDone): void {
-    this.#file.plannedSize = size;
-    this.#ask('truncate', (error) => {
-      if (error === null) this.#file.truncate(size);
-      done(error);
-    });
-  }
-
-  close(): void {
-    // Nothing to give back; effects asked for before still take place.
-  }
-
-  #ask(
-    operation: DiskOperation,
-    run: (error: DiskError | null) => void,
-    runPart: ((random: Random) => void) | null = null,
-  ): void {
-    const isReadable = operation === 'read' || operation === 'sync';
-    const refusal = this.#readOnly && !isReadable ? new DiskError(operation, this.path, 'EBADF') : null;
-    this.#push({ file: this, operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
-  }
 }

@@ -2,7 +2,6 @@ import {
   counterOf,
   epochOf,
   isSnapSignatureAt,
-  JuteReader,
   JuteWriter,
   type LeaderPacket,
   type LearnerPacket,
@@ -11,26 +10,17 @@ import {
   parseMembership,
   QUORUM_PROTOCOL_VERSION,
   readLeaderPacket,
-  readTxnEntry,
   SNAP_SIGNATURE_BYTES,
-  type TxnEntry,
   type UnknownPacket,
   writeLearnerPacket,
-  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
-import { LogThread } from './apache-disk.ts';
 import { type ApacheHost, ApacheTimers, memberOf } from './apache-host.ts';
+import { hex, LearnerTxns, type Received, receive } from './learner-txns.ts';
+import { nameOf } from './packet-name.ts';
 import { PacketSocket } from './packet-socket.ts';
 
 type Phase = 'connecting' | 'discovery' | 'sync-start' | 'history' | 'acknowledged' | 'serving' | 'over';
-
-/** A txn that has been received. */
-interface Received {
-  readonly zxid: Zxid;
-  readonly payload: Uint8Array;
-  readonly entry: TxnEntry;
-}
 
 /**
  * A follower or observer of 3.8.0 (Learner, Follower, Observer), with what this release is known for:
@@ -46,18 +36,15 @@ export class ApacheLearner {
   readonly #isObserver: boolean;
   readonly #timers: ApacheTimers;
   readonly #socket: PacketSocket<LeaderPacket>;
-  readonly #log: LogThread;
+  readonly #txns: LearnerTxns;
   #phase: Phase = 'connecting';
   #attempts = 0;
   #epoch = 0;
   #isSnapshotNeeded = false;
   /** `writeToTxnLog`: until then committed txns go straight into memory, unless the learner began with DIFF. */
   #isLogging = false;
-  #lastQueued: Zxid = ZXID_ZERO;
   #notCommitted: Received[] = [];
   #committed: Zxid[] = [];
-  /** Logged and not committed (`pendingTxns`). */
-  #pending: Received[] = [];
   #pendingSyncs = 0;
 
   constructor(host: ApacheHost, leader: number, isObserver: boolean) {
@@ -65,7 +52,11 @@ export class ApacheLearner {
     this.leaderId = leader;
     this.#isObserver = isObserver;
     this.#timers = new ApacheTimers(host.timeline);
-    this.#log = new LogThread(host, host.disk, (zxid) => this.#onLogged(zxid));
+    this.#txns = new LearnerTxns(
+      host,
+      (zxid) => this.#onLogged(zxid),
+      (what) => this.#complain(what),
+    );
     this.#socket = new PacketSocket(host.timeline, readLeaderPacket, {
       onPacket: (packet, raw) => this.#onPacket(packet, raw),
       onSocketClosed: (reason) => this.#end(`the connection to the leader: ${reason}`),
@@ -86,7 +77,7 @@ export class ApacheLearner {
   /** The process is gone, or the server ends. */
   kill(): void {
     this.#phase = 'over';
-    this.#log.kill();
+    this.#txns.kill();
     this.#timers.cancelAll();
     this.#socket.close();
   }
@@ -248,7 +239,7 @@ export class ApacheLearner {
     switch (packet.type) {
       case PacketType.proposal: {
         const { zxid } = packet.entry.header;
-        this.#checkOrder(zxid);
+        this.#txns.checkOrder(zxid, this.mode === 'snap');
         this.#notCommitted.push(receive(packet));
         return;
       }
@@ -259,11 +250,11 @@ export class ApacheLearner {
       case PacketType.inform:
       case PacketType.informAndActivate: {
         const received = receive(packet);
-        this.#checkOrder(received.zxid);
+        this.#txns.checkOrder(received.zxid, this.mode === 'snap');
         if (this.#isLogging) {
           this.#notCommitted.push(received);
           this.#committed.push(received.zxid);
-        } else this.#apply(received);
+        } else this.#txns.apply(received);
         return;
       }
       case PacketType.newLeader:
@@ -278,18 +269,6 @@ export class ApacheLearner {
     }
   }
 
-  /** 3.8.0 only warns of a gap; what it lost there it has lost. */
-  #checkOrder(zxid: Zxid): void {
-    const isFirst = this.#lastQueued === ZXID_ZERO;
-    const last = isFirst ? this.#host.database.lastProcessedZxid : this.#lastQueued;
-    this.#lastQueued = zxid;
-    if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
-    const what = `${hex(zxid)} proposed behind ${hex(last)}`;
-    // A snapshot is read while the leader goes on: what it holds already may come again.
-    if (isFirst && zxid <= last && this.mode === 'snap') this.#host.warn(what);
-    else this.#complain(`${what}: 3.8.0 warns, and logs it`);
-  }
-
   #onSyncCommit(zxid: Zxid): void {
     const head = this.#notCommitted[0];
     if (head === undefined) {
@@ -301,7 +280,7 @@ export class ApacheLearner {
     if (this.#isLogging) this.#committed.push(zxid);
     else if (head.zxid === zxid) {
       this.#notCommitted.shift();
-      this.#apply(head);
+      this.#txns.apply(head);
     } else {
       this.#complain(`COMMIT ${hex(zxid)} while the next proposal is ${hex(head.zxid)}: 3.8.0 warns and skips it`);
     }
@@ -319,7 +298,7 @@ export class ApacheLearner {
     this.#phase = 'acknowledged';
     this.#socket.setTimeout(host.timings.tickTimeMs * host.timings.syncLimit);
     if (!this.#isObserver) {
-      for (const received of this.#notCommitted) this.#logRequest(received);
+      for (const received of this.#notCommitted) this.#txns.log(received);
       this.#notCommitted = [];
     }
     const pauseMs = host.random.fraction() * host.timings.newLeaderPauseMaxMs;
@@ -355,7 +334,7 @@ export class ApacheLearner {
     const committed = this.#committed;
     this.#notCommitted = [];
     this.#committed = [];
-    this.#lastQueued = received.at(-1)?.zxid ?? this.#lastQueued;
+    this.#txns.onQueued(received.at(-1));
     if (this.#isObserver) {
       for (const txn of received) {
         if (committed[0] !== txn.zxid) {
@@ -363,12 +342,12 @@ export class ApacheLearner {
           continue;
         }
         committed.shift();
-        this.#inform(txn);
+        this.#txns.inform(txn);
       }
       return;
     }
-    for (const txn of received) this.#logRequest(txn);
-    for (const zxid of committed) this.#commit(zxid);
+    for (const txn of received) this.#txns.log(txn);
+    for (const zxid of committed) this.#txns.commit(zxid);
   }
 
   /** `Follower.processPacket` */
@@ -378,12 +357,12 @@ export class ApacheLearner {
         this.#answerPing(packet.zxid);
         return;
       case PacketType.proposal:
-        this.#checkOrder(packet.entry.header.zxid);
-        this.#logRequest(receive(packet));
+        this.#txns.checkOrder(packet.entry.header.zxid, this.mode === 'snap');
+        this.#txns.log(receive(packet));
         return;
       case PacketType.commit:
       case PacketType.commitAndActivate:
-        this.#commit(packet.zxid);
+        this.#txns.commit(packet.zxid);
         return;
       case PacketType.revalidate:
         this.#host.onRevalidated(packet.sessionId, packet.isValid);
@@ -409,8 +388,8 @@ export class ApacheLearner {
       case PacketType.inform:
       case PacketType.informAndActivate: {
         const received = receive(packet);
-        this.#checkOrder(received.zxid);
-        this.#inform(received);
+        this.#txns.checkOrder(received.zxid, this.mode === 'snap');
+        this.#txns.inform(received);
         return;
       }
       case PacketType.revalidate:
@@ -438,39 +417,6 @@ export class ApacheLearner {
     this.#host.onSynced();
   }
 
-  #logRequest(received: Received): void {
-    if (counterOf(received.zxid) !== 0) this.#pending.push(received);
-    this.#log.append(received);
-  }
-
-  /** `FollowerZooKeeperServer.commit` */
-  #commit(zxid: Zxid): void {
-    if (this.#phase === 'over') return;
-    const head = this.#pending[0];
-    if (head === undefined) {
-      this.#complain(`COMMIT ${hex(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
-      return;
-    }
-    if (head.zxid !== zxid) {
-      this.#complain(`COMMIT ${hex(zxid)} while the oldest proposal is ${hex(head.zxid)}: 3.8.0 exits with 12`);
-      this.#host.exit(12, 'a COMMIT that does not match');
-      return;
-    }
-    this.#pending.shift();
-    this.#apply(head);
-  }
-
-  #inform(received: Received): void {
-    this.#log.append(received);
-    this.#apply(received);
-  }
-
-  #apply(received: Received): void {
-    if (received.zxid <= this.#host.database.lastProcessedZxid) return;
-    this.#host.database.apply(received, received.entry);
-    this.#host.onApplied(received.zxid, received.entry);
-  }
-
   /** `SendAckRequestProcessor` */
   #onLogged(zxid: Zxid): void {
     if (!this.#isObserver && this.#phase !== 'over') this.send({ type: PacketType.ack, zxid });
@@ -489,7 +435,7 @@ export class ApacheLearner {
     if (this.#phase === 'over') return;
     const wasSnapshot = this.mode === 'snap' && (this.#phase === 'history' || this.#phase === 'sync-start');
     this.kill();
-    this.#log.drain();
+    this.#txns.drain();
     // A snapshot that did not come to its end is not kept in memory (ZOOKEEPER-3642).
     if (wasSnapshot) this.#host.database.load(this.#host.disk);
     this.#host.onRoleEnded(reason);
@@ -497,22 +443,3 @@ export class ApacheLearner {
 }
 
 const CONNECT_ATTEMPTS_MAX = 5;
-
-/** The packet's bytes belong to the connection, what is kept does not. */
-function receive(packet: { readonly entry: TxnEntry; readonly payload: Uint8Array }): Received {
-  const payload = packet.payload.slice();
-  const entry = readTxnEntry(new JuteReader(payload));
-  if (entry === null) throw new Error('what was read once can be read again');
-  return { zxid: entry.header.zxid, payload, entry };
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${zxid.toString(16)}`;
-}
-
-/** The name that the packet has in the catalogue. */
-export function nameOf(packet: LeaderPacket | LearnerPacket): string {
-  if (packet.type === null) return `a packet of type ${packet.typeNumber}`;
-  const [name = ''] = Object.entries(PacketType).find(([, type]) => type === packet.type) ?? [];
-  return name.toUpperCase();
-}

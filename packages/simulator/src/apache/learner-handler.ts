@@ -22,7 +22,7 @@ import {
 import type { VirtualEnd } from '../virtual-network.ts';
 import type { LogRecord } from './apache-disk.ts';
 import { type ApacheHost, memberOf } from './apache-host.ts';
-import { nameOf } from './apache-learner.ts';
+import { nameOf } from './packet-name.ts';
 import { PacketSocket } from './packet-socket.ts';
 
 type Phase = 'learner-info' | 'ack-epoch' | 'new-leader-ack' | 'serving' | 'over';

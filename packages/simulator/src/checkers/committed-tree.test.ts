@@ -1,9 +1,10 @@
 import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
-import { type CommittedBase, CommittedTree, statOf } from './committed-tree.ts';
+import { type CommittedBase, CommittedTree } from './committed-tree.ts';
 import type { FinalState, FinalZnode } from './final-rules.ts';
 import { foldCommitted } from './history.ts';
 import { ClientScript, deleteTxn, setTxn } from './testing/client-script.ts';
+import { statOf } from './znode-state.ts';
 
 const SESSION = 0x77n;
 const [z1, z2, z3, z4, z5] = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(1, 3), makeZxid(1, 4), makeZxid(1, 5)];

@@ -6,46 +6,17 @@
  * (ephemerals and their sessions), D11 (what the end of a session lists).
  */
 import {
-  type Acl,
   type CloseSessionTxn,
-  ErrorCode,
-  OPEN_ACL,
   OpCode,
-  Perm,
   parentOf,
   type SetAclTxn,
   type SetDataTxn,
-  type Stat,
   type Txn,
   type TxnEntry,
   type TxnHeader,
 } from '@meerkat/protocol';
-import { type Identity, isAllowed } from './access.ts';
 import { hex } from './violation.ts';
-
-/** What was at a path from a zxid on. Nobody changes it. */
-export interface ZnodeState {
-  readonly zxid: number;
-  /** false: nothing; the other fields are those of before. */
-  readonly exists: boolean;
-  readonly data: Uint8Array | null;
-  readonly czxid: number;
-  readonly mzxid: number;
-  readonly pzxid: number;
-  readonly ctime: number;
-  readonly mtime: number;
-  readonly version: number;
-  /** Number of children ever created. */
-  readonly cversion: number;
-  readonly aversion: number;
-  /** Session of an ephemeral, else 0n; containers and TTL znodes belong to nobody. */
-  readonly owner: bigint;
-  readonly numChildren: number;
-  readonly acl: readonly Acl[];
-  readonly isContainer: boolean;
-  /** Milliseconds after which a TTL znode may be deleted that is left alone; null of others. */
-  readonly ttlMs: number | null;
-}
+import { NOTHING, type ZnodeState } from './znode-state.ts';
 
 export type ChangeType = 'created' | 'deleted' | 'changed' | 'children';
 
@@ -386,25 +357,6 @@ export class CommittedTree {
   }
 }
 
-const NOTHING: ZnodeState = {
-  zxid: 0,
-  exists: false,
-  data: null,
-  czxid: 0,
-  mzxid: 0,
-  pzxid: 0,
-  ctime: 0,
-  mtime: 0,
-  version: 0,
-  cversion: 0,
-  aversion: 0,
-  owner: 0n,
-  numChildren: 0,
-  acl: OPEN_ACL,
-  isContainer: false,
-  ttlMs: null,
-};
-
 /** `jute.maxbuffer` and as much again. */
 const DEFAULT_TXN_BYTES_MAX = 2 * 0xfffff;
 const ENCODER = new TextEncoder();
@@ -441,51 +393,3 @@ export function countUpTo(list: readonly { readonly zxid: number }[], zxid: numb
   }
   return low;
 }
-
-/** What a client is told of a state (DataNode.copyStat). */
-export function statOf(state: ZnodeState): Stat {
-  return {
-    czxid: state.czxid,
-    mzxid: state.mzxid,
-    ctime: state.ctime,
-    mtime: state.mtime,
-    version: state.version,
-    cversion: state.cversion * 2 - state.numChildren,
-    aversion: state.aversion,
-    ephemeralOwner: state.owner,
-    dataLength: state.data?.length ?? 0,
-    numChildren: state.numChildren,
-    pzxid: state.pzxid,
-  };
-}
-
-/** A write or a check, as far as the tree and its permissions decide about it. `version` −1 is any. */
-export interface Wish {
-  readonly op: 'create' | 'set' | 'delete' | 'setAcl' | 'check';
-  readonly path: string;
-  readonly version: number;
-}
-
-/** The error that a client's wish deserves at a state; `ok` when it succeeds. The first reason counts. */
-export function errorOfWish(tree: CommittedTree, wish: Wish, identity: Identity, zxid: number): number {
-  const { op, path, version } = wish;
-  const may = ({ acl }: ZnodeState, perms: number): boolean => isAllowed(acl, perms, identity);
-  const state = tree.stateAt(path, zxid);
-  if (op === 'create' || op === 'delete') {
-    const parent = tree.stateAt(parentOf(path), zxid);
-    if (parent === null) return ErrorCode.noNode;
-    if (!may(parent, op === 'create' ? Perm.create : Perm.delete)) return ErrorCode.noAuth;
-    if (op === 'create') {
-      if (state !== null) return ErrorCode.nodeExists;
-      return parent.owner === 0n ? ErrorCode.ok : ErrorCode.noChildrenForEphemerals;
-    }
-  }
-  if (state === null) return ErrorCode.noNode;
-  const needed = PERM_OF[op];
-  if (needed !== 0 && !may(state, needed)) return ErrorCode.noAuth;
-  if (version !== -1 && version !== (op === 'setAcl' ? state.aversion : state.version)) return ErrorCode.badVersion;
-  return op === 'delete' && state.numChildren > 0 ? ErrorCode.notEmpty : ErrorCode.ok;
-}
-
-/** What is needed of the znode itself. */
-const PERM_OF = { set: Perm.write, setAcl: Perm.admin, check: Perm.read, delete: 0, create: 0 } as const;

@@ -1,8 +1,9 @@
 /** After healing, when nothing is under way any more: L2, W6 and S6. */
 import type { Acl, PersistedStat } from '@meerkat/protocol';
 import { isSameAcl } from './access.ts';
-import type { CommittedTree, ZnodeState } from './committed-tree.ts';
+import type { CommittedTree } from './committed-tree.ts';
 import { hex, type Violations } from './violation.ts';
+import type { ZnodeState } from './znode-state.ts';
 
 /** What one server holds at the end. */
 export interface FinalState {

@@ -2,9 +2,10 @@
 import type { Operation } from '../history.ts';
 import { mayRead } from './access.ts';
 import { type ClientLog, describe } from './client-log.ts';
-import { type CommittedTree, statOf } from './committed-tree.ts';
+import type { CommittedTree } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
 import { hex, type Violations } from './violation.ts';
+import { statOf } from './znode-state.ts';
 
 const DECODER = new TextDecoder();
 

@@ -3,9 +3,11 @@ import { ErrorCode, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/p
 import type { MultiPart, Operation, OperationRequest, WriteRequest } from '../history.ts';
 import { isSameAcl } from './access.ts';
 import { type ClientLog, describe, type Sent } from './client-log.ts';
-import { type CommittedTree, errorOfWish, statOf, type Wish } from './committed-tree.ts';
+import type { CommittedTree } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
 import { hex, type Violations } from './violation.ts';
+import { errorOfWish, type Wish } from './wish.ts';
+import { statOf } from './znode-state.ts';
 
 type CreateWish = Extract<OperationRequest, { readonly op: 'create' }>;
 type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'setAcl' | 'multi' }>;

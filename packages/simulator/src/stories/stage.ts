@@ -10,7 +10,6 @@
  * `await stage.disk(…)` likewise.
  */
 import { type Client, ConnectionLossError, type ConnectOptions, NodeExistsError } from '@meerkat/client';
-import type { DiskObserver, DiskOperation } from '@meerkat/core';
 import { JuteReader, OpCode, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { FoundState } from '../checkers/live-checker.ts';
 import type { Violation } from '../checkers/violation.ts';
@@ -23,6 +22,7 @@ import { TraceTail } from '../trace-tail.ts';
 import { ELECTION_PORT, type EnsembleShape, type VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 import { VirtualWorld } from '../virtual-world.ts';
+import { DiskEar, type DiskEffect, type DiskWatch, effectsOf } from './stage-disk.ts';
 import { type CutPlace, type PacketMatch, StageWire } from './stage-wire.ts';
 
 export { type CutPlace, isNewLeaderAck, type PacketMatch } from './stage-wire.ts';
@@ -375,62 +375,6 @@ export class Stage {
   }
 }
 
-export type DiskEffect = Extract<DiskOperation, 'write' | 'sync' | 'rename' | 'syncDirectory'>;
-
-interface DiskWatch {
-  readonly server: VirtualServer;
-  readonly operation: DiskEffect;
-  readonly path: string;
-  readonly onDone: () => void;
-}
-
-/** Hears of what takes place on a server's disk, behind the judges. */
-class DiskEar implements DiskObserver {
-  readonly #server: VirtualServer;
-  readonly #judge: DiskObserver | null;
-  readonly #watches: DiskWatch[];
-
-  constructor(server: VirtualServer, judge: DiskObserver | null, watches: DiskWatch[]) {
-    this.#server = server;
-    this.#judge = judge;
-    this.#watches = watches;
-  }
-
-  onWritten(path: string, position: number, bytes: Uint8Array): void {
-    this.#judge?.onWritten(path, position, bytes);
-    this.#hear('write', path);
-  }
-
-  onSynced(path: string): void {
-    this.#judge?.onSynced(path);
-    this.#hear('sync', path);
-  }
-
-  onRenamed(source: string, target: string): void {
-    this.#judge?.onRenamed(source, target);
-    this.#hear('rename', target);
-  }
-
-  onDirectorySynced(path: string): void {
-    this.#judge?.onDirectorySynced(path);
-    this.#hear('syncDirectory', path);
-  }
-
-  onFailed(operation: DiskOperation, path: string): void {
-    this.#judge?.onFailed(operation, path);
-  }
-
-  #hear(operation: DiskEffect, path: string): void {
-    const watches = this.#watches;
-    for (let i = watches.length - 1; i >= 0; i--) {
-      const watch = watches[i]!;
-      if (watch.server !== this.#server || watch.operation !== operation || !path.includes(watch.path)) continue;
-      watches.splice(i, 1);
-      watch.onDone();
-    }
-  }
-}
-
 /** Shorter than the shortest effect of a disk. */
 const LOOK_MS = 0.04;
 const STORY_MAX_MS = 60_000;
@@ -446,12 +390,6 @@ async function isThere(client: Client, path: string): Promise<boolean> {
     if (error instanceof ConnectionLossError) return false;
     throw error;
   }
-}
-
-function effectsOf({ disk }: VirtualServer): number {
-  let sum = 0;
-  for (const count of disk.counts.values()) sum += count;
-  return sum;
 }
 
 function hostOf({ host }: VirtualServer): string {

@@ -26,9 +26,10 @@ import {
   type OperationRequest,
   type OperationResult,
 } from '../../history.ts';
-import { CommittedTree, statOf } from '../committed-tree.ts';
+import { CommittedTree } from '../committed-tree.ts';
 import type { FinalState } from '../final-rules.ts';
 import { checkHistory } from '../history.ts';
+import { statOf } from '../znode-state.ts';
 
 interface Line {
   readonly client: string;

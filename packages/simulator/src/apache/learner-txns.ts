@@ -1,0 +1,99 @@
+import { counterOf, epochOf, JuteReader, readTxnEntry, type TxnEntry, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { LogThread } from './apache-disk.ts';
+import type { ApacheHost } from './apache-host.ts';
+
+/** A txn that has been received. */
+export interface Received {
+  readonly zxid: Zxid;
+  readonly payload: Uint8Array;
+  readonly entry: TxnEntry;
+}
+
+/** What a learner of 3.8.0 logs, commits and applies (`FollowerZooKeeperServer`). */
+export class LearnerTxns {
+  readonly #host: ApacheHost;
+  readonly #complain: (what: string) => void;
+  readonly #log: LogThread;
+  /** Logged and not committed (`pendingTxns`). */
+  #pending: Received[] = [];
+  #lastQueued: Zxid = ZXID_ZERO;
+  #isOver = false;
+
+  constructor(host: ApacheHost, onLogged: (zxid: Zxid) => void, complain: (what: string) => void) {
+    this.#host = host;
+    this.#complain = complain;
+    this.#log = new LogThread(host, host.disk, onLogged);
+  }
+
+  /** 3.8.0 only warns of a gap; what it lost there it has lost. */
+  checkOrder(zxid: Zxid, isFromSnapshot: boolean): void {
+    const isFirst = this.#lastQueued === ZXID_ZERO;
+    const last = isFirst ? this.#host.database.lastProcessedZxid : this.#lastQueued;
+    this.#lastQueued = zxid;
+    if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
+    const what = `${hex(zxid)} proposed behind ${hex(last)}`;
+    // A snapshot is read while the leader goes on: what it holds already may come again.
+    if (isFirst && zxid <= last && isFromSnapshot) this.#host.warn(what);
+    else this.#complain(`${what}: 3.8.0 warns, and logs it`);
+  }
+
+  /** What was buffered goes on, and the next txn follows its last one. */
+  onQueued(last: Received | undefined): void {
+    this.#lastQueued = last?.zxid ?? this.#lastQueued;
+  }
+
+  log(received: Received): void {
+    if (counterOf(received.zxid) !== 0) this.#pending.push(received);
+    this.#log.append(received);
+  }
+
+  /** `FollowerZooKeeperServer.commit` */
+  commit(zxid: Zxid): void {
+    if (this.#isOver) return;
+    const head = this.#pending[0];
+    if (head === undefined) {
+      this.#complain(`COMMIT ${hex(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
+      return;
+    }
+    if (head.zxid !== zxid) {
+      this.#complain(`COMMIT ${hex(zxid)} while the oldest proposal is ${hex(head.zxid)}: 3.8.0 exits with 12`);
+      this.#host.exit(12, 'a COMMIT that does not match');
+      return;
+    }
+    this.#pending.shift();
+    this.apply(head);
+  }
+
+  inform(received: Received): void {
+    this.#log.append(received);
+    this.apply(received);
+  }
+
+  apply(received: Received): void {
+    if (received.zxid <= this.#host.database.lastProcessedZxid) return;
+    this.#host.database.apply(received, received.entry);
+    this.#host.onApplied(received.zxid, received.entry);
+  }
+
+  /** The process is gone, or the role has ended. */
+  kill(): void {
+    this.#isOver = true;
+    this.#log.kill();
+  }
+
+  drain(): void {
+    this.#log.drain();
+  }
+}
+
+/** The packet's bytes belong to the connection, what is kept does not. */
+export function receive(packet: { readonly entry: TxnEntry; readonly payload: Uint8Array }): Received {
+  const payload = packet.payload.slice();
+  const entry = readTxnEntry(new JuteReader(payload));
+  if (entry === null) throw new Error('what was read once can be read again');
+  return { zxid: entry.header.zxid, payload, entry };
+}
+
+export function hex(zxid: Zxid): string {
+  return `0x${zxid.toString(16)}`;
+}

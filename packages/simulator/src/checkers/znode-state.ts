@@ -1,0 +1,62 @@
+import { type Acl, OPEN_ACL, type Stat } from '@meerkat/protocol';
+
+/** What was at a path from a zxid on. Nobody changes it. */
+export interface ZnodeState {
+  readonly zxid: number;
+  /** false: nothing; the other fields are those of before. */
+  readonly exists: boolean;
+  readonly data: Uint8Array | null;
+  readonly czxid: number;
+  readonly mzxid: number;
+  readonly pzxid: number;
+  readonly ctime: number;
+  readonly mtime: number;
+  readonly version: number;
+  /** Number of children ever created. */
+  readonly cversion: number;
+  readonly aversion: number;
+  /** Session of an ephemeral, else 0n; containers and TTL znodes belong to nobody. */
+  readonly owner: bigint;
+  readonly numChildren: number;
+  readonly acl: readonly Acl[];
+  readonly isContainer: boolean;
+  /** Milliseconds after which a TTL znode may be deleted that is left alone; null of others. */
+  readonly ttlMs: number | null;
+}
+
+/** Where nothing has ever been. */
+export const NOTHING: ZnodeState = {
+  zxid: 0,
+  exists: false,
+  data: null,
+  czxid: 0,
+  mzxid: 0,
+  pzxid: 0,
+  ctime: 0,
+  mtime: 0,
+  version: 0,
+  cversion: 0,
+  aversion: 0,
+  owner: 0n,
+  numChildren: 0,
+  acl: OPEN_ACL,
+  isContainer: false,
+  ttlMs: null,
+};
+
+/** What a client is told of a state (DataNode.copyStat). */
+export function statOf(state: ZnodeState): Stat {
+  return {
+    czxid: state.czxid,
+    mzxid: state.mzxid,
+    ctime: state.ctime,
+    mtime: state.mtime,
+    version: state.version,
+    cversion: state.cversion * 2 - state.numChildren,
+    aversion: state.aversion,
+    ephemeralOwner: state.owner,
+    dataLength: state.data?.length ?? 0,
+    numChildren: state.numChildren,
+    pzxid: state.pzxid,
+  };
+}

@@ -31,25 +31,18 @@
  *   the peer is connected again.
  * - It calls `onTick` when `nextDeadlineMs` has come.
  */
-import {
-  Announcement,
-  type ElectionNotification,
-  NOTIFICATION_VERSION,
-  ServerState,
-  VOTE_NONE,
-} from '@meerkat/protocol';
+import { Announcement, type ElectionNotification, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/ports.ts';
 import { isPossible, ROUNDS_FAR } from './believable.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
+import { Notifications, type Word } from './notifications.ts';
 import { Peers } from './peers.ts';
 import { type Claim, Tally } from './tally.ts';
 import { compareVotes, isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** What every notification says of its sender. */
-const ANNOUNCES = Announcement.settlesEarly + Announcement.outlastsOlderEpochs;
 
 export class Election {
   readonly #options: ElectionOptions;
@@ -80,8 +73,7 @@ export class Election {
   #maySettleEarly = true;
   #isEpochEstablished = false;
   #settleAtMs = NEVER;
-  #notifyAtMs = NEVER;
-  #notifyIntervalMs = 0;
+  readonly #notifications: Notifications;
 
   constructor(
     options: ElectionOptions,
@@ -95,6 +87,7 @@ export class Election {
     this.#electorate = electorate;
     this.#configText = configText;
     this.#effects = effects;
+    this.#notifications = new Notifications(options, clock, this.#peers, effects);
   }
 
   get state(): ServerState {
@@ -112,7 +105,7 @@ export class Election {
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    return Math.min(this.#settleAtMs, this.#notifyAtMs);
+    return Math.min(this.#settleAtMs, this.#notifications.dueMs);
   }
 
   /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
@@ -140,7 +133,7 @@ export class Election {
     if (this.#standing === null || this.#state !== ServerState.looking) return;
     this.#tally.forget(id);
     if (this.#electorate.voters.has(id)) this.#send(id);
-    this.#scheduleNotifications();
+    this.#notifications.schedule();
     this.#count();
   }
 
@@ -154,19 +147,15 @@ export class Election {
 
   onNotification(from: number, notification: ElectionNotification): void {
     if (this.#standing === null || from === this.#options.serverId) return;
-    const { state, configText, announces } = notification;
+    const { state, configText } = notification;
     const isLooking = this.#state === ServerState.looking;
     const isSenderLooking = state === ServerState.looking;
     if (isLooking && configText !== null && configText !== this.#configText)
       this.#effects.configHeard(from, configText);
 
-    const peer = this.#peers.get(from);
-    peer.isLooking = isSenderLooking;
-    if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
-    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.judgesPromises = true;
-    if (isSenderLooking && notification.leader === from) peer.historyEpoch = notification.peerEpoch;
+    this.#peers.onNotification(from, notification);
     if (!this.#electorate.voters.has(from)) {
-      if (isSenderLooking) this.#replyToOutsider(from);
+      if (isSenderLooking && this.#isVoter()) this.#notifications.replyToOutsider(from, this.#word);
     } else if (!isLooking) {
       if (isSenderLooking) this.#onDoubt(from, notification);
     } else if (isSenderLooking) {
@@ -180,10 +169,9 @@ export class Election {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#settleAtMs) {
       this.#decide(this.#vote, this.#tally.votersFor(this.#vote));
-    } else if (nowMs >= this.#notifyAtMs) {
+    } else if (nowMs >= this.#notifications.dueMs) {
       this.#broadcast();
-      this.#notifyIntervalMs = Math.min(2 * this.#notifyIntervalMs, this.#options.notificationIntervalMaxMs);
-      this.#notifyAtMs = nowMs + this.#notifyIntervalMs;
+      this.#notifications.scheduleNext(nowMs);
     }
   }
 
@@ -221,7 +209,8 @@ export class Election {
       this.#count();
       return;
     }
-    const isAbsurd = this.#electorate.voters.has(notification.leader) && !this.#isPossible(notification);
+    const isHonest = isPossible(notification, this.#standing!.currentEpoch);
+    const isAbsurd = this.#electorate.voters.has(notification.leader) && !isHonest;
     if (isAbsurd || isUntrusted(notification) || isUntrusted(this.#ownVote)) {
       this.#tally.forget(from);
       this.#count();
@@ -321,31 +310,25 @@ export class Election {
     this.#beginRound(Math.min(round, this.#round + ROUNDS_FAR));
   }
 
-  #isPossible(vote: Vote): boolean {
-    return isUntrusted(vote) || isPossible(vote, this.#standing!.currentEpoch);
-  }
-
   #beginRound(round: number): void {
     this.#round = round;
     this.#roundMax = Math.max(this.#roundMax, round);
     this.#ownVote = this.#makeOwnVote();
-    this.#vote = this.#ownVote;
-    this.#settleAtMs = NEVER;
     this.#tally.startRound();
-    this.#castOwnBallot();
-    this.#scheduleNotifications();
+    this.#adopt(this.#ownVote);
   }
 
   #propose(vote: Vote): void {
     assert(this.#electorate.isBetter(vote, this.#vote), 'within a round a proposal only gets better');
-    this.#vote = vote;
-    this.#settleAtMs = NEVER;
-    this.#castOwnBallot();
-    this.#scheduleNotifications();
+    this.#adopt(vote);
   }
 
-  #castOwnBallot(): void {
-    if (this.#isVoter() && !isUntrusted(this.#vote)) this.#tally.recordBallot(this.#options.serverId, this.#vote);
+  /** This is its vote from now on. */
+  #adopt(vote: Vote): void {
+    this.#vote = vote;
+    this.#settleAtMs = NEVER;
+    if (this.#isVoter() && !isUntrusted(vote)) this.#tally.recordBallot(this.#options.serverId, vote);
+    this.#notifications.schedule();
   }
 
   /**
@@ -388,28 +371,27 @@ export class Election {
   /* ------------------------------------------------------------------------------------------- decision ---- */
 
   #decide(vote: Vote, backers: readonly number[]): void {
-    const { serverId } = this.#options;
-    const isOwn = vote.leader === serverId;
+    const isOwn = vote.leader === this.#options.serverId;
     assert(this.#electorate.isQuorum(backers), 'a quorum of every configuration decides');
     assert(this.#electorate.canLead(vote.leader), 'a leader is a voter with a weight');
     assert(!isOwn || this.#canLeadAs(vote), 'a server leads only with data that it has and trusts');
     assert(
-      isOwn || this.#tally.isLeading(vote.leader) || backers.every((id) => this.#hasVotedFor(id, vote)),
+      isOwn || this.#tally.isLeading(vote.leader) || backers.every((id) => this.#tally.hasVotedFor(id, vote)),
       'the leader says that it leads, or every vote that is counted is of this round',
     );
-    const { leading, following, observing } = ServerState;
-    const learnerState = this.#standing!.learnerType === 'observer' ? observing : following;
-    const state = isOwn ? leading : learnerState;
+    const learnerState = this.#standing!.learnerType === 'observer' ? ServerState.observing : ServerState.following;
+    const state = isOwn ? ServerState.leading : learnerState;
     this.#state = state;
     this.#vote = vote;
     this.#supporters = new Set(backers);
     this.#isDecisionLost = false;
     this.#isEpochEstablished = false;
     this.#settleAtMs = NEVER;
-    this.#notifyAtMs = NEVER;
+    this.#notifications.stop();
     this.#peers.forgetAskers();
     // Who is looking and has not voted alike would not find out by itself before its next notification.
-    for (const id of this.#peers.lookers()) if (!this.#hasVotedFor(id, vote)) this.#reply(id);
+    for (const id of this.#peers.lookers())
+      if (!this.#tally.hasVotedFor(id, vote)) this.#notifications.reply(id, this.#word);
     this.#effects.decided({
       state,
       leader: vote.leader,
@@ -421,15 +403,10 @@ export class Election {
     });
   }
 
-  #hasVotedFor(id: number, vote: Vote): boolean {
-    const ballot = this.#tally.ballotOf(id);
-    return ballot !== undefined && isSameVote(ballot, vote);
-  }
-
   /** A voter is looking although this server has decided: it is answered, and it may be one that was relied on. */
   #onDoubt(from: number, notification: ElectionNotification): void {
     const { electionEpoch, leader } = notification;
-    if (this.#state !== ServerState.observing) this.#reply(from);
+    if (this.#state !== ServerState.observing) this.#notifications.reply(from, this.#word);
     if (this.#isOutranked(from, notification)) {
       this.#effects.outranked(from, notification.peerEpoch);
       return;
@@ -452,56 +429,22 @@ export class Election {
   #isOutranked(from: number, notification: ElectionNotification): boolean {
     if (this.#state !== ServerState.leading || !this.#isEpochEstablished) return false;
     const goesOnLooking = (notification.announces & Announcement.outlastsOlderEpochs) !== 0;
+    const isHonest = isPossible(notification, this.#standing!.currentEpoch);
     const isLater = notification.leader === from && notification.peerEpoch > this.#vote.peerEpoch;
-    return goesOnLooking && isLater && !isUntrusted(notification) && this.#isPossible(notification);
+    return goesOnLooking && isLater && !isUntrusted(notification) && isHonest;
   }
 
   /* -------------------------------------------------------------------------------------- notifications ---- */
 
+  get #word(): Word {
+    return { state: this.#state, round: this.#round, vote: this.#vote, configText: this.#configText };
+  }
+
   #broadcast(): void {
-    for (const id of this.#electorate.voters) {
-      if (id !== this.#options.serverId && this.#peers.isConnected(id)) this.#send(id);
-    }
-  }
-
-  #scheduleNotifications(): void {
-    this.#notifyIntervalMs = this.#options.notificationIntervalMinMs;
-    this.#notifyAtMs = this.#clock.monotonicMs() + this.#notifyIntervalMs;
-  }
-
-  /** Answers one that is looking; it is told again should the answer change. */
-  #reply(to: number): void {
-    this.#peers.get(to).hasAsked = true;
-    this.#send(to);
-  }
-
-  /**
-   * Answers a server that is no voter, an observer for instance, but the same thing only once per interval: an Apache
-   * observer of a later round answers every answer, and the two would never stop (ZOOKEEPER-1807).
-   */
-  #replyToOutsider(to: number): void {
-    if (!this.#isVoter()) return;
-    const peer = this.#peers.get(to);
-    const nowMs = this.#clock.monotonicMs();
-    const answer = { state: this.#state, round: this.#round, vote: this.#vote };
-    const last = peer.lastAnswer;
-    const isRepeated = last?.state === answer.state && last.round === answer.round && last.vote === answer.vote;
-    if (isRepeated && nowMs < last.atMs + this.#options.notificationIntervalMinMs) return;
-    peer.lastAnswer = { ...answer, atMs: nowMs };
-    this.#reply(to);
+    this.#notifications.broadcast(this.#electorate.voters, this.#word);
   }
 
   #send(to: number): void {
-    const { leader, zxid, peerEpoch } = this.#vote;
-    this.#effects.sendNotification(to, {
-      state: this.#state,
-      leader,
-      zxid,
-      electionEpoch: this.#round,
-      peerEpoch,
-      version: NOTIFICATION_VERSION,
-      configText: this.#configText,
-      announces: ANNOUNCES,
-    });
+    this.#notifications.send(to, this.#word);
   }
 }

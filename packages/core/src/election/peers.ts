@@ -1,4 +1,4 @@
-import type { ServerState } from '@meerkat/protocol';
+import { Announcement, type ElectionNotification, ServerState } from '@meerkat/protocol';
 import type { Vote } from './vote.ts';
 
 /** What an election knows of another server, beside its last word in the tally. Lasts as long as its connection. */
@@ -51,6 +51,15 @@ export class Peers {
     const peer: Peer = { ...flags, judgesPromises: false, historyEpoch: null, lastAnswer: null };
     this.#peers.set(id, peer);
     return peer;
+  }
+
+  /** Notes what a server says of itself. */
+  onNotification(from: number, { state, leader, peerEpoch, announces }: ElectionNotification): void {
+    const peer = this.get(from);
+    peer.isLooking = state === ServerState.looking;
+    if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
+    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.judgesPromises = true;
+    if (peer.isLooking && leader === from) peer.historyEpoch = peerEpoch;
   }
 
   /** Those that are looking, as far as is known. */

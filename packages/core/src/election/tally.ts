@@ -31,6 +31,11 @@ export class Tally {
     return this.#ballots.get(id);
   }
 
+  hasVotedFor(id: number, vote: Vote): boolean {
+    const ballot = this.#ballots.get(id);
+    return ballot !== undefined && isSameVote(ballot, vote);
+  }
+
   /** @returns true when this is news */
   recordBallot(id: number, vote: Vote): boolean {
     this.#claims.delete(id);

@@ -3,8 +3,6 @@ import {
   type CallOptions,
   type Client,
   joinPath,
-  NoNodeError,
-  nullableBytes,
   onAbort,
   parentOf,
   type Stat,
@@ -18,9 +16,11 @@ import { Audience } from './audience.ts';
 import type { CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
 import type { CacheChanges } from './change-feed.ts';
 import { ChildNames } from './child-names.ts';
+import { CountedReads } from './counted-reads.ts';
 import { endedByUser, isGoodEnd } from './image-end.ts';
 import { type ImageLimits, ImageShape } from './image-shape.ts';
 import { Inquiries, type Look } from './inquiries.ts';
+import { KnownChildren } from './known-children.ts';
 import { Setback } from './setback.ts';
 import { Timeline } from './timeline.ts';
 
@@ -58,8 +58,7 @@ export class ZnodeImage {
   readonly #watch: WatchStream;
   readonly #timeline: Timeline<CachedZnode> = new Timeline(({ stat }) => stat.mzxid);
   readonly #names: ChildNames;
-  /** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
-  readonly #childrenAsOf: Map<string, bigint> = new Map();
+  readonly #known: KnownChildren = new KnownChildren();
   readonly #audience: Audience = new Audience();
   /** Called at the end. */
   readonly #releases: (() => void)[] = [];
@@ -83,7 +82,7 @@ export class ZnodeImage {
   /** Not looked at since the last gap. */
   readonly #unseen: Set<string> = new Set();
   #isSettling = false;
-  #reads = { data: 0, stats: 0, lists: 0 };
+  readonly #reads: CountedReads;
   #end: Error | null = null;
 
   constructor(client: Client, path: string, limits: ImageLimits, options: CacheOptions = {}) {
@@ -94,6 +93,7 @@ export class ZnodeImage {
     this.#client = client;
     this.#shape = new ImageShape(path, limits);
     this.#names = new ChildNames(path);
+    this.#reads = new CountedReads(client);
     this.#setback = new Setback(client, path, {
       drain: () => this.#drain(),
       onCaughtUp: () => this.#onGap(),
@@ -147,7 +147,7 @@ export class ZnodeImage {
   }
 
   get reads(): CacheReads {
-    return { ...this.#reads };
+    return this.#reads.counts;
   }
 
   /** Names of the children in the image, sorted; null when the znode is not in it. */
@@ -280,7 +280,7 @@ export class ZnodeImage {
     this.#missingFrom = null;
     this.#timeline.onBlind(from);
     // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
-    for (const [path, zxid] of this.#childrenAsOf) if (zxid >= from) this.#childrenAsOf.delete(path);
+    this.#known.forgetFrom(from);
     this.#inquiries.dropLists();
     this.#unseen.clear();
     for (const path of this.#timeline.paths().add(this.path)) {
@@ -303,12 +303,12 @@ export class ZnodeImage {
 
   /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not tell any more. */
   #noteChildren(path: string, type: 'created' | 'deleted', zxid: bigint | null): void {
-    if (type === 'deleted') this.#childrenAsOf.delete(path);
-    else if (zxid !== null) this.#childrenAsOf.set(path, zxid);
+    if (type === 'deleted') this.#known.forget(path);
+    else if (zxid !== null) this.#known.note(path, zxid);
     if (zxid === null || path === this.path) return;
     const parent = parentOf(path);
     const isSure = !this.#unseen.has(parent) && !this.#inquiries.hasList(parent);
-    if (isSure && this.#childrenAsOf.has(parent)) this.#childrenAsOf.set(parent, zxid);
+    if (isSure) this.#known.advance(parent, zxid);
   }
 
   /* ----------------------------------------------------------------------------------------------- the reading ---- */
@@ -327,12 +327,10 @@ export class ZnodeImage {
     let stat: Stat | null;
     let found: CachedZnode | null = null;
     if (how === 'check' && known !== null) {
-      this.#reads.stats++;
-      stat = await this.#client.exists(path);
+      stat = await this.#reads.stat(path);
       if (stat !== null && stat.mzxid === known.stat.mzxid) found = { path, data: known.data, stat };
     } else {
-      this.#reads.data++;
-      found = await this.#read(path);
+      found = await this.#reads.data(path);
       stat = found?.stat ?? null;
     }
     this.#drain();
@@ -341,7 +339,7 @@ export class ZnodeImage {
     // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
     const isSureNow = gaps === this.#gaps && !this.#inquiries.hasLook(path);
     if (stat === null) {
-      this.#childrenAsOf.delete(path);
+      this.#known.forget(path);
       this.#timeline.onMissing(path, isSureNow ? this.#told : null);
     } else if (found === null) {
       if (!this.#inquiries.hasLook(path)) this.#inquiries.addLook(path, 'read');
@@ -355,37 +353,20 @@ export class ZnodeImage {
     if (gaps === this.#gaps) this.#unseen.delete(path);
   }
 
-  async #read(path: string): Promise<CachedZnode | null> {
-    try {
-      const { data, stat } = await this.#client.get(path, { codec: nullableBytes });
-      return { path, data, stat };
-    } catch (error) {
-      if (error instanceof NoNodeError) return null;
-      throw error;
-    }
-  }
-
   #lookBelow(path: string, stat: Stat): void {
-    if (this.#childrenAsOf.get(path) === stat.pzxid || !this.#shape.reachesBelow(path)) return;
-    if (stat.numChildren === 0) this.#childrenAsOf.set(path, stat.pzxid);
+    if (this.#known.isAsOf(path, stat.pzxid) || !this.#shape.reachesBelow(path)) return;
+    if (stat.numChildren === 0) this.#known.note(path, stat.pzxid);
     else this.#inquiries.addList(path);
   }
 
   async #list(path: string): Promise<void> {
     const gaps = this.#gaps;
-    this.#reads.lists++;
-    let names: readonly string[] = [];
-    let stat: Stat | null = null;
-    try {
-      ({ children: names, stat } = await this.#client.children(path));
-    } catch (error) {
-      if (!(error instanceof NoNodeError)) throw error;
-    }
+    const listed = await this.#reads.list(path);
     this.#drain();
     if (this.#end !== null) return;
     // After a gap the parent is looked at again, and so its children are.
-    if (gaps !== this.#gaps || stat === null) return;
-    for (const name of names) {
+    if (gaps !== this.#gaps || listed === null) return;
+    for (const name of listed.children) {
       const child = joinPath(path, name);
       if (!this.#shape.belongs(child) || this.#timeline.newest(child) !== null || this.#inquiries.hasLook(child))
         continue;
@@ -393,7 +374,7 @@ export class ZnodeImage {
       this.#unseen.add(child);
       this.#inquiries.addLook(child, 'read');
     }
-    this.#childrenAsOf.set(path, stat.pzxid);
+    this.#known.note(path, listed.stat.pzxid);
   }
 
   /* -------------------------------------------------------------------------------------------- what is published ---- */

@@ -94,6 +94,12 @@ function onSync(reader: Client, callback: () => void): { readonly asked: Promise
   return { asked };
 }
 
+/** A server that lags behind what the reader has seen, by the zxids of its replies. @returns lets it catch up */
+function lag(reader: Client): () => void {
+  const lastZxid = vi.spyOn(reader, 'lastZxid', 'get').mockReturnValue(0n);
+  return () => void lastZxid.mockRestore();
+}
+
 function makeGate(): { readonly promise: Promise<void>; readonly open: () => void } {
   let open = (): void => {};
   const promise = new Promise<void>((resolve) => {
@@ -153,12 +159,17 @@ test('a service that was set back to an older state ends the cache', () =>
 test('the question whether the service has gone back is asked again over the next connection', () =>
   onStage(async ({ world, server, writer, reader, cache, keepAway, closeOnce }) => {
     let isAsked = false;
+    let catchUp = (): void => {};
     onSync(reader, () => {
       isAsked = true;
+      catchUp();
       world.network.partition([server.host], ['reader']);
     });
     const { zxid, reads } = cache;
-    await keepAway(async () => void closeOnce());
+    await keepAway(async () => {
+      closeOnce();
+      catchUp = lag(reader);
+    });
     await world.until(() => isAsked, 60_000);
     await writer.set('/t/a', 'new');
     expect([reader.state, cache.stale, cache.zxid >= zxid]).toEqual(['connected', true, true]);
@@ -183,12 +194,17 @@ test('while a cache asks whether the service has gone back it asks nothing else'
     });
     await writer.set('/t/a', 'new');
     await world.until(() => reading.mock.calls.length > 0, 60_000);
-    await keepAway(async () => void closeOnce());
+    let catchUp = (): void => {};
+    await keepAway(async () => {
+      closeOnce();
+      catchUp = lag(reader);
+    });
 
     const question = makeGate();
     const sync = reader.sync.bind(reader);
     const asking = vi.spyOn(reader, 'sync').mockImplementationOnce(async (path?: string, options?: CallOptions) => {
       await question.promise;
+      catchUp();
       return sync(path, options);
     });
     await world.until(() => asking.mock.calls.length > 0, 60_000);
@@ -203,9 +219,16 @@ test('while a cache asks whether the service has gone back it asks nothing else'
 
 test('a cache that is closed while it asks whether the service has gone back ends as ever', () =>
   onStage(async ({ world, server, reader, cache, keepAway, closeOnce }) => {
-    const { asked } = onSync(reader, () => world.network.partition([server.host], ['reader']));
+    let catchUp = (): void => {};
+    const { asked } = onSync(reader, () => {
+      catchUp();
+      world.network.partition([server.host], ['reader']);
+    });
     const change = cache.changes().next();
-    await keepAway(async () => void closeOnce());
+    await keepAway(async () => {
+      closeOnce();
+      catchUp = lag(reader);
+    });
     await world.until(() => asked.length > 0, 60_000);
     const closed = cache.close();
     await expect(asked[0]).rejects.toThrow(AbortedError);

@@ -259,9 +259,12 @@ class Simulation {
     this.#judges.judgeServers();
   }
 
-  /** S10. What a client is sure of it counts by its own clock, so nothing is said once clocks have run at different rates. */
+  /**
+   * S10, of a server of its own: a follower that is cut off answers its clients for a while, and the leader does not hear of
+   * it. What a client is sure of it counts by its own clock, so nothing is said once clocks have run at different rates.
+   */
   #judgeCertainty(sessionId: bigint): void {
-    if (this.#nemesis.executed.has('skew')) return;
+    if (this.#ensemble.servers.length > 1 || this.#nemesis.executed.has('skew')) return;
     for (const client of this.#workload.clients) {
       const leftMs = client.sureUntilMs(sessionId) - this.#world.clockOf(client.host).monotonicMs();
       if (leftMs <= 0) continue;

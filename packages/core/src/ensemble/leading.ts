@@ -330,7 +330,7 @@ export class Leading implements Role, LeaderEffects {
   readonly #hasTold = (link: LinkId, zxid: Zxid): boolean => this.#leader.hasTold(link, zxid);
 
   readonly #answerRevalidation = (link: LinkId, sessionId: bigint): void => {
-    const isValid = this.#serving?.sessions.get(sessionId)?.isClosing === false;
+    const isValid = this.#serving?.sessions.isLive(sessionId) ?? false;
     this.send(link, { type: PacketType.revalidate, sessionId, isValid });
   };
 

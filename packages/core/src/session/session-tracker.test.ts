@@ -52,6 +52,18 @@ describe('SessionTracker', () => {
     expect(tracker.get(1n)).toBe(session);
   });
 
+  it('says that a session lives until its end begins, and not of one that it does not know', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    const session = new Session(1n, 3000);
+    expect(tracker.isLive(1n)).toBe(false);
+    tracker.add(session, 0);
+    expect(tracker.isLive(1n)).toBe(true);
+    tracker.setClosing(session);
+    expect(tracker.isLive(1n)).toBe(false);
+    tracker.remove(session);
+    expect(tracker.isLive(1n)).toBe(false);
+  });
+
   it('takes a shorter timeout at once', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const session = new Session(1n, 30_000);

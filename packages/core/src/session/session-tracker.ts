@@ -44,6 +44,11 @@ export class SessionTracker implements SessionTable {
     return this.#sessions.values();
   }
 
+  /** False of a session that is closing, and of one that is not known. */
+  isLive(id: bigint): boolean {
+    return this.#sessions.get(id)?.isClosing === false;
+  }
+
   add(session: Session, nowMs: number): void {
     this.#sessions.set(session.id, session);
     session.expiresAtMs = 0;

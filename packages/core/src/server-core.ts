@@ -12,7 +12,16 @@ import { WorkMeter } from './request/work-meter.ts';
 import { type ServerCoreEvents, ServerLife } from './server-life.ts';
 import { type Serving, ServingFactory } from './serving.ts';
 import { SessionIds } from './session/session-ids.ts';
+import { snapshotName } from './storage/file-names.ts';
+import type { NewestSnapshotFile } from './storage/upkeep.ts';
 import { WatchManager } from './watch/watch-manager.ts';
+
+/** A snapshot on the disk. */
+export interface SnapshotFile {
+  readonly path: string;
+  readonly zxid: number;
+  readonly bytes: number;
+}
 
 export interface ServerCoreParts {
   readonly fourLetterWords: (view: ServerView) => FourLetterWords;
@@ -36,9 +45,11 @@ export class ServerCore {
   readonly #connections: ClientConnections;
   readonly #watches = new WatchManager();
   readonly #work = new WorkMeter();
+  readonly #snapshotDirectory: string;
 
   constructor(ports: Ports, options: CoreOptions, parts: ServerCoreParts, events: ServerCoreEvents) {
     const { stats } = this;
+    this.#snapshotDirectory = options.snapshotDirectory;
     const turn = new Turn(ports.clock);
     const work = this.#work;
     const { meters } = turn;
@@ -105,6 +116,29 @@ export class ServerCore {
    */
   expireSession(id: bigint): boolean {
     return this.isServing && this.#life.serving!.expireSession(id, this.#turn.wallMs());
+  }
+
+  /**
+   * Writes a snapshot now, beside the service, unless the newest one has everything already.
+   *
+   * @param done the path of the newest snapshot, its zxid and its bytes; null when there is none to be had
+   */
+  takeSnapshot(done: (snapshot: SnapshotFile | null) => void): void {
+    if (!this.isServing) {
+      done(null);
+      return;
+    }
+    this.#life.storage.takeSnapshot((newest) => done(newest === null ? null : this.#snapshotFile(newest)));
+  }
+
+  /** The newest snapshot on the disk; null while there is none. */
+  newestSnapshot(): SnapshotFile | null {
+    const { newestSnapshot } = this.#life.storage;
+    return newestSnapshot.zxid < 0 ? null : this.#snapshotFile(newestSnapshot);
+  }
+
+  #snapshotFile({ zxid, bytes }: NewestSnapshotFile): SnapshotFile {
+    return { path: `${this.#snapshotDirectory}/${snapshotName(zxid)}`, zxid, bytes };
   }
 
   /* ------------------------------------------------------------------------------------------ time, turns ---- */

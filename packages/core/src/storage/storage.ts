@@ -32,7 +32,7 @@ import { Recovery, type RecoverySummary } from './recovery.ts';
 import { SnapshotInstall } from './snapshot-install.ts';
 import type { StorageEvents, StorageLegacy, TruncateEvents } from './storage-events.ts';
 import { TxnLog } from './txn-log.ts';
-import { Upkeep } from './upkeep.ts';
+import { type NewestSnapshotFile, Upkeep } from './upkeep.ts';
 
 export type { HistoryDone, HistoryRange } from './log-history.ts';
 export type { RecoverySummary } from './recovery.ts';
@@ -203,7 +203,17 @@ export class Storage {
     this.#upkeep.allow();
   }
 
+  /** Writes a snapshot now, unless the newest one has everything already. @param done the newest one; null when it has failed */
+  takeSnapshot(done: (newest: NewestSnapshotFile | null) => void): void {
+    this.#upkeep.take(done);
+  }
+
   /* ----------------------------------------------------------------------------------------------- history ---- */
+
+  /** The newest snapshot on the disk. */
+  get newestSnapshot(): NewestSnapshotFile {
+    return this.#upkeep.newest;
+  }
 
   /** Bytes of the newest snapshot on the disk. */
   get newestSnapshotBytes(): number {

@@ -43,6 +43,8 @@ export class Upkeep {
   #database: Database | null = null;
   #newest: NewestSnapshotFile = { zxid: ZXID_NONE, bytes: 0 };
   #snapshot: SnapshotWrite | null = null;
+  /** Told when the snapshot that is being written has ended. */
+  #awaiting: ((newest: NewestSnapshotFile | null) => void)[] = [];
   #purge: Purge | null = null;
   #isAllowed = false;
   #isEnded = false;
@@ -112,6 +114,26 @@ export class Upkeep {
     if (nowMs >= this.#purgeDueMs) this.#startPurge(nowMs);
   }
 
+  /**
+   * Writes a snapshot now, unless the newest one has everything already.
+   *
+   * @param done told once, perhaps at once: null when it has failed, or when none may be taken
+   */
+  take(done: (newest: NewestSnapshotFile | null) => void): void {
+    const database = this.#database;
+    if (database === null || this.#isEnded || !this.#isAllowed) {
+      done(null);
+    } else if (this.#snapshot !== null) {
+      // What is being written began before the question.
+      this.#awaiting.push(() => this.take(done));
+    } else if (database.lastZxid === this.#newest.zxid) {
+      done(this.#newest);
+    } else {
+      this.#awaiting.push(done);
+      this.#maybeStartSnapshot();
+    }
+  }
+
   /** When `onTick` has something to do; Infinity = never. Monotonic milliseconds. */
   get dueMs(): number {
     return Math.min(this.#snapshotDueMs, this.#purgeDueMs);
@@ -141,16 +163,19 @@ export class Upkeep {
     const snapshot = new SnapshotWrite(this.#ports, this.#options, database, {
       onSnapshotWritten: (zxid, bytes) => {
         this.#newest = { zxid, bytes };
-        this.#onSnapshotEnded();
+        this.#onSnapshotEnded(this.#newest);
       },
-      onSnapshotFailed: () => this.#onSnapshotEnded(),
+      onSnapshotFailed: () => this.#onSnapshotEnded(null),
     });
     this.#snapshot = snapshot;
     snapshot.start();
   }
 
-  #onSnapshotEnded(): void {
+  #onSnapshotEnded(newest: NewestSnapshotFile | null): void {
     this.#snapshot = null;
+    const awaiting = this.#awaiting;
+    this.#awaiting = [];
+    for (const done of awaiting) done(newest);
     this.#events.onUpkeepRests();
   }
 

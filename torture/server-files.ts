@@ -57,6 +57,7 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
       'snapCount=2000',
       'commitLogCount=500',
       'preAllocSize=64',
+      'admin.enableServer=false',
       // As a leader every second one sends a snapshot wherever its memory does not reach back, the others what they have logged.
       ...(id % 2 === 1 ? ['snapshotSizeFactor=-1'] : []),
       ...members,

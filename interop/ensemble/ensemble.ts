@@ -11,6 +11,8 @@ export interface Place {
   readonly descriptorsMax?: number;
   /** Its JAAS file. */
   readonly jaas?: string;
+  /** Its admin port is open. */
+  readonly hasAdmin?: boolean;
 }
 
 export type Config = Readonly<Record<string, string | number | boolean>>;
@@ -60,26 +62,35 @@ export class Ensemble {
       ports.push({ quorumPort, electionPort });
       lines[`server.${i + 1}`] = `127.0.0.1:${quorumPort}:${electionPort}:${role}`;
     }
-    const starts = places.map(async ({ kind, isObserver = false, descriptorsMax, jaas }, i): Promise<Member> => {
-      const id = i + 1;
-      const own = join(directory, String(id));
-      mkdirSync(join(own, 'data'), { recursive: true });
-      writeFileSync(join(own, 'data', 'myid'), String(id));
-      const config = {
-        ...lines,
-        tickTime: TICK_MS,
-        initLimit: 20,
-        syncLimit: 10,
-        maxSessionTimeout: 60_000,
-        preAllocSize: 64,
-        ...more,
-        ...(isObserver ? { peerType: 'observer' } : {}),
-      };
-      const limit = descriptorsMax === undefined ? {} : { descriptorsMax };
-      const login = jaas === undefined ? {} : { jaas };
-      const server = await ServerProcess.start(kind, { config, directory: own, logs: true, ...limit, ...login });
-      return { id, isObserver, server, ...ports[i]! };
-    });
+    const starts = places.map(
+      async ({ kind, isObserver = false, descriptorsMax, jaas, hasAdmin = false }, i): Promise<Member> => {
+        const id = i + 1;
+        const own = join(directory, String(id));
+        mkdirSync(join(own, 'data'), { recursive: true });
+        writeFileSync(join(own, 'data', 'myid'), String(id));
+        const config = {
+          ...lines,
+          tickTime: TICK_MS,
+          initLimit: 20,
+          syncLimit: 10,
+          maxSessionTimeout: 60_000,
+          preAllocSize: 64,
+          ...more,
+          ...(isObserver ? { peerType: 'observer' } : {}),
+        };
+        const limit = descriptorsMax === undefined ? {} : { descriptorsMax };
+        const login = jaas === undefined ? {} : { jaas };
+        const server = await ServerProcess.start(kind, {
+          config,
+          directory: own,
+          logs: true,
+          hasAdmin,
+          ...limit,
+          ...login,
+        });
+        return { id, isObserver, server, ...ports[i]! };
+      },
+    );
     const settled = await Promise.allSettled(starts);
     const members = settled.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
     const ensemble = new Ensemble(members, directory);

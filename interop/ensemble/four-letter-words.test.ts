@@ -11,6 +11,12 @@ type Role = (typeof ROLES)[number];
 /** What depends on nothing but what happened; `crst`, `srst` and `stmk` change something, and `envi` reports the process. */
 const WORDS = ['srvr', 'stat', 'dump', 'conf', 'cons', 'isro', 'dirs', 'wchs', 'wchc', 'wchp', 'ruok', 'gtmk'];
 
+/** Admin commands whose answers depend on nothing but what happened. */
+const COMMANDS =
+  'configuration connections dump leader server_stats stats voting_view watches watches_by_path watch_summary zabstate ruok hash'.split(
+    ' ',
+  );
+
 /** The lines of `mntr` that report the ensemble, of sessions and of the tree, which are the same after the same requests. */
 const SAME = new Set(
   `server_state peer_state quorum_size learners synced_followers synced_non_voting_followers synced_observers observer_master_id
@@ -53,6 +59,12 @@ describeWith(['apache'], 'a leader, a follower and an observer', () => {
       expect(normalize(answer('meerkat', role, word))).toEqual(theirs);
     });
 
+    test.each(COMMANDS)('answers the admin command %s as one of Apache does', (name) => {
+      const theirs = normalizeAdmin(answer('apache', role, `/${name}`));
+      expect(theirs).not.toBe('');
+      expect(normalizeAdmin(answer('meerkat', role, `/${name}`))).toBe(theirs);
+    });
+
     test('tells in mntr what one of Apache tells, and nothing else', () => {
       const theirs = metrics(answer('apache', role, 'mntr'));
       const ours = metrics(answer('meerkat', role, 'mntr'));
@@ -69,7 +81,11 @@ describeWith(['apache'], 'a leader, a follower and an observer', () => {
 
 /** Starts an ensemble, lets clients do the same through each server, and asks every server every word. */
 async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Role, Map<string, string>>> {
-  const ensemble = await Ensemble.start([{ kind }, { kind }, { kind, isObserver: true }]);
+  const ensemble = await Ensemble.start([
+    { kind, hasAdmin: true },
+    { kind, hasAdmin: true },
+    { kind, isObserver: true, hasAdmin: true },
+  ]);
   try {
     const leader = await ensemble.leader();
     const byRole = ensemble.members.map((member) => {
@@ -109,6 +125,7 @@ async function askUndisturbed(server: ServerProcess): Promise<Map<string, string
     const words = new Map<string, string>();
     const wasAlone = await isAlone();
     for (const word of [...WORDS, 'mntr']) words.set(word, await server.fourLetterWord(word));
+    for (const name of COMMANDS) words.set(`/${name}`, await server.askAdmin(`/commands/${name}`));
     if (wasAlone && (await isAlone())) return words;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -139,6 +156,46 @@ function normalize(text: string): readonly string[] {
     .split('\n');
   return lines.filter((line) => line !== '').toSorted();
 }
+
+/** An answer of the admin port without what another run would answer otherwise. */
+function normalizeAdmin(text: string): string {
+  const withoutNumbers = text
+    .replaceAll(/"version" : ".*"/g, '"version"')
+    .replaceAll(/"zk?[^"]*_address[^"]*" : "[^"]*"/g, 'address')
+    .replaceAll(/\b(?:127\.0\.0\.1|0\.0\.0\.0):\d+/g, 'address')
+    .replaceAll(/("(?:data_dir|data_log_dir)") : "[^"]*"/g, '$1')
+    // Ids of sessions keep the number of their server.
+    .replaceAll(/\b\d{16,19}\b/g, (id) => `session of server ${Number(BigInt(id) >> 56n)}`)
+    .replaceAll(/^\s*"\d+" : \[.*\],?\n/gm, '')
+    .replaceAll(/("all_ports") : \[ \d+ \]/g, '$1')
+    .replaceAll(VARIABLE_FIELDS, '$1');
+  // The order of these, and of what is inside server_stats, is that of a hash table in Java.
+  if (text.includes('"command" : "dump"')) {
+    return withoutNumbers.replaceAll(',', '').replaceAll('{ }', '{\n  }').split('\n').toSorted().join('\n');
+  }
+  return withoutNumbers.replace(
+    /("server_stats" : \{\n)([\s\S]*?)(\n {2}\})/,
+    (_all, head: string, body: string, tail: string) => {
+      const lines = body.replaceAll(/\{\n[\s\S]*?\}/g, '{ }').split('\n');
+      return (
+        head +
+        lines
+          .map((line) => line.replace(/,$/, ''))
+          .toSorted()
+          .join('\n') +
+        tail
+      );
+    },
+  );
+}
+
+const VARIABLE_FIELDS = new RegExp(
+  `("(?:${[
+    'client_port|established|last_response_time|last_latency|min_latency|avg_latency|max_latency|data_dir_size|log_dir_size',
+    'uptime|packets_sent|packets_received',
+  ].join('|')})") : [-\\d.E]+`,
+  'g',
+);
 
 /** Values by keys, without `zk_`. */
 function metrics(text: string): Map<string, string> {

@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly logs?: boolean;
   /** Open files and sockets that the system allows the process. */
   readonly descriptorsMax?: number;
+  /** The admin port is open, at `adminPort`. */
+  readonly hasAdmin?: boolean;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). */
   readonly saslUsers?: Readonly<Record<string, string>>;
   /** The whole JAAS file, in place of one with these users. */
@@ -40,8 +42,10 @@ export const SUPER_CREDENTIALS = 'super:test';
 
 const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
 
-/** Debian's jar names what it needs, but for two parts of Netty. */
-const CLASS_PATH = ['zookeeper', 'netty-codec', 'netty-resolver'].map((jar) => `/usr/share/java/${jar}.jar`).join(':');
+/** Debian's jar names what it needs, but for two parts of Netty and, for the admin port, the servlet API. */
+const CLASS_PATH = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api']
+  .map((jar) => `/usr/share/java/${jar}.jar`)
+  .join(':');
 /** With it Apache's server tells its log on standard error, and without it nowhere. */
 const LOG_JAR = '/usr/share/java/slf4j-simple.jar';
 
@@ -68,6 +72,7 @@ export class ServerProcess {
   #kind: ServerKind;
   #port = 0;
   #securePort = 0;
+  #adminPort = 0;
   #child: ChildProcess | null = null;
   #output = '';
 
@@ -100,6 +105,16 @@ export class ServerProcess {
   /** The port with TLS; 0 without. */
   get securePort(): number {
     return this.#securePort;
+  }
+
+  /** The port for administrators; 0 without. */
+  get adminPort(): number {
+    return this.#adminPort;
+  }
+
+  /** The body of an answer of the admin port. */
+  async askAdmin(path: string): Promise<string> {
+    return await (await fetch(`http://127.0.0.1:${this.#adminPort}${path}`)).text();
   }
 
   get dataDirectory(): string {
@@ -184,6 +199,7 @@ export class ServerProcess {
     for (let tries = 1; ; tries++) {
       this.#port = await freePort();
       if (this.#options.tls !== undefined) this.#securePort = await freePort();
+      if (this.#options.hasAdmin === true) this.#adminPort = await freePort();
       const fault = await this.#startOnce();
       if (fault === null) return;
       // Between the probe and the start another client may have taken the port.
@@ -203,8 +219,9 @@ export class ServerProcess {
     while (fault === null) {
       // Apache's server forgets a connection that comes while it starts; another one is answered.
       const answer = await fourLetterWord(this.#port, 'srvr', PROBE_MS).catch(() => '');
-      // The secure port comes last.
-      if (answer.includes('Mode:') && (this.#securePort === 0 || (await isListening(this.#securePort)))) return null;
+      // The other ports come later.
+      const others = [this.#securePort, this.#adminPort].filter((port) => port > 0);
+      if (answer.includes('Mode:') && (await areListening(others))) return null;
       if (Date.now() > deadline) fault = `no answer to srvr within ${READY_MS} ms`;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
@@ -253,7 +270,8 @@ export class ServerProcess {
       // Nobody collects containers behind a test's back; Apache takes this from its command line.
       'znode.container.checkIntervalMs': CONTAINER_CHECK_MS,
       maxClientCnxns: 0,
-      'admin.enableServer': false,
+      'admin.enableServer': this.#adminPort > 0,
+      ...(this.#adminPort > 0 ? { 'admin.serverPort': this.#adminPort, 'admin.serverAddress': '127.0.0.1' } : {}),
       '4lw.commands.whitelist': '*',
       extendedTypesEnabled: true,
       'DigestAuthenticationProvider.superDigest': SUPER_DIGEST,
@@ -340,6 +358,11 @@ export function commandLine(
 function isStopped(pid: number): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
   return threads.every((id) => /\) [Tt] /.test(readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8')));
+}
+
+async function areListening(ports: readonly number[]): Promise<boolean> {
+  for (const port of ports) if (!(await isListening(port))) return false;
+  return true;
 }
 
 function isListening(port: number): Promise<boolean> {

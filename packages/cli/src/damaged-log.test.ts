@@ -50,7 +50,13 @@ class Refused extends Error {
 /** @throws Refused */
 async function start(name: string): Promise<Started> {
   const configuration = join(root, `${name}.cfg`);
-  const lines = ['clientPort=0', 'clientPortAddress=127.0.0.1', `dataDir=${join(root, name)}`, 'preAllocSize=256'];
+  const lines = [
+    'clientPort=0',
+    'clientPortAddress=127.0.0.1',
+    `dataDir=${join(root, name)}`,
+    'preAllocSize=256',
+    'admin.enableServer=false',
+  ];
   writeFileSync(configuration, `${lines.join('\n')}\n`);
   const child = spawn(process.execPath, [MEERKAT, 'server', configuration], { stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);

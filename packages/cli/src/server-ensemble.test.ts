@@ -47,7 +47,14 @@ function start({ name, myid, list }: Member): Run {
   mkdirSync(join(own, 'data'), { recursive: true });
   if (myid !== null) writeFileSync(join(own, 'data', 'myid'), myid);
   const members = Object.entries(list).map(([id, address]) => `server.${id}=${address}`);
-  const lines = ['clientPort=0', 'clientPortAddress=127.0.0.1', 'dataDir=data', 'tickTime=500', 'initLimit=20'];
+  const lines = [
+    'clientPort=0',
+    'clientPortAddress=127.0.0.1',
+    'dataDir=data',
+    'tickTime=500',
+    'initLimit=20',
+    'admin.enableServer=false',
+  ];
   writeFileSync(join(own, 'zoo.cfg'), [...lines, 'syncLimit=10', ...members, ''].join('\n'));
   const child = spawn(process.execPath, [MEERKAT, 'server', 'zoo.cfg'], {
     cwd: own,

@@ -63,7 +63,12 @@ function follow(child: ChildProcess): Run {
 /** Writes a zoo.cfg for any free port and the given directory. */
 function writeConfiguration(name: string, ...lines: readonly string[]): string {
   const path = join(directory, name);
-  writeFileSync(path, ['clientPort=0', 'clientPortAddress=127.0.0.1', 'tickTime=2000', ...lines, ''].join('\n'));
+  writeFileSync(
+    path,
+    ['clientPort=0', 'clientPortAddress=127.0.0.1', 'tickTime=2000', ...lines, 'admin.enableServer=false', ''].join(
+      '\n',
+    ),
+  );
   return path;
 }
 

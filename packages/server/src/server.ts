@@ -11,11 +11,14 @@ import {
   type Trace,
 } from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
+import { makeHttpPorts } from './admin/http-ports.ts';
+import { TraceMask } from './admin/trace-mask.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import { loadOwnProviders } from './auth/own-provider.ts';
 import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
+import type { HttpThread } from './http/http-thread.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MonitorBaseline } from './metrics/monitor-baseline.ts';
@@ -124,6 +127,9 @@ class Server implements RunningServer {
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
   readonly #quorumWait: QuorumWait;
+  /** Null without a port that answers by HTTP. */
+  readonly #http: HttpThread | null;
+  #failedWith: ServerError | null = null;
   /** Where clients connect; what its configuration has no port for is null. */
   #listener: Listener | null = null;
   #secureListener: Listener | null = null;
@@ -203,10 +209,11 @@ class Server implements RunningServer {
         },
       },
     };
-    const fourLetterWords = makeFourLetterWords({
+    const parts = {
       configuration,
       metrics: this.#metrics,
       baseline: new MonitorBaseline(),
+      traceMask: new TraceMask(),
       clientPort: () => (configuration.server.clientPort === null ? -1 : this.address.port),
       secureClientPort: () => this.secureAddress?.port ?? -1,
       tls: () => ({
@@ -214,7 +221,8 @@ class Server implements RunningServer {
         clientCertificateDays: this.#clientCredentials?.daysLeft ?? null,
         quorumCertificateDays: this.#quorumCredentials?.daysLeft ?? null,
       }),
-    });
+    };
+    const fourLetterWords = makeFourLetterWords(parts);
     this.#core = new ServerCore(
       ports,
       configuration.core,
@@ -226,6 +234,19 @@ class Server implements RunningServer {
       },
     );
     this.#metrics.follow(this.#core.view.meters);
+    this.#http = makeHttpPorts({
+      configuration,
+      source: { ...parts, view: this.view, lastSnapshot: () => this.#core.newestSnapshot() },
+      health: {
+        view: this.view,
+        failure: () => this.#failedWith?.message ?? null,
+        isStopping: () => this.#state === 'stopping',
+      },
+      authenticator: ports.authenticator,
+      core: this.#core,
+      logger,
+      deliver,
+    });
   }
 
   get address(): { readonly host: string; readonly port: number } {
@@ -261,6 +282,7 @@ class Server implements RunningServer {
     }
     this.#turn.start(this.#core, this.#disk);
     this.#core.start();
+    this.#http?.start();
     const onAbort = (): void => {
       void this.stop().then(() => this.#settle(new ServerError(ExitCode.ok, 'the start was given up')));
     };
@@ -438,6 +460,7 @@ class Server implements RunningServer {
     const isStart = this.#state === 'starting';
     const failure = describeFailure(error, isStart ? this.#configuration.server : null);
     if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`);
+    this.#failedWith = failure;
     this.#end();
     this.#settle(failure);
     this.#failure.resolve(failure);
@@ -455,7 +478,7 @@ class Server implements RunningServer {
       listener.destroyAll();
     }
     this.#peerNetwork.destroyAll();
-    this.#atRest = this.#disk.abandon();
+    this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop()]).then(() => {});
   }
 
   /** Those who wait for something wait in vain. */

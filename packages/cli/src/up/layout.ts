@@ -58,6 +58,8 @@ export function writeLayout(directory: string, ports: readonly MemberPorts[], se
       'maxSessionTimeout=60000',
       'maxClientCnxns=0',
       '4lw.commands.whitelist=*',
+      // All of them would want one port.
+      'admin.enableServer=false',
       // One server is an ensemble of one, so that it has a role and an epoch as the others.
       'standaloneEnabled=false',
       ...members,

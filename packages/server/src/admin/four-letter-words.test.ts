@@ -16,6 +16,7 @@ import { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION, MEERKAT_VERSION } from '../version.ts';
 import { makeFourLetterWords } from './four-letter-words.ts';
 import { formatDate, formatDouble, formatRemote } from './java-text.ts';
+import { TraceMask } from './trace-mask.ts';
 
 /** The answers of Apache's servers, with our version where their own stood. */
 const RECORDED: ReadonlyMap<string, string> = new Map(
@@ -116,7 +117,12 @@ function words(serverView: ServerView, allowed: readonly string[] = ['*']): Word
     core: { tickTimeMs: 2000, sessionTimeoutMinMs: 4000, sessionTimeoutMaxMs: 40_000 },
     server: { fourLetterWordsAllowed: allowed },
   });
-  const parts = { configuration, metrics: new Metrics(CLOCK, 1000), baseline: new MonitorBaseline() };
+  const parts = {
+    configuration,
+    metrics: new Metrics(CLOCK, 1000),
+    baseline: new MonitorBaseline(),
+    traceMask: new TraceMask(),
+  };
   return inOnePiece(makeFourLetterWords({ ...parts, clientPort: () => 39567, ...NO_TLS })(serverView));
 }
 
@@ -353,7 +359,12 @@ version=0`,
       },
       server: { fourLetterWordsAllowed: ['*'] },
     });
-    const parts = { configuration, metrics: new Metrics(CLOCK, 1000), baseline: new MonitorBaseline() };
+    const parts = {
+      configuration,
+      metrics: new Metrics(CLOCK, 1000),
+      baseline: new MonitorBaseline(),
+      traceMask: new TraceMask(),
+    };
     const isLeader = mode === 'leader';
     const ensemble = {
       membership,

@@ -1,20 +1,22 @@
-import { readdirSync, statSync } from 'node:fs';
 import type { ConnectionView, ExpiryBucketView, FourLetterWords, ServerView } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
 import type { TlsFigures } from '../metrics/catalogue.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION } from '../version.ts';
+import { measureDirectory } from './directory-size.ts';
 import { listEnvironment } from './environment.ts';
 import { formatDate, formatDouble, formatHex, formatRemote } from './java-text.ts';
 import { formatMonitor } from './mntr.ts';
 import { formatEnsembleConfiguration, modeOf } from './roles.ts';
+import type { TraceMask } from './trace-mask.ts';
 
 export interface FourLetterWordsParts {
   readonly configuration: Configuration;
   readonly metrics: Metrics;
   /** What `srst` sets back. */
   readonly baseline: MonitorBaseline;
+  readonly traceMask: TraceMask;
   /** The port that clients connect to, and the one for those that speak TLS; −1 = none. */
   clientPort(): number;
   secureClientPort(): number;
@@ -55,15 +57,11 @@ const WORDS: ReadonlySet<string> = new Set([
 /** What telnet sends when it is interrupted; ZooKeeper knows it as a word that nobody may execute. */
 const TELNET_CLOSE = '\u00ff\u00f4\u00ff\u00fd';
 const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
-/** ZooTrace's default: session and server-to-server packets, and sessions. */
-const DEFAULT_TRACE_MASK = 306n;
 
 class Words implements FourLetterWords {
   readonly #parts: FourLetterWordsParts;
   readonly #view: ServerView;
   readonly #allowed: ReadonlySet<string>;
-  /** Kept for `gtmk`; nothing depends on it. */
-  #traceMask = DEFAULT_TRACE_MASK;
 
   constructor(parts: FourLetterWordsParts, view: ServerView) {
     this.#parts = parts;
@@ -102,10 +100,10 @@ class Words implements FourLetterWords {
           .map(([key, value]) => `${key}=${value}\n`)
           .join('')}`;
       case 'gtmk':
-        return String(this.#traceMask);
+        return String(this.#parts.traceMask.value);
       case 'stmk':
-        this.#traceMask = argument ?? this.#traceMask;
-        return String(this.#traceMask);
+        this.#parts.traceMask.value = argument ?? this.#parts.traceMask.value;
+        return String(this.#parts.traceMask.value);
       case 'isro':
         return this.#view.isServing ? 'rw' : 'null';
       case 'hash':
@@ -326,17 +324,4 @@ function* formatBuckets<Member>(
 
 function countMembers(buckets: readonly { readonly members: readonly unknown[] }[]): number {
   return buckets.reduce((sum, bucket) => sum + bucket.members.length, 0);
-}
-
-/** Bytes of all files below a directory; what disappears meanwhile counts nothing. */
-function measureDirectory(path: string): number {
-  try {
-    return readdirSync(path, { withFileTypes: true }).reduce((sum, entry) => {
-      const below = `${path}/${entry.name}`;
-      if (entry.isDirectory()) return sum + measureDirectory(below);
-      return entry.isFile() ? sum + statSync(below).size : sum;
-    }, 0);
-  } catch {
-    return 0;
-  }
 }

@@ -5,10 +5,15 @@ import { formatIp } from '../auth/ip-address.ts';
 
 /** `Double.toString` of a number rounded to four decimals: `0.0`, `1.4545`, `5.0E-4`. */
 export function formatDouble(value: number): string {
-  const rounded = Math.round(value * 10_000) / 10_000;
-  if (rounded === 0) return '0.0';
-  if (rounded >= 1e-3 && rounded < 1e7) return Number.isInteger(rounded) ? `${rounded}.0` : String(rounded);
-  const [mantissa = '', exponent = ''] = rounded.toExponential().split('e');
+  return formatJavaDouble(Math.round(value * 10_000) / 10_000);
+}
+
+/** `Double.toString` of a number as it is. */
+export function formatJavaDouble(value: number): string {
+  if (Number.isInteger(value) && Math.abs(value) < 1e7) return `${value}.0`;
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || (size >= 1e-3 && size < 1e7)) return String(value);
+  const [mantissa = '', exponent = ''] = value.toExponential().split('e');
   return `${mantissa.includes('.') ? mantissa : `${mantissa}.0`}E${exponent.replace('+', '')}`;
 }
 

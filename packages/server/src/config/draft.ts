@@ -2,6 +2,12 @@ import { type CoreOptions, DEFAULT_CORE_OPTIONS, DEFAULT_ENSEMBLE_OPTIONS, type 
 import type { ServerRole } from '@meerkat/protocol';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
 import {
+  type AdminOptions,
+  DEFAULT_ADMIN_OPTIONS,
+  DEFAULT_METRICS_PORT,
+  type MetricsPortOptions,
+} from '../http/options.ts';
+import {
   DEFAULT_QUORUM_TLS_OPTIONS,
   DEFAULT_TLS_OPTIONS,
   type StoreLocation,
@@ -21,7 +27,9 @@ type ServerKeysElsewhere =
   | 'secureClientPort'
   | 'auth'
   | 'tls'
-  | 'quorumTls';
+  | 'quorumTls'
+  | 'admin'
+  | 'metricsPort';
 
 /** What the keys of one kind of port say about TLS. */
 export interface TlsDraft extends Mutable<Omit<TlsOptions, 'keyStore' | 'trustStore' | 'protocols'>> {
@@ -45,6 +53,10 @@ export interface Draft {
   /** The scheme `ensemble` is asked for, and the names that it knows. */
   hasEnsembleScheme: boolean;
   ensembleNames: readonly string[];
+  adminEnabled: boolean;
+  readonly admin: Mutable<AdminOptions>;
+  metricsPortEnabled: boolean;
+  readonly metricsPort: Mutable<MetricsPortOptions>;
   dataDirectory: string | null;
   dataLogDirectory: string | null;
   clientPort: number | null;
@@ -74,6 +86,8 @@ export function makeDraft(): Draft {
     auth: _auth,
     tls: _tls,
     quorumTls: _quorumTls,
+    admin: _admin,
+    metricsPort: _metricsPort,
     ...server
   } = DEFAULT_SERVER_OPTIONS;
   const { sasl: _sasl, ...authOptions } = DEFAULT_AUTH_OPTIONS;
@@ -86,6 +100,10 @@ export function makeDraft(): Draft {
     quorumTls: makeTlsDraft(DEFAULT_QUORUM_TLS_OPTIONS),
     hasEnsembleScheme: false,
     ensembleNames: [],
+    adminEnabled: true,
+    admin: { ...DEFAULT_ADMIN_OPTIONS },
+    metricsPortEnabled: false,
+    metricsPort: { ...DEFAULT_METRICS_PORT },
     dataDirectory: null,
     dataLogDirectory: null,
     clientPort: null,

@@ -1,4 +1,5 @@
 import { ENSEMBLE_KEYS } from './ensemble-keys.ts';
+import { HTTP_KEYS } from './http-keys.ts';
 import type { Key } from './key.ts';
 import { OTHER_KEYS } from './other-keys.ts';
 import { SASL_KEYS } from './sasl-keys.ts';
@@ -6,7 +7,14 @@ import { SUPPORTED_KEYS } from './supported-keys.ts';
 import { TLS_KEYS } from './tls-keys.ts';
 
 /** Every key that we know. */
-export const KEYS: readonly Key[] = [...SUPPORTED_KEYS, ...SASL_KEYS, ...TLS_KEYS, ...ENSEMBLE_KEYS, ...OTHER_KEYS];
+export const KEYS: readonly Key[] = [
+  ...SUPPORTED_KEYS,
+  ...SASL_KEYS,
+  ...TLS_KEYS,
+  ...HTTP_KEYS,
+  ...ENSEMBLE_KEYS,
+  ...OTHER_KEYS,
+];
 
 /** The key of that name, with or without ZooKeeper's prefix for system properties; null when nobody knows it. */
 export function findKey(name: string): Key | null {

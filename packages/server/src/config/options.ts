@@ -1,5 +1,6 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import type { AdminOptions, MetricsPortOptions } from '../http/options.ts';
 import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
 
@@ -39,6 +40,12 @@ export interface ServerOptions {
   readonly fourLetterWordsAllowed: readonly string[];
   /** `readonlymode.enabled`: allows `isro` too. */
   readonly readOnlyModeEnabled: boolean;
+  /** Null = no admin port: what embeds a server wants none, and `zoo.cfg` has one unless it says otherwise. */
+  readonly admin: AdminOptions | null;
+  /** Null = no port for Prometheus. */
+  readonly metricsPort: MetricsPortOptions | null;
+  /** Whether metrics of the process stand beside ZooKeeper's. */
+  readonly showsProcessMetrics: boolean;
 }
 
 export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory'> = {
@@ -59,6 +66,9 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   auth: DEFAULT_AUTH_OPTIONS,
   fourLetterWordsAllowed: [],
   readOnlyModeEnabled: false,
+  admin: null,
+  metricsPort: null,
+  showsProcessMetrics: true,
 };
 
 /** A whole configuration: what a zoo.cfg says, or what an embedding program puts together. */

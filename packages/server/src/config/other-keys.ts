@@ -36,17 +36,6 @@ export const OTHER_KEYS: readonly Key[] = [
   accepted('jvm.pause.monitor', kinds.boolean, 'false', 'There is no JVM'),
   accepted('jvm.pause.*', kinds.anything, '', 'There is no JVM'),
   // ---- known, not yet there
-  later('admin.enableServer', ['false'], 'The HTTP server for administrators'),
-  later('admin.*', [], 'The HTTP server for administrators'),
-  later(
-    'metricsProvider.className',
-    [
-      'org.apache.zookeeper.metrics.impl.DefaultMetricsProvider',
-      'org.apache.zookeeper.metrics.impl.NullMetricsProvider',
-    ],
-    'Where metrics go; mntr shows them',
-  ),
-  later('metricsProvider.*', [], 'Settings of a metrics provider'),
   later('audit.enable', ['false'], 'The audit log'),
   later('audit.*', [], 'The audit log'),
   later('snapshot.compression.method', [''], 'Compressed snapshots'),

@@ -35,7 +35,7 @@ export interface PropertiesFile {
 export function parseProperties(text: string): PropertiesFile {
   const properties: Property[] = [];
   const faults: PropertyFault[] = [];
-  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
+  const lines = splitLines(text);
   for (let i = 0; i < lines.length; i++) {
     const line = i + 1;
     let logical = trimStart(lines[i] ?? '');
@@ -52,6 +52,27 @@ export function parseProperties(text: string): PropertiesFile {
     else faults.push({ line, found: malformed, expected: '\\u and four hexadecimal digits' });
   }
   return { properties, faults };
+}
+
+/** The file as it may be shown: without passwords, and without digests of super users. */
+export function hideSecrets(text: string): string {
+  const secrets = parseProperties(text).properties.filter(({ key }) => SECRET.test(key));
+  if (secrets.length === 0) return text;
+  const lines = splitLines(text);
+  for (const { key, line } of secrets) {
+    // A value may go on over several lines.
+    let end = line;
+    while (end < lines.length && endsInsideEscape(lines[end - 1] ?? '')) end++;
+    lines.fill('', line - 1, end);
+    lines[line - 1] = `${key}=***`;
+  }
+  return lines.join('\n');
+}
+
+const SECRET = /passw|superdigest|secret/i;
+
+function splitLines(text: string): string[] {
+  return text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
 }
 
 function trimStart(line: string): string {

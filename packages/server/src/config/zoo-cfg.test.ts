@@ -154,6 +154,7 @@ describe('zoo.cfg', () => {
     });
     expect(server).toEqual({
       ...DEFAULT_SERVER_OPTIONS,
+      admin: expect.objectContaining({ port: 8080 }),
       dataDirectory: '/data',
       dataLogDirectory: '/work-dir/logs',
       createsDirectories: false,
@@ -199,16 +200,34 @@ describe('zoo.cfg', () => {
   });
 
   test('unknown, misspelt, not yet supported and repeated keys are warned about with their line', () => {
-    const { warnings, core } = read(
-      `${REQUIRED}frobnicate=1\nticktime=5\nadmin.serverPort=8080\nsnapCount=5\nsnapCount=6`,
-    );
+    const { warnings, core } = read(`${REQUIRED}frobnicate=1\nticktime=5\naudit.enable=true\nsnapCount=5\nsnapCount=6`);
     expect(core.snapCount).toBe(6);
     expect(warnings).toEqual([
       'zoo.cfg, line 6: snapCount is overridden by line 7',
       'zoo.cfg, line 3: frobnicate is unknown and ignored',
       'zoo.cfg, line 4: ticktime is unknown and ignored; is tickTime meant?',
-      'zoo.cfg, line 5: admin.serverPort is not supported by this version and ignored',
+      'zoo.cfg, line 5: audit.enable is not supported by this version and ignored',
     ]);
+  });
+
+  test('an admin port is open on loopback unless the file says otherwise, and one for Prometheus if it asks for it', () => {
+    expect(read(REQUIRED).server).toMatchObject({ admin: { host: '127.0.0.1', port: 8080 }, metricsPort: null });
+    expect(read(`${REQUIRED}admin.enableServer=false`).server.admin).toBeNull();
+    const provider = 'org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider';
+    const { server } = read(`${REQUIRED}metricsProvider.className=${provider}\nmetricsProvider.httpHost=0.0.0.0`);
+    expect(server.metricsPort).toEqual({ host: '0.0.0.0', port: 7000 });
+    expect(faultsOf(`${REQUIRED}metricsProvider.className=com.example.Mine`)).toHaveLength(1);
+  });
+
+  test('what the admin port shows of the file has no secrets in it, in whatever lines they are written', () => {
+    const secrets =
+      'ssl.keyStore.password=hu\\\nsh\nDigestAuthenticationProvider.superDigest : super:abc\n  ssl.trustStore.passwordPath\thush\n';
+    const text = read(`${REQUIRED}# a comment\n${secrets}snapCount=7\n`).server.admin?.configurationText ?? '';
+    expect(text).not.toMatch(/hu|sh\b|abc/);
+    expect(text).toContain(
+      'ssl.keyStore.password=***\n\nDigestAuthenticationProvider.superDigest=***\nssl.trustStore.passwordPath=***\nsnapCount=7\n',
+    );
+    expect(read(`${REQUIRED}snapCount=7\n`).server.admin?.configurationText).toBe(`${REQUIRED}snapCount=7\n`);
   });
 
   test('values of later and security keys that ask for nothing are silent', () => {

@@ -7,7 +7,7 @@ import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts'
 import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
-import { type Property, parseProperties } from './properties.ts';
+import { hideSecrets, type Property, parseProperties } from './properties.ts';
 import { readQuorumSasl, readSasl } from './sasl.ts';
 import { findTlsFaults, makeTlsOptions } from './tls.ts';
 
@@ -158,6 +158,8 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
+        admin: draft.adminEnabled ? { ...draft.admin, configurationText: hideSecrets(this.#source.text) } : null,
+        metricsPort: draft.metricsPortEnabled ? draft.metricsPort : null,
         quorumSasl,
         auth: {
           ...draft.auth,

@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeWith } from './harness/peers.ts';
+import { Op, RawClient } from './harness/raw-client.ts';
+import { OPEN_ACL, record } from './harness/record-builder.ts';
+import { freePort, SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
+
+/** Commands, and one that there is not: an ensemble's are compared in `ensemble/four-letter-words.test.ts`. */
+const COMMANDS =
+  `configuration conf connections cons dirs dump environment get_trace_mask gtmk hash initial_configuration is_read_only
+  last_snapshot lead leader monitor observers orst ruok server_stats set_trace_mask set_trace_mask?traceMask=7 set_trace_mask?traceMask=x
+  srvr stat stats crst srst voting_view wchc wchp wchs watches watches_by_path watch_summary zabstate nope`.split(
+    /\s+/,
+  );
+
+/** As text, without what differs from run to run. */
+function normalize(text: string): string {
+  return text
+    .replaceAll(/("(?:version|zookeeper\.version|initial_configuration)" : )".*"/g, '$1')
+    .replaceAll(/("(?:data_dir|data_log_dir|zxid)" : )"[^"]*"/g, '$1')
+    .replaceAll(/(: )(-?[\d.]+(?:E-?\d+)?)/g, (_all, colon: string, value: string) => {
+      return `${colon}${value.includes('.') ? 'double' : 'integer'}`;
+    });
+}
+
+/** Names of all fields, with their types; the order inside `server_stats` is that of a hash table in Java, and of metrics too. */
+function shapeOf(text: string, isOrdered: boolean): unknown {
+  const fields = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
+    if (Array.isArray(value)) return value.map(fields);
+    const entries = Object.entries(value).map(([key, field]) => {
+      return [key, key === 'server_stats' ? Object.fromEntries(Object.entries(field as object).toSorted()) : field];
+    });
+    return (isOrdered ? entries : entries.toSorted()).map(([key, field]) => [key, fields(field)]);
+  };
+  return fields(JSON.parse(text));
+}
+
+describeWith(['apache'], 'the admin port of a server on its own', () => {
+  const answers = new Map<ServerKind, Map<string, string>>();
+  const methods = new Map<ServerKind, Map<string, number>>();
+
+  beforeAll(async () => {
+    await Promise.all(
+      SERVER_KINDS.map(async (kind) => {
+        await using server = await ServerProcess.start(kind, { hasAdmin: true });
+        const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
+        await client.demand(Op.create, record().ustring('/e').buffer('x').acls(OPEN_ACL).int(1).build());
+        await client.demand(Op.getData, record().ustring('/e').bool(true).build());
+        const texts = new Map<string, string>();
+        for (const name of COMMANDS) texts.set(name, await server.askAdmin(`/commands/${name}`));
+        answers.set(kind, texts);
+        const codes = new Map<string, number>();
+        for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'POST']) {
+          const { status } = await fetch(`http://127.0.0.1:${server.adminPort}/commands/ruok`, { method });
+          codes.set(method, status);
+        }
+        methods.set(kind, codes);
+        await client.close();
+      }),
+    );
+  });
+  afterAll(() => answers.clear());
+
+  test.each(COMMANDS)("answers %s with the fields of Apache's, in their order and of their types", (name) => {
+    const ours = answers.get('meerkat')?.get(name) ?? '';
+    const theirs = answers.get('apache')?.get(name) ?? '';
+    if (name === 'monitor') {
+      const names = (text: string): string[] => Object.keys(JSON.parse(text) as object);
+      const missing = names(theirs).filter((key) => !names(ours).includes(key) && !/_per_namespace$/.test(key));
+      expect(missing).toEqual([]);
+      expect(ours).toMatch(/"avg_latency" : \d+\.\d/);
+      expect(ours).not.toMatch(/"znode_count" : \d+\./);
+      return;
+    }
+    const isOrdered = !/server_stats|srvr|stats?$/.test(name);
+    if (name === 'dump') {
+      expect(ours.replaceAll(/"\d+"/g, 'number')).toMatch(
+        /^\{\n {2}"expiry_time_to_session_ids" : \{\n {4}number : \[ \d{17,} \]\n {2}\},/,
+      );
+      expect(Object.keys(JSON.parse(ours) as object)).toEqual(Object.keys(JSON.parse(theirs) as object));
+      return;
+    }
+    if (/watches|wch[cp]/.test(name)) {
+      expect(ours.replaceAll(/\d{17,}/g, 'id')).toBe(theirs.replaceAll(/\d{17,}/g, 'id'));
+      return;
+    }
+    expect(shapeOf(ours, isOrdered)).toEqual(shapeOf(theirs, isOrdered));
+    const withoutEnvironment = (text: string): string => (name === 'environment' ? '' : normalize(text));
+    const sorted = (text: string): string =>
+      isOrdered
+        ? text
+        : text
+            .split('\n')
+            .map((line) => line.replace(/,$/, ''))
+            .toSorted()
+            .join('\n');
+    expect(sorted(withoutEnvironment(ours)).replaceAll(/"remote_socket_address" : ".*"/g, '')).toBe(
+      sorted(withoutEnvironment(theirs)).replaceAll(/"remote_socket_address" : ".*"/g, ''),
+    );
+  });
+
+  test("answers other methods with Apache's codes", () => {
+    expect(Object.fromEntries(methods.get('meerkat') ?? [])).toEqual(Object.fromEntries(methods.get('apache') ?? []));
+  });
+});
+
+describe('the admin port of Meerkat', () => {
+  let server: ServerProcess;
+  let base: string;
+
+  beforeAll(async () => {
+    server = await ServerProcess.start('meerkat', {
+      hasAdmin: true,
+      config: { 'ssl.keyStore.password': 'hush-1', 'admin.rateLimiterIntervalInMS': 0 },
+    });
+    base = `http://127.0.0.1:${server.adminPort}`;
+  });
+  afterAll(() => server.dispose());
+
+  test('is alive and ready, and says so in words', async () => {
+    expect(await server.askAdmin('/livez')).toBe('ok');
+    const ready = await fetch(`${base}/readyz?verbose`);
+    expect(ready.status).toBe(200);
+    expect(await ready.text()).toMatch(/^\[\+\]event-loop ok: .*\n(\[\+\].*\n)+readyz check passed\n$/);
+  });
+
+  test('shows no secret of the configuration', async () => {
+    const text = (await server.askAdmin('/commands/icfg')) + (await server.askAdmin('/commands/sysp'));
+    expect(text).toContain('ssl.keyStore.password=***');
+    expect(text).toContain('superDigest=***');
+    expect(text).not.toMatch(/hush-1|D\/InIHSb/);
+  });
+
+  test('describes itself as an OpenAPI document with every command', async () => {
+    const document = JSON.parse(await server.askAdmin('/openapi.json')) as { openapi: string; paths: object };
+    expect(document.openapi).toBe('3.1.0');
+    const names = [...(await server.askAdmin('/commands')).matchAll(/href="([^"]*)"/g)].map(([, path]) => path);
+    expect(names.length).toBe(27);
+    expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(names));
+  });
+
+  test('gives a snapshot to whoever has every permission of the root, and to nobody else', async () => {
+    const client = await RawClient.connect(server.port);
+    await client.demand(Op.create, record().ustring('/kept').buffer('x').acls(OPEN_ACL).int(0).build());
+    const ask = (authorization: string | null): Promise<Response> =>
+      fetch(`${base}/commands/snapshot?streaming=true`, { headers: authorization === null ? {} : { authorization } });
+    expect((await ask(null)).status).toBe(401);
+    expect((await ask('nix')).status).toBe(401);
+    expect((await ask('digest a:b c')).status).toBe(401);
+    const answer = await ask('digest super:test');
+    expect(answer.status).toBe(200);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    expect(answer.headers.get('snapshot_size')).toBe(String(bytes.length));
+    expect(answer.headers.get('last_zxid')).toMatch(/^0x[0-9a-f]+$/);
+    expect(bytes.subarray(0, 4).toString()).toBe('ZKSN');
+    expect(bytes.includes('/kept')).toBe(true);
+    // Read, but not all of them, for everybody.
+    const acl = record().ustring('/').int(1).int(15).ustring('world').ustring('anyone').int(-1).build();
+    await client.demand(Op.setACL, acl);
+    expect((await ask('digest a:b')).status).toBe(403);
+    expect((await ask('digest super:test')).status).toBe(200);
+    await client.close();
+  });
+
+  test('answers nobody who calls it by another name', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(server.adminPort, '127.0.0.1', () =>
+        socket.end('GET /commands/ruok HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'),
+      );
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk.toString();
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 421 /);
+  });
+
+  test('closes connections with endless headers, and takes no body', async () => {
+    const ends = await Promise.all([
+      firstLineOf(server.adminPort, `GET /livez HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`),
+      firstLineOf(server.adminPort, `GET /livez HTTP/1.1\r\nHost: localhost\r\n${'X: a\r\n'.repeat(5000)}\r\n`),
+      firstLineOf(server.adminPort, 'nonsense\r\n\r\n'),
+      firstLineOf(
+        server.adminPort,
+        `POST /commands/ruok HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nsomething`,
+      ),
+    ]);
+    expect(ends.map((line) => line.split(' ')[1])).toEqual(['431', '431', '400', '405']);
+    expect(await server.askAdmin('/livez')).toBe('ok');
+  });
+
+  test('in use by another program is a warning, and clients are served', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const address = other.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const config = { 'admin.enableServer': true, 'admin.serverPort': port };
+    await using second = await ServerProcess.start('meerkat', { config });
+    await expect.poll(() => second.output, { timeout: 30_000 }).toContain('it is in use');
+    expect(second.output).toMatch(
+      /WARN {2}cannot listen on 127\.0\.0\.1:\d+ for admin commands: it is in use; set another admin\.serverPort/,
+    );
+    expect(await second.fourLetterWord('srvr')).toContain('Mode: standalone');
+    other.close();
+  });
+
+  test('is not ready without a quorum, although it is alive', async () => {
+    const ports: number[] = [];
+    while (ports.length < 6) ports.push(await freePort());
+    const port = await freePort();
+    const directory = mkdtempSync(join(tmpdir(), 'interop-ready-'));
+    mkdirSync(join(directory, 'data'));
+    writeFileSync(join(directory, 'data', 'myid'), '1');
+    const lines = [
+      ...['dataDir=data', 'clientPort=0', 'clientPortAddress=127.0.0.1', 'initLimit=5', 'syncLimit=2', 'tickTime=500'],
+      ...[1, 2, 3].map((id) => `server.${id}=127.0.0.1:${ports[id - 1]}:${ports[id + 2]}`),
+      `admin.serverPort=${port}`,
+    ];
+    writeFileSync(join(directory, 'zoo.cfg'), lines.join('\n'));
+    const meerkat = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
+    const child = spawn(process.execPath, [meerkat, 'server', 'zoo.cfg'], { cwd: directory, stdio: 'ignore' });
+    try {
+      const ask = async (path: string): Promise<string> => {
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => null);
+        return answer === null ? '' : `${answer.status} ${await answer.text()}`;
+      };
+      await expect.poll(() => ask('/livez'), { timeout: 60_000 }).toBe('200 ok');
+      expect(await ask('/readyz')).toMatch(
+        /^503 [\s\S]*\[-\]quorum failed: looking for a leader; no other server is connected\n/,
+      );
+      expect(await ask('/commands/ruok')).toContain('"error" : null');
+      expect(await ask('/commands/srvr')).toContain(
+        '"error" : "This ZooKeeper instance is not currently serving requests"',
+      );
+    } finally {
+      child.kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+/** The first line of what a server answers to some bytes. */
+function firstLineOf(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    const done = (): void => {
+      socket.destroy();
+      resolve(text.split('\r\n')[0] ?? '');
+    };
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+      if (text.includes('\r\n')) done();
+    });
+    socket.on('error', done);
+    socket.on('close', done);
+  });
+}

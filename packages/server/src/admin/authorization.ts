@@ -1,0 +1,70 @@
+import type { Authenticator, Identity, PeerAddress, ServerView } from '@meerkat/core';
+import { type Acl, Perm } from '@meerkat/protocol';
+import { parseIp } from '../auth/ip-address.ts';
+
+/** Why a command is not carried out, with the code of HTTP. */
+export interface Refusal {
+  readonly status: number;
+  readonly error: string | null;
+}
+
+export interface AuthorizationParts {
+  readonly view: ServerView;
+  readonly authenticator: Authenticator;
+  readonly skipAcl: boolean;
+}
+
+/**
+ * Who may read or replace all data by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
+ *
+ *     Authorization: digest ann:secret
+ *     Authorization: ip
+ */
+export class AdminAuthorization {
+  readonly #parts: AuthorizationParts;
+
+  constructor(parts: AuthorizationParts) {
+    this.#parts = parts;
+  }
+
+  /** @param remote address of the caller, as text */
+  refusalOf(header: string | null, remote: string): Refusal | null {
+    const { authenticator, skipAcl, view } = this.#parts;
+    if (header === null) return { status: 401, error: 'Auth info is missing for the command' };
+    const [scheme = '', credentials, ...more] = header.split(' ');
+    const ip = parseIp(remote);
+    if (more.length > 0 || ip === null) return NOT_AUTHENTICATED;
+    const address: PeerAddress = { ip, host: remote, port: 0 };
+    const identities = this.#identitiesOf(scheme.toLowerCase(), credentials, address);
+    if (identities === null || identities.length === 0) return NOT_AUTHENTICATED;
+    if (skipAcl || identities.some((identity) => identity.scheme === 'super')) return null;
+    const [root] = view.database()?.znodes() ?? [];
+    const isAllowed = EACH.every(
+      (perm) => root?.acl.some((entry) => grants(entry, perm, identities, authenticator)) === true,
+    );
+    return isAllowed ? null : { status: 403, error: 'Not authorized' };
+  }
+
+  #identitiesOf(scheme: string, credentials: string | undefined, address: PeerAddress): readonly Identity[] | null {
+    const { authenticator } = this.#parts;
+    if (scheme === 'ip') return authenticator.initialIdentities(address, null);
+    if (credentials === undefined) return null;
+    return authenticator.authenticate(scheme, Buffer.from(credentials), address, null);
+  }
+}
+
+function grants(
+  { perms, scheme, id }: Acl,
+  perm: number,
+  identities: readonly Identity[],
+  authenticator: Authenticator,
+): boolean {
+  if ((perms & perm) === 0) return false;
+  if (scheme === 'world' && id === 'anyone') return true;
+  return identities.some(
+    (identity) => identity.scheme === scheme && id !== null && authenticator.matches(identity.scheme, identity.id, id),
+  );
+}
+
+const EACH = [Perm.read, Perm.write, Perm.create, Perm.delete, Perm.admin];
+const NOT_AUTHENTICATED: Refusal = { status: 401, error: 'Not authenticated' };

@@ -1,0 +1,108 @@
+import type { ServerView } from '@meerkat/core';
+import type { Answer, Desk } from '../http/http-thread.ts';
+import type { Question } from '../http/messages.ts';
+import type { Exposition } from '../metrics/exposition.ts';
+import { NODE_CLOCK } from '../node/clock.ts';
+import type { Refusal } from './authorization.ts';
+import { ADMIN_COMMANDS, type AdminCommand, type CommandSource, type Fields } from './commands.ts';
+import { checkHealth, type HealthSource } from './health.ts';
+import { formatJson, JsonFields } from './java-json.ts';
+import { makeOpenApi } from './openapi.ts';
+import type { SnapshotCommand } from './snapshot-command.ts';
+
+export interface AdminDeskParts {
+  readonly source: CommandSource;
+  readonly health: HealthSource;
+  readonly exposition: Exposition;
+  readonly snapshot: SnapshotCommand;
+  readonly commandUrl: string;
+}
+
+type Command = Extract<Question, { readonly kind: 'command' }>;
+
+/** Answers what is asked by HTTP. */
+export class AdminDesk implements Desk {
+  readonly #parts: AdminDeskParts;
+  readonly #byName: ReadonlyMap<string, AdminCommand>;
+
+  constructor(parts: AdminDeskParts) {
+    this.#parts = parts;
+    this.#byName = new Map(ADMIN_COMMANDS.flatMap((command) => command.names.map((name) => [name, command] as const)));
+  }
+
+  answer(question: Question): Answer | Promise<Answer> {
+    const { health, exposition } = this.#parts;
+    switch (question.kind) {
+      case 'command':
+        return this.#onCommand(question);
+      case 'metrics':
+        return { ...PLAIN, pieces: exposition.format(NODE_CLOCK.monotonicMs()) };
+      case 'health':
+        return { ...JSON_HEAD, pieces: [JSON.stringify(checkHealth(health))] };
+      case 'openapi':
+        return { ...JSON_HEAD, pieces: [JSON.stringify(makeOpenApi(this.#parts.commandUrl), null, 2)] };
+      case 'index':
+        return { ...PLAIN, contentType: 'text/html; charset=utf-8', pieces: this.#index() };
+    }
+  }
+
+  *#index(): Generator<string> {
+    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT];
+    for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;
+  }
+
+  #onCommand(question: Command): Answer | Promise<Answer> {
+    const { method, name } = question;
+    if (method !== 'GET' && method !== 'HEAD') {
+      return { ...PLAIN, status: 405, headers: { allow: 'GET, HEAD' }, pieces: [`${name} is asked for with GET\n`] };
+    }
+    if (name === SNAPSHOT || name === 'snap') return this.#onSnapshot(question);
+    const command = this.#byName.get(name);
+    if (command === undefined) return commandAnswer(name, [], `Unknown command: ${name}`);
+    const [primary = name] = command.names;
+    const { source } = this.#parts;
+    if (command.needsNoServer !== true && !source.view.isServing) return commandAnswer(primary, [], NOT_SERVING);
+    return commandAnswer(primary, whileServing(command.fields(source, question.query), command, source.view), null);
+  }
+
+  async #onSnapshot(question: Command): Promise<Answer> {
+    const { snapshot } = this.#parts;
+    const outcome = await snapshot.run(question.authorization, question.remote);
+    if (isRefusal(outcome)) return commandAnswer(SNAPSHOT, [], outcome.error, outcome.status);
+    const headers = { last_zxid: `0x${outcome.zxid.toString(16)}`, snapshot_size: String(outcome.bytes) };
+    if (question.query['streaming'] === 'false') return { ...commandAnswer(SNAPSHOT, [], null), headers };
+    return { ...PLAIN, contentType: 'application/octet-stream', headers, file: outcome.path, pieces: [] };
+  }
+}
+
+function isRefusal(outcome: object): outcome is Refusal {
+  return 'status' in outcome;
+}
+
+/** What ZooKeeper answers: the fields, then which command it was and what was wrong. An error of the command itself comes first. */
+function commandAnswer(name: string, fields: Fields, error: string | null, status = 200): Answer {
+  return { ...JSON_HEAD, status, pieces: formatJson(new JsonFields(withOutcome(name, fields, error))) };
+}
+
+function* withOutcome(name: string, fields: Fields, error: string | null): Fields {
+  let hasError = false;
+  for (const field of fields) {
+    hasError ||= field[0] === 'error';
+    yield field;
+  }
+  yield ['command', name];
+  if (!hasError) yield ['error', error];
+}
+
+/** A role may end while a long answer is written: it is short then. */
+function* whileServing(fields: Fields, command: AdminCommand, view: ServerView): Fields {
+  for (const field of fields) {
+    if (command.needsNoServer !== true && !view.isServing) return;
+    yield field;
+  }
+}
+
+const SNAPSHOT = 'snapshot';
+const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
+const JSON_HEAD = { status: 200, contentType: 'application/json', headers: {}, file: null };
+const PLAIN = { status: 200, contentType: 'text/plain; charset=utf-8', headers: {}, file: null };

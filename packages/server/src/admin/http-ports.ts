@@ -1,0 +1,70 @@
+import type { Authenticator, ServerCore, SnapshotFile } from '@meerkat/core';
+import type { Configuration } from '../config/options.ts';
+import { HttpThread } from '../http/http-thread.ts';
+import type { Logger } from '../logger.ts';
+import { Exposition } from '../metrics/exposition.ts';
+import { LoopDelay } from '../metrics/loop-delay.ts';
+import { NODE_CLOCK } from '../node/clock.ts';
+import { AdminAuthorization } from './authorization.ts';
+import type { CommandSource } from './commands.ts';
+import { AdminDesk } from './desk.ts';
+import type { HealthSource } from './health.ts';
+import { SnapshotCommand, type TakenSnapshot } from './snapshot-command.ts';
+
+export interface HttpPortsParts {
+  readonly configuration: Configuration;
+  readonly source: CommandSource;
+  readonly health: HealthSource;
+  readonly authenticator: Authenticator;
+  readonly core: Pick<ServerCore, 'takeSnapshot'>;
+  readonly logger: Logger;
+  /** Gives the core an event, in a turn of its own. */
+  deliver(event: () => void): void;
+}
+
+/** The ports that answer by HTTP, not open yet; null when the configuration has none. */
+export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
+  const { configuration, source, logger } = parts;
+  const { admin, metricsPort, showsProcessMetrics } = configuration.server;
+  if (admin === null && metricsPort === null) return null;
+  const desk = new AdminDesk({
+    source,
+    health: parts.health,
+    exposition: new Exposition(source, new LoopDelay(), showsProcessMetrics),
+    snapshot: makeSnapshotCommand(parts),
+    commandUrl: admin?.commandUrl ?? '',
+  });
+  const data = {
+    admin:
+      admin === null
+        ? null
+        : {
+            host: admin.host,
+            port: admin.port,
+            commandUrl: admin.commandUrl,
+            idleTimeoutMs: admin.idleTimeoutMs,
+          },
+    metrics: metricsPort,
+  };
+  return new HttpThread(data, desk, logger);
+}
+
+function makeSnapshotCommand({ configuration, source, authenticator, core, deliver }: HttpPortsParts): SnapshotCommand {
+  const { admin } = configuration.server;
+  const { view, metrics } = source;
+  return new SnapshotCommand({
+    isEnabled: admin?.snapshotEnabled ?? false,
+    // ZooKeeper takes the number of milliseconds for microseconds here.
+    intervalMs: (admin?.rateLimitMs ?? 0) / 1000,
+    authorization: new AdminAuthorization({ view, authenticator, skipAcl: configuration.core.skipAcl }),
+    metrics,
+    isServing: () => view.isServing,
+    monotonicMs: () => NODE_CLOCK.monotonicMs(),
+    take: () =>
+      new Promise<TakenSnapshot>((resolve, reject) => {
+        const onTaken = (snapshot: SnapshotFile | null): void =>
+          snapshot === null ? reject(new Error('no snapshot could be taken')) : resolve(snapshot);
+        deliver(() => core.takeSnapshot(onTaken));
+      }),
+  });
+}

@@ -1,0 +1,80 @@
+import { MEERKAT_VERSION } from '../version.ts';
+import { ADMIN_COMMANDS } from './commands.ts';
+
+/** What the admin port answers, as an OpenAPI document. */
+export function makeOpenApi(commandUrl: string): object {
+  const commands = ADMIN_COMMANDS.map(({ names, summary }) => {
+    const [name = ''] = names;
+    const aliases = names.slice(1);
+    const description = aliases.length === 0 ? {} : { description: `Also as ${aliases.join(', ')}.` };
+    const parameters = name === 'set_trace_mask' ? { parameters: [query('traceMask', 'a decimal number')] } : {};
+    return [
+      `${commandUrl}/${name}`,
+      { get: { operationId: name, summary, ...description, ...parameters, responses: OF_COMMAND } },
+    ];
+  });
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Meerkat admin', version: MEERKAT_VERSION },
+    paths: {
+      ...Object.fromEntries(commands),
+      [`${commandUrl}/snapshot`]: {
+        get: {
+          operationId: 'snapshot',
+          summary: 'writes a snapshot and gives its bytes',
+          description: 'The caller needs each permission of the root. Headers: last_zxid, snapshot_size.',
+          security: [{ authorization: [] }],
+          parameters: [query('streaming', 'false: the headers alone')],
+          responses: {
+            200: { description: 'the snapshot', content: { 'application/octet-stream': {} } },
+            401: { description: 'no, or no valid, header Authorization' },
+            403: { description: 'a permission of the root is missing' },
+            429: { description: 'too early after the one before' },
+            500: { description: 'it failed: the log of the server says why' },
+            503: { description: 'admin.snapshot.enabled=false' },
+          },
+        },
+      },
+      '/livez': { get: health('livez', 'whether the process is worth keeping') },
+      '/readyz': { get: health('readyz', 'whether clients can be sent here: false without a quorum') },
+      '/metrics': {
+        get: {
+          operationId: 'metrics',
+          summary: 'metrics for Prometheus',
+          parameters: [query('name[]', 'this family alone; may be repeated')],
+          responses: { 200: { description: 'metrics', content: { 'text/plain': {} } } },
+        },
+      },
+    },
+    components: {
+      securitySchemes: {
+        authorization: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'Authorization',
+          description: '`digest user:password`, or `ip`',
+        },
+      },
+    },
+  };
+}
+
+const OF_COMMAND = {
+  200: {
+    description: 'what was asked for, with `command` and `error`, which is null unless something is wrong',
+    content: { 'application/json': { schema: { type: 'object', required: ['command', 'error'] } } },
+  },
+};
+
+function health(operationId: string, summary: string): object {
+  return {
+    operationId,
+    summary,
+    parameters: [query('verbose', 'each check')],
+    responses: { 200: { description: 'yes' }, 503: { description: 'no: a line for each check says why' } },
+  };
+}
+
+function query(name: string, description: string): object {
+  return { name, in: 'query', required: false, description, schema: { type: 'string' } };
+}

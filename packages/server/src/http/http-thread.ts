@@ -1,0 +1,237 @@
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../logger.ts';
+import type { AnswerHead, HttpPort, HttpThreadData, ListenPlace, Question, ToHttp, ToService } from './messages.ts';
+import { PARTS_MAX } from './messages.ts';
+import { WorkBudget } from './work-budget.ts';
+
+/** What the service answers to a question. */
+export interface Answer extends AnswerHead {
+  /** The text in pieces, looked at a few at a time while others are served. */
+  readonly pieces: Iterable<string>;
+}
+
+/** Who answers questions. */
+export interface Desk {
+  /** An error that it throws or rejects with is a mistake of ours. */
+  answer(question: Question): Answer | Promise<Answer>;
+}
+
+/**
+ * The HTTP servers of a server, in a thread of their own: connections, headers, bodies and slow readers cost the service
+ * nothing. The service answers questions, as far as its `WorkBudget` goes.
+ *
+ * Nothing here ends the server: a port that is in use, or a thread that dies, is a warning.
+ */
+export class HttpThread {
+  readonly #data: HttpThreadData;
+  readonly #desk: Desk;
+  readonly #logger: Logger;
+  readonly #budget = new WorkBudget();
+  readonly #answers = new Map<number, AnswerInParts>();
+  readonly #listening = new Map<HttpPort, ListenPlace>();
+  #worker: Worker | null = null;
+
+  constructor(data: HttpThreadData, desk: Desk, logger: Logger) {
+    this.#data = data;
+    this.#desk = desk;
+    this.#logger = logger;
+  }
+
+  /** Where a port is open; null while it is not. */
+  addressOf(port: HttpPort): ListenPlace | null {
+    return this.#listening.get(port) ?? null;
+  }
+
+  start(): void {
+    const worker = new Worker(ENTRY, {
+      workerData: this.#data,
+      name: 'meerkat-http',
+      // Options of the process, such as a profiler, are not for this thread.
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    });
+    this.#worker = worker;
+    worker.on('message', (message: ToService) => this.#onMessage(message));
+    worker.on('error', (error) => this.#onDead(error.message));
+    worker.on('exit', (code) => this.#onDead(`exit code ${code}`));
+    // It keeps no process alive by itself.
+    worker.unref();
+  }
+
+  async stop(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    this.#budget.stop();
+    this.#answers.clear();
+    this.#listening.clear();
+    await worker?.terminate();
+  }
+
+  #onDead(reason: string): void {
+    if (this.#worker === null) return;
+    this.#worker = null;
+    this.#answers.clear();
+    this.#listening.clear();
+    const text = `the thread of the HTTP ports has ended (${reason}): admin commands and metrics are not answered until the next start; clients are served as before`;
+    this.#logger.log('error', text, { event: 'http-failed', reason });
+  }
+
+  #onMessage(message: ToService): void {
+    switch (message.kind) {
+      case 'listening':
+        this.#onListening(message.port, message.at);
+        return;
+      case 'failed':
+        this.#logger.log('warn', describeFailure(message.port, message.at, message.reason), {
+          event: 'http-failed',
+          reason: message.reason,
+        });
+        return;
+      case 'ask':
+        void this.#onAsked(message.id, message.question);
+        return;
+      case 'taken':
+        this.#answers.get(message.id)?.onTaken(message.parts);
+        return;
+      case 'drop':
+        this.#answers.get(message.id)?.drop();
+        this.#answers.delete(message.id);
+        return;
+    }
+  }
+
+  #onListening(port: HttpPort, at: ListenPlace): void {
+    this.#listening.set(port, at);
+    const host = at.host.includes(':') ? `[${at.host}]` : at.host;
+    const text =
+      port === 'admin'
+        ? `admin commands are answered at http://${host}:${at.port}${this.#data.admin?.commandUrl ?? ''}`
+        : `metrics are answered at http://${host}:${at.port}/metrics`;
+    this.#logger.log('info', text, { event: `${port}-listening`, host: at.host, port: at.port });
+  }
+
+  async #onAsked(id: number, question: Question): Promise<void> {
+    let answer: Answer;
+    try {
+      answer = await this.#desk.answer(question);
+    } catch (error) {
+      this.#logger.log('error', `a question by HTTP could not be answered: ${describe(error)}`, {
+        event: 'http-failed',
+      });
+      answer = { ...FAILED, pieces: ['the server could not answer; its log says why\n'] };
+    }
+    const { pieces, ...head } = answer;
+    this.#tell({ kind: 'head', id, head });
+    if (head.file !== null) return;
+    const parts = new AnswerInParts(
+      pieces,
+      (text, isLast) => {
+        if (isLast) this.#answers.delete(id);
+        this.#tell({ kind: 'part', id, text, isLast });
+      },
+      (error) => {
+        this.#answers.delete(id);
+        this.#logger.log('error', `an answer by HTTP was cut short: ${describe(error)}`, { event: 'http-failed' });
+        this.#tell({ kind: 'part', id, text: '', isLast: true });
+      },
+      (steps) => this.#budget.add(steps),
+    );
+    this.#answers.set(id, parts);
+    parts.goOn();
+  }
+
+  #tell(message: ToHttp): void {
+    this.#worker?.postMessage(message);
+  }
+}
+
+/** An answer on its way: made while there is time for it, and while the other side takes it. */
+class AnswerInParts {
+  readonly #pieces: Iterator<string>;
+  readonly #tell: (text: string, isLast: boolean) => void;
+  readonly #fail: (error: unknown) => void;
+  readonly #schedule: (steps: Iterator<void>) => void;
+  #text = '';
+  #partsLeft = PARTS_MAX;
+  #isScheduled = false;
+  #isOver = false;
+
+  constructor(
+    pieces: Iterable<string>,
+    tell: (text: string, isLast: boolean) => void,
+    fail: (error: unknown) => void,
+    schedule: (steps: Iterator<void>) => void,
+  ) {
+    this.#pieces = pieces[Symbol.iterator]();
+    this.#tell = tell;
+    this.#fail = fail;
+    this.#schedule = schedule;
+  }
+
+  onTaken(parts: number): void {
+    this.#partsLeft += parts;
+    this.goOn();
+  }
+
+  drop(): void {
+    this.#isOver = true;
+  }
+
+  goOn(): void {
+    if (this.#isScheduled || this.#isOver || this.#partsLeft <= 0) return;
+    this.#isScheduled = true;
+    this.#schedule(this.#steps());
+  }
+
+  *#steps(): Generator<void> {
+    try {
+      while (!this.#isOver && this.#partsLeft > 0) {
+        for (let i = 0; i < PIECES_PER_STEP && !this.#isOver && this.#text.length < PART_LENGTH; i++) this.#takeOne();
+        if (this.#text.length >= PART_LENGTH) this.#tellPart(false);
+        yield;
+      }
+    } catch (error) {
+      this.#isOver = true;
+      this.#fail(error);
+    }
+    this.#isScheduled = false;
+  }
+
+  #takeOne(): void {
+    const next = this.#pieces.next();
+    if (next.done !== true) this.#text += next.value;
+    else this.#tellPart(true);
+  }
+
+  #tellPart(isLast: boolean): void {
+    this.#tell(this.#text, isLast);
+    this.#text = '';
+    this.#partsLeft--;
+    this.#isOver ||= isLast;
+  }
+}
+
+const PIECES_PER_STEP = 64;
+/** Characters that are handed over together. */
+const PART_LENGTH = 65_536;
+
+const FAILED: AnswerHead = { status: 500, contentType: 'text/plain', headers: {}, file: null };
+
+/** Sources cannot be run by a thread of every Node.js: then it is what was built of them. */
+const ENTRY = new URL(
+  import.meta.url.endsWith('.ts')
+    ? import.meta.url.replace(/\/src\/http\/[^/]*$/, '/dist/http/thread/main.js')
+    : new URL('./thread/main.js', import.meta.url),
+);
+
+function describeFailure(port: HttpPort, { host, port: number }: ListenPlace, reason: string): string {
+  const what = port === 'admin' ? 'admin commands' : 'metrics';
+  const key = port === 'admin' ? 'admin.serverPort' : 'metricsProvider.httpPort';
+  const off = port === 'admin' ? ', or admin.enableServer=false' : '';
+  const why = reason === 'EADDRINUSE' ? 'it is in use' : reason;
+  return `cannot listen on ${host}:${number} for ${what}: ${why}; set another ${key}${off}. Clients are served as before`;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

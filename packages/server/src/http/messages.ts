@@ -1,0 +1,62 @@
+/* What the thread of the HTTP servers and the thread of the service say to each other. */
+
+export interface ListenPlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What the HTTP thread is told when it starts. */
+export interface HttpThreadData {
+  readonly admin: AdminPlace | null;
+  readonly metrics: ListenPlace | null;
+}
+
+export interface AdminPlace extends ListenPlace {
+  /** Where ZooKeeper's commands are: `/commands`. */
+  readonly commandUrl: string;
+  readonly idleTimeoutMs: number;
+}
+
+export type HttpPort = 'admin' | 'metrics';
+
+/** What somebody wants to know, or to be done. */
+export type Question =
+  | {
+      readonly kind: 'command';
+      readonly method: string;
+      readonly name: string;
+      readonly query: Readonly<Record<string, string>>;
+      /** The header of that name; null when there is none. */
+      readonly authorization: string | null;
+      /** Where the caller is, as text. */
+      readonly remote: string;
+    }
+  | { readonly kind: 'metrics' }
+  | { readonly kind: 'health' }
+  | { readonly kind: 'index' }
+  | { readonly kind: 'openapi' };
+
+/** The beginning of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body is this file; there are no parts then. */
+  readonly file: string | null;
+}
+
+export type ToService =
+  | { readonly kind: 'listening'; readonly port: HttpPort; readonly at: ListenPlace }
+  | { readonly kind: 'failed'; readonly port: HttpPort; readonly at: ListenPlace; readonly reason: string }
+  | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
+  /** Parts of an answer have been taken: as many more may come. */
+  | { readonly kind: 'taken'; readonly id: number; readonly parts: number }
+  /** Nobody wants the rest of the answer. */
+  | { readonly kind: 'drop'; readonly id: number };
+
+export type ToHttp =
+  | { readonly kind: 'head'; readonly id: number; readonly head: AnswerHead }
+  | { readonly kind: 'part'; readonly id: number; readonly text: string; readonly isLast: boolean };
+
+/** Parts of an answer that may be on their way. */
+export const PARTS_MAX = 4;

@@ -1,0 +1,34 @@
+/** The admin port (`admin.*`). */
+export interface AdminOptions {
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  /** Where ZooKeeper's commands are. */
+  readonly commandUrl: string;
+  /** Milliseconds for which a connection may say nothing. */
+  readonly idleTimeoutMs: number;
+  /** A snapshot may follow another one after as many microseconds. */
+  readonly rateLimitMs: number;
+  readonly snapshotEnabled: boolean;
+  /** What `initial_configuration` shows, without secrets. */
+  readonly configurationText: string;
+}
+
+export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
+  host: '127.0.0.1',
+  port: 8080,
+  commandUrl: '/commands',
+  idleTimeoutMs: 30_000,
+  rateLimitMs: 300_000,
+  snapshotEnabled: true,
+  configurationText: '',
+};
+
+/** A port of its own for Prometheus (`metricsProvider.*`). */
+export interface MetricsPortOptions {
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+}
+
+export const DEFAULT_METRICS_PORT: MetricsPortOptions = { host: '127.0.0.1', port: 7000 };

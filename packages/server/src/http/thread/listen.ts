@@ -1,0 +1,41 @@
+import type { FastifyInstance } from 'fastify';
+import type { HttpPort, ListenPlace } from '../messages.ts';
+import type { ServiceThread } from './service-thread.ts';
+
+/** Opens a port. One that cannot be opened is told, and nothing else happens. */
+export async function listen(
+  app: FastifyInstance,
+  port: HttpPort,
+  at: ListenPlace,
+  service: ServiceThread,
+): Promise<void> {
+  app.server.maxConnections = CONNECTIONS_MAX;
+  app.server.headersTimeout = HEADERS_MS;
+  try {
+    await app.listen({ host: at.host, port: at.port, backlog: CONNECTIONS_MAX });
+    const address = app.server.address();
+    const isTcp = typeof address === 'object' && address !== null;
+    service.tell({
+      kind: 'listening',
+      port,
+      at: isTcp ? { host: address.address, port: address.port } : at,
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    service.tell({ kind: 'failed', port, at, reason: code ?? message });
+  }
+}
+
+/** What every server of this thread limits. */
+export const LIMITS = {
+  logger: false,
+  // No body is read.
+  bodyLimit: 1024,
+  requestTimeout: 60_000,
+  forceCloseConnections: true,
+  exposeHeadRoutes: true,
+  http: { maxHeaderSize: 8192 },
+} as const;
+
+const CONNECTIONS_MAX = 64;
+const HEADERS_MS = 10_000;

@@ -1,0 +1,14 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { HttpThreadData } from '../messages.ts';
+import { makeAdminApp } from './admin-app.ts';
+import { listen } from './listen.ts';
+import { makeMetricsApp } from './metrics-app.ts';
+import { ServiceThread } from './service-thread.ts';
+
+/* The thread of the HTTP servers: whatever comes in by HTTP is read, checked and written here, not in the thread that serves clients. */
+
+const { admin, metrics } = workerData as HttpThreadData;
+if (parentPort === null) throw new Error('this file is the entry of a thread');
+const service = new ServiceThread(parentPort);
+if (admin !== null) void listen(makeAdminApp(admin, service), 'admin', admin, service);
+if (metrics !== null) void listen(makeMetricsApp(service), 'metrics', metrics, service);

@@ -55,7 +55,7 @@ export type { Held, Holding } from './kernel/holding.ts';
 export type { Layout } from './kernel/layout.ts';
 export type { Contending } from './kernel/line.ts';
 export { NotHeldError } from './kernel/not-held-error.ts';
-export type { HeldOptions, LockOptions, SharedHeldOptions, ZnodeOptions } from './kernel/options.ts';
+export type { HeldOptions, LockOptions, SharedHeldOptions, SharedLockOptions, ZnodeOptions } from './kernel/options.ts';
 export { SequenceExhaustedError } from './kernel/overflow.ts';
 export { compareBySequence, compareSequences, sequenceOf, withoutSequence } from './kernel/sequence.ts';
 export { type Fence, type FencedStore, type FencedWriter, fence } from './locks/fence.ts';

@@ -48,8 +48,8 @@ export interface HoldingOptions {
 /**
  * What is held, bound to one ephemeral znode: to the session that made it and to the zxid of its creation.
  *
- * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by another client
- * else; whatever comes first, it never begins again.
+ * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by another client;
+ * whatever comes first, it never begins again.
  */
 export class Holding implements Held {
   readonly path: string;

@@ -25,8 +25,14 @@ export interface SharedHeldOptions extends HeldOptions {
   readonly layout?: Layout | undefined;
 }
 
-/** Of locks. */
-export interface LockOptions extends SharedHeldOptions {
-  /** What our znode reports about us, to clients that look at the line. Default: nothing. */
+/** Of all locks and leases. */
+export interface LockOptions extends HeldOptions {
+  /** What our znodes report about us, to clients that look at the line. Default: nothing. */
   readonly data?: Data | undefined;
+}
+
+/** Of locks that programs with another library use, too. */
+export interface SharedLockOptions extends LockOptions {
+  /** With whom it is shared: Curator (the default) or kazoo. */
+  readonly layout?: Layout | undefined;
 }

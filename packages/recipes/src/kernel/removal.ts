@@ -27,8 +27,8 @@ export function removeZnode(client: Client, path: string, sessionId: bigint): Pr
 }
 
 /**
- * The same for a znode of a name that others use, too: an earlier attempt may have deleted ours, its reply lost, and a client
- * else have made one since. So it looks before it deletes.
+ * The same for a znode of a name that others use, too: an earlier attempt may have deleted ours, its reply lost, and another client
+ * have created one since. So it looks before it deletes.
  *
  * @param czxid of our znode
  */

@@ -4,13 +4,13 @@ import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
 import { contend, keepPlace, type Turn, tryContend } from '../kernel/contender.ts';
 import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
-import type { LockOptions } from '../kernel/options.ts';
+import type { SharedLockOptions } from '../kernel/options.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { leaveInOrder, releaseInOrder, takeAfterDelay } from './lock-delay.ts';
 import { requestRevocation } from './revocation.ts';
 
-export interface MutexOptions extends LockOptions {
+export interface MutexOptions extends SharedLockOptions {
   /**
    * How long a lock whose holder died is kept from the others, milliseconds. All who use the lock must set it; programs
    * with other libraries do not wait. Default 0.

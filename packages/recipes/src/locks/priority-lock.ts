@@ -1,18 +1,16 @@
-import { type About, type CallOptions, type Client, type Data, joinPath, NoNodeError } from '@meerkat/client';
+import { type About, type CallOptions, type Client, joinPath, NoNodeError } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
 import { enter, keepPlace } from '../kernel/contender.ts';
 import { Holding } from '../kernel/holding.ts';
 import type { Line } from '../kernel/line.ts';
-import type { HeldOptions } from '../kernel/options.ts';
+import type { LockOptions } from '../kernel/options.ts';
 import { Lock } from './lock.ts';
 import { HELD, inspectByPriority, markerOf, type PriorityContending, type PriorityLine } from './priority-line.ts';
 import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
 
-export interface PriorityLockOptions extends HeldOptions {
-  /** What our znodes tell about us, to clients that look at the queue. Default: nothing. */
-  readonly data?: Data | undefined;
+export interface PriorityLockOptions extends LockOptions {
   /** How long we leave a lock alone whose holder died, milliseconds. All who use the lock should set it. Default 0. */
   readonly lockDelayMs?: number | undefined;
 }

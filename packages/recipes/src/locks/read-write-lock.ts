@@ -5,14 +5,14 @@ import { contend, tryContend } from '../kernel/contender.ts';
 import type { HoldingOptions } from '../kernel/holding.ts';
 import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
-import type { LockOptions } from '../kernel/options.ts';
+import type { SharedLockOptions } from '../kernel/options.ts';
 import { SEQUENCE_MAX, SequenceExhaustedError } from '../kernel/overflow.ts';
 import { sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 import { downgrade } from './downgrade.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { requestRevocation } from './revocation.ts';
 
-export type ReadWriteLockOptions = LockOptions;
+export type ReadWriteLockOptions = SharedLockOptions;
 
 /**
  * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for the client that stands before

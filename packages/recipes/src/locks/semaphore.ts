@@ -4,14 +4,14 @@ import { checkMs } from '../kernel/bounds.ts';
 import { keepPlace } from '../kernel/contender.ts';
 import { nullIfMissing } from '../kernel/failures.ts';
 import { Holding } from '../kernel/holding.ts';
-import type { LockOptions } from '../kernel/options.ts';
+import type { SharedLockOptions } from '../kernel/options.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
 import { type Leases, makeLeases } from './leases.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 
-export interface SemaphoreOptions extends LockOptions {
+export interface SemaphoreOptions extends SharedLockOptions {
   /** How many may hold a lease at a time. All who use the semaphore must say the same. */
   readonly leasesMax: number;
 }

@@ -197,7 +197,7 @@ export class ServerCore {
   get #hasChores(): boolean {
     const { serving } = this.#life;
     if (this.#watches.hasGone) return true;
-    return serving !== null && (serving.pipeline.isBehind || serving.database.tree.quotas.isCounting);
+    return serving !== null && (serving.pipeline.hasWork || serving.database.tree.quotas.isCounting);
   }
 }
 

@@ -29,6 +29,8 @@ export interface PaceLimits {
   readonly unitsPerTurn: number;
   /** Changes that are made without a look at what they have cost. */
   readonly changesAtOnce: number;
+  /** As in `Preparation`. */
+  readonly preparedPerTurn?: number;
 }
 
 /** Who applies a txn and answers what waits for it. */

@@ -71,6 +71,8 @@ class ForwardedWrite implements WaitingWrite {
  * client does: the older connection may be answered for the younger one, before SESSIONMOVED closes it.
  */
 export class Forwarder implements WritePath {
+  /** The leader does that. */
+  readonly isPreparing = false;
   readonly #sessions: LearnerSessions;
   readonly #sessionIds: SessionIds;
   readonly #effects: ForwarderEffects;
@@ -90,6 +92,8 @@ export class Forwarder implements WritePath {
   get inFlightCount(): number {
     return this.#inFlightCount;
   }
+
+  goOn(): void {}
 
   write(
     client: Client,

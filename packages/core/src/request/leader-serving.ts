@@ -78,7 +78,15 @@ export class LeaderServing {
     for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
     this.database = database;
     this.sessions = sessions;
-    this.#proposer = new Proposer({ pending, preparer, sessions, sessionIds, broadcast, meters: parts.meters });
+    this.#proposer = new Proposer({
+      pending,
+      preparer,
+      sessions,
+      sessionIds,
+      broadcast,
+      meters: parts.meters,
+      preparedPerTurn: parts.pace?.preparedPerTurn,
+    });
     this.pipeline = new Pipeline({
       database,
       reads: new Reads(readsPartsOf(parts)),

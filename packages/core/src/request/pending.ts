@@ -130,7 +130,8 @@ export class PendingTree {
     if (!isKept) {
       for (let i = puts.length - 1; i >= 0; i--) {
         const before = this.#multiBefore[i]!;
-        if (before === null) this.#changed.delete(puts[i]!);
+        // What has been applied since the multi began is in the tree, and nowhere else.
+        if (before === null || before.zxid <= this.#tree.lastZxid) this.#changed.delete(puts[i]!);
         else this.#changed.set(before);
         this.#dropEphemeral(puts[i]!, 'newest');
       }

@@ -264,13 +264,14 @@ export class Pipeline implements TxnHost {
     this.#pace.onCommitted(watermark, nowMs);
   }
 
-  /** True while something is committed and not applied: `onTurnEnd` goes on with it. */
-  get isBehind(): boolean {
-    return this.#pace.isBehind;
+  /** True while `onTurnEnd` has something to do: to apply what is committed, or to prepare a long request. */
+  get hasWork(): boolean {
+    return this.#pace.isBehind || this.#parts.writes.isPreparing;
   }
 
   onTurnEnd(nowMs: number): void {
     this.#pace.onTurnEnd(nowMs);
+    this.#parts.writes.goOn();
   }
 
   /** Applies everything that is committed now. */

@@ -50,6 +50,12 @@ export interface PrepareOptions {
   readonly txnBytesMax: number;
 }
 
+/** A request that is prepared so many changes at a time. */
+export interface PrepareSteps {
+  /** @returns the txn; null while there is more to prepare */
+  goOn(count: number): Txn | null;
+}
+
 /**
  * Turns requests into txns: every check that can fail happens here, against the tree as it will be
  * (PrepRequestProcessor).
@@ -83,15 +89,19 @@ export class Preparer {
 
   /** All operations, each seeing the ones before it; or, when one fails, none. */
   prepareMulti(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
+    return this.multiSteps(request, header, identities).goOn(Number.POSITIVE_INFINITY)!;
+  }
+
+  /** The same in steps. Nothing else may be prepared until they are done. */
+  multiSteps(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): PrepareSteps {
+    const { ops } = request;
     const txns: MultiSubTxn[] = [];
     const digests: number[] = [];
     let isFailed = false;
     this.#room = this.#options.txnBytesMax - TXN_FRAME_BYTES - MULTI_COUNT_BYTES;
     this.#pending.beginMulti();
-    for (const op of request.ops) {
-      const prepared: MultiSubTxn | ErrorCode = isFailed
-        ? ErrorCode.runtimeInconsistency
-        : this.#prepareOne(op, header, identities);
+    const prepareNext = (op: MultiOp): void => {
+      const prepared = isFailed ? ErrorCode.runtimeInconsistency : this.#prepareOne(op, header, identities);
       if (typeof prepared === 'number') {
         isFailed = true;
         txns.push({ type: OpCode.error, error: prepared });
@@ -99,14 +109,20 @@ export class Preparer {
         txns.push(prepared);
         digests.push(this.#pending.lastDigest);
       }
-    }
-    this.#pending.endMulti(!isFailed);
-    this.#room = null;
-    this.#digests = digests;
-    const txn: Txn = { type: OpCode.multi, txns };
-    return isFailed && !isTxnWithin(txn, this.#options.txnBytesMax)
-      ? { type: OpCode.multi, txns: toErrors(txns) }
-      : txn;
+    };
+    return {
+      goOn: (count) => {
+        for (const end = Math.min(ops.length, txns.length + count); txns.length < end; ) prepareNext(ops[txns.length]!);
+        if (txns.length < ops.length) return null;
+        this.#pending.endMulti(!isFailed);
+        this.#room = null;
+        this.#digests = digests;
+        const txn: Txn = { type: OpCode.multi, txns };
+        return isFailed && !isTxnWithin(txn, this.#options.txnBytesMax)
+          ? { type: OpCode.multi, txns: toErrors(txns) }
+          : txn;
+      },
+    };
   }
 
   /** What it has computed on the way to the txn that it returned last. */
@@ -128,14 +144,25 @@ export class Preparer {
 
   /** The session ends: the txn names the ephemerals that it will own, so that all servers delete the same. */
   prepareCloseSession(sessionId: bigint, zxid: Zxid): Txn {
+    return this.closeSessionSteps(sessionId, zxid).goOn(Number.POSITIVE_INFINITY)!;
+  }
+
+  /** The same in steps. Nothing else may be prepared until they are done. */
+  closeSessionSteps(sessionId: bigint, zxid: Zxid): PrepareSteps {
     const owned = this.#pending.ephemeralsOf(sessionId);
-    for (const path of owned) {
-      const znode = this.#pending.find(path);
-      const parent = this.#pending.find(parentOf(path));
-      if (znode !== null && parent !== null) this.#putDeleted(znode, parent, zxid);
-    }
-    const paths = pathsWithin(owned, this.#options.txnBytesMax);
-    return { type: OpCode.closeSession, paths };
+    let done = 0;
+    return {
+      goOn: (count) => {
+        for (const end = Math.min(owned.length, done + count); done < end; done++) {
+          const path = owned[done]!;
+          const znode = this.#pending.find(path);
+          const parent = this.#pending.find(parentOf(path));
+          if (znode !== null && parent !== null) this.#putDeleted(znode, parent, zxid);
+        }
+        if (done < owned.length) return null;
+        return { type: OpCode.closeSession, paths: pathsWithin(owned, this.#options.txnBytesMax) };
+      },
+    };
   }
 
   /**

@@ -26,8 +26,12 @@ import type { Committed } from '../zab/committed.ts';
 import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
 import type { Client, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
-import type { Preparer } from './prepare.ts';
+import { Preparation } from './preparation.ts';
+import type { Preparer, PrepareSteps } from './prepare.ts';
 import { isTxnRequest, MOVED, type TxnRequest, type WritePath } from './write-path.ts';
+
+/** A write that has no txn yet. */
+type Slot = WaitingWrite;
 
 export interface ProposerParts {
   readonly pending: PendingTree;
@@ -36,6 +40,8 @@ export interface ProposerParts {
   readonly sessionIds: SessionIds;
   readonly broadcast: Broadcast;
   readonly meters: Meters;
+  /** As in `Preparation`; left out: as it is best for a server. */
+  readonly preparedPerTurn?: number | undefined;
 }
 
 /**
@@ -91,13 +97,23 @@ export class Proposer implements WritePath, CommittedTxns {
   readonly #parts: ProposerParts;
   /** Proposals that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<Proposal> = new Fifo();
+  readonly #preparation: Preparation;
 
   constructor(parts: ProposerParts) {
     this.#parts = parts;
+    this.#preparation = new Preparation(parts.preparedPerTurn);
   }
 
   get inFlightCount(): number {
-    return this.#inFlight.length;
+    return this.#inFlight.length + this.#preparation.length;
+  }
+
+  get isPreparing(): boolean {
+    return this.#preparation.isBusy;
+  }
+
+  goOn(): void {
+    this.#preparation.goOn();
   }
 
   /* -------------------------------------------------------------------------------- this server's clients ---- */
@@ -112,12 +128,42 @@ export class Proposer implements WritePath, CommittedTxns {
     receivedMs: number,
     wallMs: number,
   ): void {
+    if (this.#preparation.isBusy) {
+      const slot = this.#takeSlot(client, xid, request.op, receivedMs);
+      this.#preparation.wait(() => this.#write(client, session, request, slot, wallMs));
+      return;
+    }
+    if (session.owner !== SessionOwner.local) {
+      client.closeAfterReplies(MOVED);
+    } else if (request.op === OpCode.multi && request.ops.length > this.#preparation.stepsPerTurn) {
+      this.#write(client, session, request, this.#takeSlot(client, xid, request.op, receivedMs), wallMs);
+    } else {
+      const header = this.#makeHeader(session.id, xid, wallMs);
+      const proposal = this.#makeProposal(
+        header,
+        this.#prepare(request, header, client.identities),
+        client,
+        request.op,
+        receivedMs,
+      );
+      client.waiting.push(proposal);
+      this.#propose(proposal);
+    }
+  }
+
+  /** A write whose client waits for it already. */
+  #write(client: Client, session: Session, request: TxnRequest, slot: Slot, wallMs: number): void {
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
       return;
     }
-    const header = this.#makeHeader(session.id, xid, wallMs);
-    this.#proposeFor(client, header, this.#prepare(request, header, client.identities), request.op, receivedMs);
+    const header = this.#makeHeader(session.id, slot.xid, wallMs);
+    if (request.op === OpCode.multi) {
+      const steps = this.#parts.preparer.multiSteps(request, header, client.identities);
+      this.#preparation.begin(steps, (txn) => this.#proposeFor(client, header, txn, slot));
+    } else {
+      this.#proposeFor(client, header, this.#prepare(request, header, client.identities), slot);
+    }
   }
 
   closeSession(client: Client, session: Session, xid: number, receivedMs: number, wallMs: number): void {
@@ -125,10 +171,16 @@ export class Proposer implements WritePath, CommittedTxns {
       client.closeAfterReplies(MOVED);
       return;
     }
-    const header = this.#makeHeader(session.id, xid, wallMs);
     this.#parts.sessions.setClosing(session);
-    const txn = this.#parts.preparer.prepareCloseSession(session.id, header.zxid);
-    this.#proposeFor(client, header, txn, OpCode.closeSession, receivedMs);
+    const slot = this.#takeSlot(client, xid, OpCode.closeSession, receivedMs);
+    if (this.#preparation.isBusy) this.#preparation.wait(() => this.#closeSession(client, session, slot, wallMs));
+    else this.#closeSession(client, session, slot, wallMs);
+  }
+
+  #closeSession(client: Client, session: Session, slot: Slot, wallMs: number): void {
+    const header = this.#makeHeader(session.id, slot.xid, wallMs);
+    const steps = this.#parts.preparer.closeSessionSteps(session.id, header.zxid);
+    this.#preparation.begin(steps, (txn) => this.#proposeFor(client, header, txn, slot));
   }
 
   sync(): number {
@@ -139,7 +191,7 @@ export class Proposer implements WritePath, CommittedTxns {
     const { sessions, sessionIds } = this.#parts;
     const id = sessionIds.next((taken) => sessions.get(taken) !== undefined);
     this.#track(id, timeoutMs, SessionOwner.local, nowMs);
-    this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs });
+    this.#inTurn(() => this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs }));
     return id;
   }
 
@@ -151,12 +203,24 @@ export class Proposer implements WritePath, CommittedTxns {
    * @param owner the learner's server id
    */
   forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
+    if (this.#preparation.isBusy) {
+      const kept = { ...request, body: request.body.slice() };
+      this.#preparation.wait(() => this.forwarded(owner, kept, nowMs, wallMs));
+      return;
+    }
     const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
-    const txn = this.#prepareForwarded(owner, request, header, nowMs);
-    this.#propose(new Proposal(header, txn, null, request.op, nowMs, this.#parts.preparer.digestOf(txn)));
+    const propose = (txn: Txn): void => this.#propose(this.#makeProposal(header, txn, null, request.op, nowMs));
+    const prepared = this.#prepareForwarded(owner, request, header, nowMs);
+    if ('goOn' in prepared) this.#preparation.begin(prepared, propose);
+    else propose(prepared);
   }
 
-  #prepareForwarded(owner: number, request: ForwardedRequestPacket, header: TxnHeader, nowMs: number): Txn {
+  #prepareForwarded(
+    owner: number,
+    request: ForwardedRequestPacket,
+    header: TxnHeader,
+    nowMs: number,
+  ): Txn | PrepareSteps {
     const { sessionId, op, body } = request;
     if (op === OpCode.createSession) return this.#prepareCreateSession(owner, request, nowMs);
     // A check outside a multi is what a server of 3.8.0 forwards; no log may ever hold it (ZOOKEEPER-2623).
@@ -166,11 +230,14 @@ export class Proposer implements WritePath, CommittedTxns {
     BODY.reset(body, 0, body.length);
     const read = readRequest(op, BODY);
     if (read === null) return errorTxn(ErrorCode.marshallingError);
-    if (isTxnRequest(read)) return this.#prepare(read, header, request.authInfo.filter(isIdentity));
+    const { preparer } = this.#parts;
+    const identities = request.authInfo.filter(isIdentity);
+    if (read.op === OpCode.multi) return preparer.multiSteps(read, header, identities);
+    if (isTxnRequest(read)) return this.#prepare(read, header, identities);
     const session = this.#parts.sessions.get(sessionId);
     if (op !== OpCode.closeSession || session === undefined) return errorTxn(ErrorCode.unimplemented);
     this.#parts.sessions.setClosing(session);
-    return this.#parts.preparer.prepareCloseSession(sessionId, header.zxid);
+    return preparer.closeSessionSteps(sessionId, header.zxid);
   }
 
   #prepareCreateSession(owner: number, { sessionId, body }: ForwardedRequestPacket, nowMs: number): Txn {
@@ -194,12 +261,19 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /** Deletes a session's ephemerals and the session, known or not. */
   endSession(sessionId: bigint, wallMs: number): void {
-    const header = this.#makeHeader(sessionId, 0, wallMs);
-    this.#proposeOwn(header, this.#parts.preparer.prepareCloseSession(sessionId, header.zxid));
+    this.#inTurn(() => {
+      const header = this.#makeHeader(sessionId, 0, wallMs);
+      const steps = this.#parts.preparer.closeSessionSteps(sessionId, header.zxid);
+      this.#preparation.begin(steps, (txn) => this.#proposeOwn(header, txn));
+    });
   }
 
   /** Deletes a container or TTL znode whose time has come, if that is still so. */
   collect(path: string, wallMs: number): void {
+    this.#inTurn(() => this.#collect(path, wallMs));
+  }
+
+  #collect(path: string, wallMs: number): void {
     if (!this.#parts.preparer.isCollectable(path, wallMs)) return;
     const header = this.#makeHeader(0n, 0, wallMs);
     this.#proposeOwn(header, this.#parts.preparer.prepareDeleteContainer(path, header.zxid));
@@ -223,6 +297,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /** The role is over: what is in flight is nobody's business any more. */
   drop(): void {
+    this.#preparation.drop();
     this.#inFlight.takeAll();
   }
 
@@ -247,9 +322,29 @@ export class Proposer implements WritePath, CommittedTxns {
     }
   }
 
-  #proposeFor(client: Client, header: TxnHeader, txn: Txn, op: number, receivedMs: number): void {
-    const proposal = new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.digestOf(txn));
-    client.waiting.push(proposal);
+  /** Acts now, or behind what is being prepared. */
+  #inTurn(act: () => void): void {
+    if (this.#preparation.isBusy) this.#preparation.wait(act);
+    else act();
+  }
+
+  #makeProposal(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number): Proposal {
+    return new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.digestOf(txn));
+  }
+
+  /** Keeps a write's place among what its client waits for until it has its txn. */
+  #takeSlot(client: Client, xid: number, op: number, receivedMs: number): Slot {
+    const slot: Slot = { kind: 'write', client, xid, op, partOps: null, receivedMs };
+    client.waiting.push(slot);
+    return slot;
+  }
+
+  #proposeFor(client: Client, header: TxnHeader, txn: Txn, slot: Slot): void {
+    const proposal = this.#makeProposal(header, txn, client, slot.op, slot.receivedMs);
+    const at = client.waiting.indexOf(slot);
+    // A client that has left meanwhile waits for nothing.
+    if (at >= 0) client.waiting[at] = proposal;
+    if (client.costlyWrite === slot) client.costlyWrite = proposal;
     this.#propose(proposal);
   }
 

@@ -206,7 +206,7 @@ class Conversation {
   #endTurns(): void {
     for (const server of [0, 1, 2]) {
       do this.endTurn(server);
-      while (this.#pipelineOf(server).isBehind);
+      while (this.#pipelineOf(server).hasWork);
       this.endTurn(server);
     }
   }
@@ -352,7 +352,7 @@ const anyRequest: fc.Arbitrary<Request> = fc.oneof(
 type Step = (conversation: Conversation) => void;
 
 /** Nothing is applied in one piece that can be parted. */
-const IN_PIECES: Partial<ServingParts> = { pace: { unitsPerTurn: 20, changesAtOnce: 1 } };
+const IN_PIECES: Partial<ServingParts> = { pace: { unitsPerTurn: 20, changesAtOnce: 1, preparedPerTurn: 1 } };
 
 const anyPick = fc.nat(1000);
 const anyServer = fc.nat(2);

@@ -20,6 +20,9 @@ export type TxnRequest = WriteRequest | MultiRequest | ReconfigRequest;
 export interface WritePath {
   /** Writes on their way: they are not applied yet. */
   readonly inFlightCount: number;
+  /** True while a long request is being prepared: `goOn` is to be called at the end of each turn. */
+  readonly isPreparing: boolean;
+  goOn(): void;
   /**
    * @param record stands behind the request's record, which begins at `recordAt` of its bytes
    * @param receivedMs for the latency, monotonic milliseconds with their fraction

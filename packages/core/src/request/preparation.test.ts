@@ -1,0 +1,147 @@
+import {
+  CreateMode,
+  type CreateRequest,
+  ErrorCode,
+  type MultiOp,
+  OPEN_ACL,
+  OpCode,
+  type Request,
+} from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { type TestClient, TestServer } from '../testing/test-server.ts';
+
+const MANY = 8000;
+
+const createOf = (path: string, flags: number = CreateMode.persistent): CreateRequest => ({
+  op: OpCode.create,
+  path,
+  data: new Uint8Array(0),
+  acl: OPEN_ACL,
+  flags,
+  ttl: -1,
+});
+const setData = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
+const exists = (path: string): Request => ({ op: OpCode.exists, path, watch: false });
+
+function errorsOf(client: TestClient): number[] {
+  return client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+}
+
+/** Ends turns until something is on its way to the disk. @returns how many */
+function turnsUntilProposed(server: TestServer): number {
+  for (let turns = 1; turns < 100; turns++) {
+    server.core.onTurnEnd();
+    if (server.disk.deliver()) return turns;
+  }
+  throw new Error('nothing is proposed');
+}
+
+/** Two clients, one of which has just sent a multi of so many creates, and these operations behind them. */
+function duringMulti(more: readonly MultiOp[] = []): { server: TestServer; writer: TestClient; other: TestClient } {
+  const server = new TestServer();
+  const [writer, other] = [server.connect(), server.connect()];
+  writer.sendTogether([createOf('/many'), createOf('/other')]);
+  server.run();
+  writer.takeArrivals();
+  const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`));
+  writer.send({ op: OpCode.multi, ops: [...ops, ...more] });
+  return { server, writer, other };
+}
+
+describe('a multi of many operations', () => {
+  test('is prepared over several turns, in which others read', () => {
+    const { server, writer, other } = duringMulti();
+    other.send(exists('/other'));
+    server.core.onTurnEnd();
+    expect(errorsOf(other)).toEqual([ErrorCode.ok]);
+    expect(turnsUntilProposed(server)).toBeGreaterThanOrEqual(4);
+    server.run();
+    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    expect(server.core.nextDeadlineMs()).toBeGreaterThan(0);
+  });
+
+  test('is seen by whatever is written meanwhile, which takes a later zxid', () => {
+    const { server, writer, other } = duringMulti();
+    other.sendTogether([createOf('/many/n1'), setData('/many/n2'), exists('/many/n2')]);
+    server.run();
+    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    const replies = other.takeArrivals().map((arrival) => (arrival.kind === 'reply' ? arrival.header : null));
+    expect(replies).toMatchObject([
+      { xid: 1, zxid: 6, error: ErrorCode.nodeExists },
+      { xid: 2, zxid: 7, error: ErrorCode.ok },
+      { xid: 3, zxid: 7, error: ErrorCode.ok },
+    ]);
+  });
+
+  test('leaves nothing behind when its last operation fails, whatever was applied in between', () => {
+    const server = new TestServer();
+    const [writer, other] = [server.connect(), server.connect()];
+    writer.send(createOf('/many'));
+    server.run();
+    // On its way to the disk when the multi begins, and applied before it fails.
+    other.send(createOf('/many/earlier'));
+    const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`));
+    writer.send({ op: OpCode.multi, ops: [...ops, { op: OpCode.delete, path: '/none', version: -1 }] });
+    server.run();
+    other.sendTogether([createOf('/many/n0'), { op: OpCode.getAllChildrenNumber, path: '/many' }]);
+    server.run();
+    expect(errorsOf(other)).toEqual([ErrorCode.ok, ErrorCode.ok, ErrorCode.ok]);
+    const mismatches = server.trace.filter(({ kind }) => kind === 'digest-mismatch');
+    expect(mismatches).toEqual([]);
+    server.disk.crash();
+    const again = new TestServer({}, server.disk);
+    expect([again.failure, again.isServing]).toEqual([null, true]);
+  });
+
+  test('goes on without its client, and so does what waits behind it', () => {
+    const { server, writer, other } = duringMulti();
+    other.sendTogether([setData('/other'), setData('/other')]);
+    server.core.onTurnEnd();
+    writer.drop();
+    other.drop();
+    server.run();
+    const reader = server.connect();
+    reader.sendTogether([exists('/many/n0'), { op: OpCode.delete, path: '/other', version: 2 }]);
+    server.run();
+    expect(errorsOf(reader)).toEqual([ErrorCode.ok, ErrorCode.ok]);
+  });
+
+  test('is finished by a server that stops', () => {
+    const { server, writer } = duringMulti();
+    server.core.onTurnEnd();
+    server.stop();
+    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    expect(server.isStopped).toBe(true);
+  });
+});
+
+test('the end of a session with many ephemerals is prepared over several turns, and nothing of the session follows', () => {
+  const server = new TestServer();
+  const [owner, other] = [server.connect(), server.connect()];
+  other.send(createOf('/many'));
+  const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
+  owner.send({ op: OpCode.multi, ops });
+  server.run();
+  for (const client of [owner, other]) client.takeArrivals();
+  owner.sendTogether([{ op: OpCode.closeSession }, createOf('/many/late')]);
+  other.send(createOf('/many/n0'));
+  expect(turnsUntilProposed(server)).toBeGreaterThanOrEqual(4);
+  server.run();
+  expect(errorsOf(other)).toEqual([ErrorCode.ok]);
+  other.sendTogether([exists('/many/n1'), exists('/many/late'), { op: OpCode.delete, path: '/many/n0', version: 0 }]);
+  server.run();
+  expect(errorsOf(other)).toEqual([ErrorCode.noNode, ErrorCode.noNode, ErrorCode.ok]);
+});
+
+test('sessions that begin and end while something long is prepared do so behind it', () => {
+  const { server, writer, other } = duringMulti();
+  const late = server.open();
+  late.connect();
+  server.core.onTurnEnd();
+  expect(late.arrivals).toEqual([]);
+  server.core.expireSession(other.session!.id);
+  server.run();
+  expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+  expect(late.takeArrivals()).toMatchObject([{ kind: 'session' }]);
+  expect(other.isClosed).toBe(true);
+});

@@ -8,7 +8,7 @@ import { digestMd5 } from '../packages/client/src/sasl/digest-md5.ts';
 import { CertificateAuthority, type KeyPair } from '../packages/client/src/testing/certificates.ts';
 import { makeNodeTransport } from '../packages/client/src/transport/node-transport.ts';
 import { describeWith } from './harness/peers.ts';
-import { ServerProcess } from './harness/server-process.ts';
+import { SERVER_KINDS, ServerProcess } from './harness/server-process.ts';
 
 /** User name and password as the server has them. */
 const BOB = { username: 'bob', password: 'builder' };
@@ -24,115 +24,119 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-describeWith(['apache', 'openssl'], 'our client with TLS (apache)', () => {
-  let authority: CertificateAuthority;
-  let alice: KeyPair;
-  let eve: KeyPair;
-  let strict: ServerProcess;
-  let lenient: ServerProcess;
+for (const kind of SERVER_KINDS) {
+  describeWith(kind === 'apache' ? ['apache', 'openssl'] : ['openssl'], `our client with TLS (${kind})`, () => {
+    let authority: CertificateAuthority;
+    let alice: KeyPair;
+    let eve: KeyPair;
+    let strict: ServerProcess;
+    let lenient: ServerProcess;
 
-  beforeAll(async () => {
-    authority = new CertificateAuthority();
-    alice = authority.issue('alice');
-    eve = authority.issue('eve');
-    const trustStorePath = authority.path;
-    const { path: keyStorePath } = authority.issue('server', { subjectAltName: 'IP:127.0.0.1,DNS:localhost' });
-    const { path: otherPath } = authority.issue('other-server', { subjectAltName: 'DNS:zk.example' });
-    [strict, lenient] = await Promise.all([
-      ServerProcess.start('apache', { tls: { keyStorePath, trustStorePath }, saslUsers: { bob: BOB.password } }),
-      ServerProcess.start('apache', { tls: { keyStorePath: otherPath, trustStorePath, clientAuth: 'none' } }),
-    ]);
-  });
-  afterAll(async () => {
-    await Promise.all([strict?.dispose(), lenient?.dispose()]);
-    authority[Symbol.dispose]();
-  });
-
-  const tlsOf = ({ cert, key }: KeyPair) => ({ ca: authority.cert, cert, key });
-
-  test('a session runs over the secure port', async () => {
-    const client = await open(strict.securePort, { tls: tlsOf(alice) });
-    const { changed } = await client.get((await client.create('/tls', 'one')).path, { watch: true });
-    await client.set('/tls', 'two');
-    expect(await changed).toMatchObject({ type: 'changed', path: '/tls' });
-  });
-
-  test('large values and many requests in flight arrive unharmed', async () => {
-    const client = await open(strict.securePort, { tls: tlsOf(alice) });
-    const values = Array.from({ length: 20 }, (_, i) => new Uint8Array(500_000).map((_, at) => (at * (i + 3)) & 0xff));
-    await Promise.all(values.map((value, i) => client.create(`/large-${i}`, value)));
-    const read = await Promise.all(values.map((_, i) => client.get(`/large-${i}`)));
-    for (const [i, { data }] of read.entries()) expect(Buffer.compare(data, values[i]!)).toBe(0);
-  });
-
-  test('the certificate of the client is its identity for ACLs', async () => {
-    const owner = await open(strict.securePort, { tls: tlsOf(alice) });
-    const identities = (await owner.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`);
-    expect(identities).toContain('x509:CN=alice,O=Meerkat');
-    await owner.create('/of-alice', 'x', { acl: [acl.x509('CN=alice,O=Meerkat')] });
-
-    const other = await open(strict.securePort, { tls: tlsOf(eve) });
-    await expect(other.get('/of-alice')).rejects.toThrow(NoAuthError);
-    expect((await owner.get('/of-alice')).stat.version).toBe(0);
-  });
-
-  test('a renewed certificate is shown at the next connection, in the same session', async () => {
-    let pair = alice;
-    const client = await open(strict.securePort, { tls: () => tlsOf(pair) });
-    const sessionId = client.session?.id;
-    pair = eve;
-    await client.moveTo();
-    const identities = (await client.whoAmI()).map(({ user }) => user);
-    expect(identities).toContain('CN=eve,O=Meerkat');
-    expect(client.session?.id).toBe(sessionId);
-  });
-
-  test('four-letter words are answered over TLS', async () => {
-    const transport = makeNodeTransport({ tls: tlsOf(alice) });
-    const target = { host: 'localhost', address: '127.0.0.1', port: strict.securePort };
-    expect(await transport.probe(target, 'ruok', 60_000)).toBe('imok');
-  });
-
-  test('SASL goes through TLS, and the connection has both identities', async () => {
-    const client = await open(strict.securePort, { tls: tlsOf(alice), sasl: digestMd5(BOB) });
-    const identities = (await client.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`);
-    expect(identities).toEqual(expect.arrayContaining(['x509:CN=alice,O=Meerkat', 'sasl:bob']));
-  });
-
-  test('a server that asks for no certificate gets none', async () => {
-    const client = await open(lenient.securePort, { tls: { ca: authority.cert, servername: 'zk.example' } });
-    expect((await client.whoAmI()).map(({ scheme }) => scheme)).toEqual(['ip']);
-  });
-
-  // Side by side, because each waits until its time is over.
-  describe.concurrent('the error of a connection that cannot be says why:', () => {
-    test('the client has no certificate', async () => {
-      const { attempts } = await fail(strict.securePort, { tls: { ca: authority.cert } });
-      expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('alert') });
+    beforeAll(async () => {
+      authority = new CertificateAuthority();
+      alice = authority.issue('alice');
+      eve = authority.issue('eve');
+      const trustStorePath = authority.path;
+      const { path: keyStorePath } = authority.issue('server', { subjectAltName: 'IP:127.0.0.1,DNS:localhost' });
+      const { path: otherPath } = authority.issue('other-server', { subjectAltName: 'DNS:zk.example' });
+      [strict, lenient] = await Promise.all([
+        ServerProcess.start(kind, { tls: { keyStorePath, trustStorePath }, saslUsers: { bob: BOB.password } }),
+        ServerProcess.start(kind, { tls: { keyStorePath: otherPath, trustStorePath, clientAuth: 'none' } }),
+      ]);
+    });
+    afterAll(async () => {
+      await Promise.all([strict?.dispose(), lenient?.dispose()]);
+      authority[Symbol.dispose]();
     });
 
-    test('the server has the name of another', async () => {
-      const { attempts } = await fail(lenient.securePort, { tls: { ca: authority.cert } });
-      expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('127.0.0.1') });
+    const tlsOf = ({ cert, key }: KeyPair) => ({ ca: authority.cert, cert, key });
+
+    test('a session runs over the secure port', async () => {
+      const client = await open(strict.securePort, { tls: tlsOf(alice) });
+      const { changed } = await client.get((await client.create('/tls', 'one')).path, { watch: true });
+      await client.set('/tls', 'two');
+      expect(await changed).toMatchObject({ type: 'changed', path: '/tls' });
     });
 
-    test('nobody vouches for the server', async () => {
-      const { attempts } = await fail(lenient.securePort, { tls: { servername: 'zk.example' } });
-      expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('certificate') });
+    test('large values and many requests in flight arrive unharmed', async () => {
+      const client = await open(strict.securePort, { tls: tlsOf(alice) });
+      const values = Array.from({ length: 20 }, (_, i) =>
+        new Uint8Array(500_000).map((_, at) => (at * (i + 3)) & 0xff),
+      );
+      await Promise.all(values.map((value, i) => client.create(`/large-${i}`, value)));
+      const read = await Promise.all(values.map((_, i) => client.get(`/large-${i}`)));
+      for (const [i, { data }] of read.entries()) expect(Buffer.compare(data, values[i]!)).toBe(0);
     });
 
-    test('the port speaks no TLS', async () => {
-      const { attempts } = await fail(strict.port, { tls: tlsOf(alice) });
-      expect(attempts[0]).toMatchObject({ failure: 'tls' });
+    test('the certificate of the client is its identity for ACLs', async () => {
+      const owner = await open(strict.securePort, { tls: tlsOf(alice) });
+      const identities = (await owner.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`);
+      expect(identities).toContain('x509:CN=alice,O=Meerkat');
+      await owner.create('/of-alice', 'x', { acl: [acl.x509('CN=alice,O=Meerkat')] });
+
+      const other = await open(strict.securePort, { tls: tlsOf(eve) });
+      await expect(other.get('/of-alice')).rejects.toThrow(NoAuthError);
+      expect((await owner.get('/of-alice')).stat.version).toBe(0);
     });
 
-    test('the port speaks TLS only', async () => {
-      const error = await fail(strict.securePort, {});
-      expect(error.attempts[0]).toMatchObject({ failure: 'not-serving' });
-      expect(error.message).toContain('TLS');
+    test('a renewed certificate is shown at the next connection, in the same session', async () => {
+      let pair = alice;
+      const client = await open(strict.securePort, { tls: () => tlsOf(pair) });
+      const sessionId = client.session?.id;
+      pair = eve;
+      await client.moveTo();
+      const identities = (await client.whoAmI()).map(({ user }) => user);
+      expect(identities).toContain('CN=eve,O=Meerkat');
+      expect(client.session?.id).toBe(sessionId);
+    });
+
+    test('four-letter words are answered over TLS', async () => {
+      const transport = makeNodeTransport({ tls: tlsOf(alice) });
+      const target = { host: 'localhost', address: '127.0.0.1', port: strict.securePort };
+      expect(await transport.probe(target, 'ruok', 60_000)).toBe('imok');
+    });
+
+    test('SASL goes through TLS, and the connection has both identities', async () => {
+      const client = await open(strict.securePort, { tls: tlsOf(alice), sasl: digestMd5(BOB) });
+      const identities = (await client.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`);
+      expect(identities).toEqual(expect.arrayContaining(['x509:CN=alice,O=Meerkat', 'sasl:bob']));
+    });
+
+    test('a server that asks for no certificate gets none', async () => {
+      const client = await open(lenient.securePort, { tls: { ca: authority.cert, servername: 'zk.example' } });
+      expect((await client.whoAmI()).map(({ scheme }) => scheme)).toEqual(['ip']);
+    });
+
+    // Side by side, because each waits until its time is over.
+    describe.concurrent('the error of a connection that cannot be says why:', () => {
+      test('the client has no certificate', async () => {
+        const { attempts } = await fail(strict.securePort, { tls: { ca: authority.cert } });
+        expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('alert') });
+      });
+
+      test('the server has the name of another', async () => {
+        const { attempts } = await fail(lenient.securePort, { tls: { ca: authority.cert } });
+        expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('127.0.0.1') });
+      });
+
+      test('nobody vouches for the server', async () => {
+        const { attempts } = await fail(lenient.securePort, { tls: { servername: 'zk.example' } });
+        expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('certificate') });
+      });
+
+      test('the port speaks no TLS', async () => {
+        const { attempts } = await fail(strict.port, { tls: tlsOf(alice) });
+        expect(attempts[0]).toMatchObject({ failure: 'tls' });
+      });
+
+      test('the port speaks TLS only', async () => {
+        const error = await fail(strict.securePort, {});
+        expect(error.attempts[0]).toMatchObject({ failure: 'not-serving' });
+        expect(error.message).toContain('TLS');
+      });
     });
   });
-});
+}
 
 describeWith(['apache'], 'our client with SASL DIGEST-MD5 (apache)', () => {
   let server: ServerProcess;

@@ -43,7 +43,7 @@ export const SUPER_CREDENTIALS = 'super:test';
 const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
 
 /** Debian's jar names what it needs, but for two parts of Netty and, for the admin port, the servlet API. */
-const CLASS_PATH = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api']
+export const CLASS_PATH: string = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api']
   .map((jar) => `/usr/share/java/${jar}.jar`)
   .join(':');
 /** With it Apache's server tells its log on standard error, and without it nowhere. */

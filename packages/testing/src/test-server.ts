@@ -12,6 +12,7 @@ import {
 } from '@meerkat/server';
 import { type DataPlace, openDataPlace, type Storage } from './data-place.ts';
 import { whilePortIsTaken } from './taken-port.ts';
+import type { TestCertificates } from './test-certificates.ts';
 
 export type { Storage } from './data-place.ts';
 
@@ -27,6 +28,8 @@ export interface TestServerOptions {
   readonly sessionTimeoutMaxMs?: number;
   /** TTL znodes, as `extendedTypesEnabled` in zoo.cfg. Default false. */
   readonly extendedTypesEnabled?: boolean;
+  /** Clients, and servers between them, speak TLS with these certificates; by default none does. */
+  readonly tls?: TestCertificates;
   /** `user:base64(sha1("user:password"))` of the super user; without it there is none. */
   readonly superDigest?: string;
   /** Whatever else configuration decides, as in zoo.cfg, under the names of the server's packages. */
@@ -283,7 +286,7 @@ export class TestServer implements AsyncDisposable {
 
   #configure(): Configuration {
     const { tickTimeMs = 100, sessionTimeoutMinMs, sessionTimeoutMaxMs, superDigest, core, server } = this.#options;
-    const { extendedTypesEnabled = false } = this.#options;
+    const { extendedTypesEnabled = false, tls } = this.#options;
     return makeConfiguration(this.#place.dataDirectory, {
       core: {
         tickTimeMs,
@@ -296,14 +299,17 @@ export class TestServer implements AsyncDisposable {
       },
       server: {
         fourLetterWordsAllowed: ['*'],
+        ...tls?.serverOptions,
         ...server,
         auth: {
           ...DEFAULT_AUTH_OPTIONS,
+          x509Enabled: tls !== undefined,
           ...server?.auth,
           ...(superDigest === undefined ? {} : { superDigest }),
         },
-        clientHost: '127.0.0.1',
-        clientPort: this.#port,
+        ...(tls === undefined
+          ? { clientHost: '127.0.0.1', clientPort: this.#port }
+          : { secureClientHost: '127.0.0.1', secureClientPort: this.#port, clientPort: null }),
       },
     });
   }

@@ -24,13 +24,15 @@ export function addServerCommands(program: Command, onEnd: (exitCode: number) =>
     .argument('[servers]', 'how many servers', '3')
     .option('--dir <directory>', 'where the servers have their data', 'meerkat-data/up')
     .option('--port <port>', 'the client port of the first server; the others have the next ones', '2181')
+    .option('--tls', 'TLS for clients and between servers, with certificates made at the start')
     .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is given up after five', '500')
     .option('--set <key=value>', 'a line of zoo.cfg for all servers; may be repeated', collect, [])
     .exitOverride()
     .addHelpText('after', `${UP_EXAMPLES}\n\nWhile it runs, it reads ${COMMANDS_HELP}`)
-    .action(async (servers: string, options: Omit<UpWords, 'servers'>) => {
+    .action(async (servers: string, _options: unknown, command: Command) => {
       const { up } = await import('./up.ts');
-      onEnd(await up({ ...options, servers }));
+      // --tls, wherever it stands, is an option of all commands too.
+      onEnd(await up({ ...command.optsWithGlobals<Omit<UpWords, 'servers'>>(), servers }));
     });
 }
 
@@ -41,6 +43,7 @@ function collect(value: string, earlier: readonly string[]): readonly string[] {
 const UP_EXAMPLES = examples([
   ['meerkat up', 'three servers, from 127.0.0.1:2181 on, data in ./meerkat-data/up'],
   ['meerkat up 5 --port 3181', 'five, on other ports'],
+  ['meerkat up --tls', 'with TLS for clients and between servers'],
   ['meerkat up --set extendedTypesEnabled=true', 'with TTL znodes'],
 ]);
 

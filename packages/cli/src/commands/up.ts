@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { ConfigurationError, ExitCode, MEERKAT_VERSION, ZOOKEEPER_VERSION } from '@meerkat/server';
+import type { Certificates } from '../up/certificates.ts';
 import { COMMANDS_HELP, parseUpCommand, type UpCommand } from '../up/command.ts';
-import { countMembers, type MemberFiles, writeLayout } from '../up/layout.ts';
+import { countMembers, type Layout, writeLayout } from '../up/layout.ts';
 import { LocalEnsemble } from '../up/local-ensemble.ts';
 import { choosePorts, type MemberPorts } from '../up/ports.ts';
 import { LineScreen, type Screen, TerminalScreen } from '../up/screen.ts';
@@ -13,6 +14,7 @@ export interface UpWords {
   readonly dir: string;
   readonly port: string;
   readonly tickTime: string;
+  readonly tls?: boolean;
   /** `key=value` of zoo.cfg. */
   readonly set: readonly string[];
 }
@@ -33,12 +35,12 @@ export async function up(words: UpWords): Promise<number> {
 
 interface Plan {
   readonly directory: string;
-  readonly files: readonly MemberFiles[];
+  readonly layout: Layout;
   readonly ports: readonly MemberPorts[];
 }
 
 /** Makes everything ready to start. @returns what is wrong, in words, when it cannot be done */
-async function prepare({ servers, dir, port, tickTime, set }: UpWords): Promise<Plan | string> {
+async function prepare({ servers, dir, port, tickTime, tls, set }: UpWords): Promise<Plan | string> {
   const count = parseNumber(servers, 1, SERVERS_MAX);
   if (count === null) return `expected a number of servers from 1 to ${SERVERS_MAX}, found "${servers}"`;
   const first = parseNumber(port, 1, 65_535);
@@ -56,7 +58,8 @@ async function prepare({ servers, dir, port, tickTime, set }: UpWords): Promise<
     }
     const ports = await choosePorts(count, first, (taken) => console.log(`port ${taken} is taken, so it is skipped`));
     if (ports === null) return `--port: from ${first} on there are too few free ports for ${count} servers`;
-    return { directory, ports, files: writeLayout(directory, ports, { tickTimeMs, lines: set }) };
+    const layout = writeLayout(directory, ports, { tickTimeMs, hasTls: tls === true, lines: set });
+    return { directory, ports, layout };
   } catch (error) {
     if (error instanceof ConfigurationError) return `--set: ${error.message}`;
     return `cannot use the directory ${directory}: ${(error as Error).message}; give another --dir`;
@@ -74,6 +77,7 @@ function parseNumber(text: string, min: number, max: number): number | null {
 /** From the start of the servers to their end. */
 class UpRun {
   readonly #directory: string;
+  readonly #certificates: Certificates | null;
   readonly #ensemble: LocalEnsemble;
   readonly #input: Interface;
   readonly #screen: Screen;
@@ -82,12 +86,13 @@ class UpRun {
   #isGreeted = false;
   #isStopping = false;
 
-  constructor({ directory, files, ports }: Plan) {
+  constructor({ directory, layout, ports }: Plan) {
     this.#directory = directory;
+    this.#certificates = layout.certificates;
     this.#end = new Promise((resolve) => {
       this.#resolveEnd = resolve;
     });
-    this.#ensemble = new LocalEnsemble(files, ports, {
+    this.#ensemble = new LocalEnsemble(layout.members, ports, {
       onChanged: () => this.#onChanged(),
       onDied: (id, reason) => this.#onDied(id, reason),
     });
@@ -127,7 +132,14 @@ class UpRun {
     this.#screen.update();
     if (this.#isGreeted || !this.#ensemble.isWhole) return;
     this.#isGreeted = true;
-    this.#screen.tell(`connect to ${this.#ensemble.connectString}\n${COMMANDS_HELP}`);
+    this.#screen.tell(`connect to ${this.#ensemble.connectString}${this.#tlsOptions}\n${COMMANDS_HELP}`);
+  }
+
+  /** How `meerkat` connects, where it takes more than the address. */
+  get #tlsOptions(): string {
+    if (this.#certificates === null) return '';
+    const { authority, client } = this.#certificates;
+    return ` with TLS: meerkat --tls-ca ${authority} --tls-cert ${client}`;
   }
 
   #onDied(id: number, reason: string): void {

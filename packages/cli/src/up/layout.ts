@@ -2,6 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readZooCfg } from '@meerkat/server';
 import { makeDirectory } from '../run/make-directory.ts';
+import { type Certificates, tlsLines, writeCertificates } from './certificates.ts';
 import type { MemberPorts } from './ports.ts';
 
 /** Where one server of the ensemble keeps what is its own. */
@@ -16,8 +17,17 @@ export interface MemberFiles {
 /** What is chosen for all servers. */
 export interface Settings {
   readonly tickTimeMs: number;
+  /** TLS everywhere, with certificates made now. */
+  readonly hasTls: boolean;
   /** Lines of zoo.cfg, which win over ours. */
   readonly lines: readonly string[];
+}
+
+/** What has been written. */
+export interface Layout {
+  readonly members: readonly MemberFiles[];
+  /** Null without TLS. */
+  readonly certificates: Certificates | null;
 }
 
 /** How many servers have data below a directory; 0 when it is new. */
@@ -36,12 +46,14 @@ export function countMembers(directory: string): number {
  *     directory/1/zoo.cfg        written again
  *     directory/1/log            what the server prints
  *     directory/1/data/myid      and the data of the server
+ *     directory/tls/             certificates, made again, when it has TLS
  *
  * @throws Node's error when that cannot be done, ConfigurationError when the settings cannot be used
  */
-export function writeLayout(directory: string, ports: readonly MemberPorts[], settings: Settings): MemberFiles[] {
+export function writeLayout(directory: string, ports: readonly MemberPorts[], settings: Settings): Layout {
   const members = ports.map(({ quorum, election }, i) => `server.${i + 1}=127.0.0.1:${quorum}:${election}`);
-  return ports.map(({ client }, i) => {
+  const certificates = settings.hasTls ? writeCertificates(join(directory, 'tls')) : null;
+  const written = ports.map(({ client }, i) => {
     const id = i + 1;
     const own = join(directory, String(id));
     const data = join(own, 'data');
@@ -49,8 +61,9 @@ export function writeLayout(directory: string, ports: readonly MemberPorts[], se
     writeFileSync(join(data, 'myid'), `${id}\n`);
     const lines = [
       '# Written by "meerkat up" at each start.',
-      `clientPort=${client}`,
-      'clientPortAddress=127.0.0.1',
+      ...(certificates === null
+        ? [`clientPort=${client}`, 'clientPortAddress=127.0.0.1']
+        : [`secureClientPort=${client}`, 'secureClientPortAddress=127.0.0.1', ...tlsLines(certificates)]),
       `dataDir=${data.replaceAll('\\', '\\\\')}`,
       `tickTime=${settings.tickTimeMs}`,
       'initLimit=20',
@@ -71,4 +84,5 @@ export function writeLayout(directory: string, ports: readonly MemberPorts[], se
     writeFileSync(configuration, text);
     return { id, configuration, log: join(own, 'log') };
   });
+  return { members: written, certificates };
 }

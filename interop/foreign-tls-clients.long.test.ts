@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { CertificateAuthority } from '@meerkat/server';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ConsoleProcess } from './harness/console-process.ts';
+import { describeWith } from './harness/peers.ts';
+import { CLASS_PATH, ServerProcess } from './harness/server-process.ts';
+
+const run = promisify(execFile);
+
+describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our server', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'foreign-tls-'));
+  const authority = new CertificateAuthority();
+  const write = (name: string, text: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  let server: ServerProcess;
+
+  beforeAll(async () => {
+    const names = ['IP:127.0.0.1', 'DNS:localhost'];
+    const keyStorePath = write('server.pem', authority.issue('server', { names, keyType: 'rsa' }).keyStore);
+    const trustStorePath = write('ca.pem', authority.certificate);
+    const client = authority.issue('kazoo', { subject: { O: 'Test' } });
+    write('client.key', client.key);
+    write('client.crt', client.certificate);
+    write('client.pem', client.keyStore);
+    const config = { 'client.portUnification': true };
+    server = await ServerProcess.start('meerkat', { tls: { keyStorePath, trustStorePath }, config });
+  });
+  afterAll(async () => {
+    await server?.dispose();
+    rmSync(directory, { recursive: true });
+  });
+
+  test.each(['secure', 'unified'])(
+    'kazoo has a session at the %s port, and permissions by its certificate',
+    async (port) => {
+      await using setUp = new ConsoleProcess('/usr/bin/python3', [
+        fileURLToPath(new URL('./kazoo/tls.py', import.meta.url)),
+        `localhost:${port === 'secure' ? server.securePort : server.port}`,
+        directory,
+      ]);
+      await setUp.waitFor(/done/);
+      expect(await setUp.end()).toBe(0);
+      await shell('deleteall', '/kazoo-tls');
+    },
+  );
+
+  test("Apache's shell has a session with a certificate, whose subject it is told", async () => {
+    expect(await shell('whoami')).toContain('x509: CN=kazoo,O=Test');
+    await shell('create', '/of-shell', 'text');
+    expect(await shell('get', '/of-shell')).toContain('text');
+  });
+
+  test.each(['-tls1_2', '-tls1_3'])(
+    'openssl %s gets an answer with a certificate, and none without',
+    async (version) => {
+      const base = `openssl s_client -connect 127.0.0.1:${server.securePort} -CAfile ca.pem ${version} -verify_return_error`;
+      const ask = (more: string): Promise<{ stdout: string; stderr: string }> =>
+        run('/bin/sh', ['-c', `(printf ruok; sleep 0.2) | ${base} ${more} 2>&1`], { cwd: directory }).catch(
+          (error) => error,
+        );
+      expect((await ask('-quiet -cert client.crt -key client.key')).stdout).toMatch(/imok$/);
+      const { stdout } = await ask('');
+      expect(stdout).not.toContain('imok');
+      // Node.js closes a connection of TLS 1.2 before its alert has left.
+      expect(stdout).toMatch(
+        version === '-tls1_3' ? /alert certificate required/ : /alert handshake failure|unexpected eof/,
+      );
+    },
+  );
+
+  test('openssl resumes a session, and is asked for no renegotiation', async () => {
+    const ask = (more: string): Promise<{ stdout: string }> =>
+      run(
+        '/bin/sh',
+        [
+          '-c',
+          `(printf ruok; sleep 0.2) | openssl s_client -connect 127.0.0.1:${server.securePort} -CAfile ca.pem -tls1_2 -cert client.crt -key client.key ${more} 2>&1`,
+        ],
+        { cwd: directory },
+      );
+    await ask('-sess_out session');
+    expect((await ask('-sess_in session')).stdout).toMatch(/^Reused, TLSv1\.2/m);
+  });
+
+  /** One command of Apache's shell, which speaks TLS 1.2 only. */
+  async function shell(...command: readonly string[]): Promise<string> {
+    const properties = {
+      'zookeeper.clientCnxnSocket': 'org.apache.zookeeper.ClientCnxnSocketNetty',
+      'zookeeper.client.secure': true,
+      'zookeeper.ssl.keyStore.location': join(directory, 'client.pem'),
+      'zookeeper.ssl.trustStore.location': join(directory, 'ca.pem'),
+    };
+    const options = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
+    const main = ['org.apache.zookeeper.ZooKeeperMain', '-server', `localhost:${server.securePort}`, ...command];
+    const { stdout, stderr } = await run('java', ['-cp', CLASS_PATH, ...options, ...main]);
+    return stdout + stderr;
+  }
+});

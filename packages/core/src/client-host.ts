@@ -1,6 +1,6 @@
 import { type Acl, type ConnectRequest, OPEN_ACL } from '@meerkat/protocol';
 import type { CoreOptions } from './base/options.ts';
-import type { Authenticator, ByteStream, Ports, StreamEvents, Trace } from './base/ports.ts';
+import type { Authenticator, ByteStream, Ports, SessionPasswords, StreamEvents, Trace } from './base/ports.ts';
 import type { ServerStats } from './base/server-stats.ts';
 import type { FourLetterWords } from './base/server-view.ts';
 import type { Turn } from './base/turn.ts';
@@ -14,6 +14,7 @@ import type { WorkMeter } from './request/work-meter.ts';
 import type { ServerLife } from './server-life.ts';
 import type { Serving } from './serving.ts';
 import type { ConnectDecision } from './session/connect-decision.ts';
+import { APACHE_SESSION_PASSWORDS } from './session/password.ts';
 import { decideConnect } from './session/session-door.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
 import { NO_ZNODE } from './tree/znode-table.ts';
@@ -36,6 +37,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
   readonly turn: Turn;
   readonly permission: Permission;
   readonly authenticator: Authenticator;
+  readonly passwords: SessionPasswords;
   readonly fourLetterWords: FourLetterWords;
   readonly stats: ServerStats;
   readonly outputPool: OutputPool = new OutputPool();
@@ -50,6 +52,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     this.turn = turn;
     this.permission = permission;
     this.authenticator = ports.authenticator;
+    this.passwords = ports.sessionPasswords ?? APACHE_SESSION_PASSWORDS;
     this.fourLetterWords = fourLetterWords;
     this.stats = stats;
     this.trace = ports.trace;
@@ -99,7 +102,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
 
   decideConnect(request: ConnectRequest): ConnectDecision {
     const { pipeline, sessions } = this.#serving;
-    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.turn.nowMs());
+    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.passwords, this.turn.nowMs());
   }
 
   get pipeline(): Pipeline {

@@ -15,6 +15,7 @@ import { makeHttpPorts } from './admin/http-ports.ts';
 import { TraceMask } from './admin/trace-mask.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import { loadOwnProviders } from './auth/own-provider.ts';
+import { SessionSecrets } from './auth/session-secrets.ts';
 import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
@@ -137,6 +138,7 @@ class Server implements RunningServer {
   #clientCredentials: Credentials | null = null;
   /** Null where servers do not speak TLS with each other. */
   #quorumCredentials: Credentials | null = null;
+  readonly #sessionSecrets: SessionSecrets | null = null;
   readonly #clientTlsEvents: TlsListenOptions['events'];
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
@@ -195,12 +197,20 @@ class Server implements RunningServer {
       ...(trace === undefined ? [] : [trace]),
     ];
     const deliver = (event: () => void): void => this.#turn.run(event);
+    const { sessionSecrets } = configuration.server;
+    if (sessionSecrets !== null) {
+      this.#sessionSecrets = new SessionSecrets(sessionSecrets.path, sessionSecrets.rules, {
+        onNotice: (message) => logger.log('info', message),
+        onWarning: (message) => logger.log('warn', message),
+      });
+    }
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       authenticator,
+      ...(this.#sessionSecrets === null ? {} : { sessionPasswords: this.#sessionSecrets }),
       peerAuthentication:
         configuration.server.quorumSasl === null ? null : makePeerAuthentication(configuration.server.quorumSasl),
       trace: {
@@ -280,6 +290,7 @@ class Server implements RunningServer {
       for (const listener of this.#listeners) listener.close();
       throw error;
     }
+    this.#sessionSecrets?.start();
     this.#turn.start(this.#core, this.#disk);
     this.#core.start();
     this.#http?.start();
@@ -471,6 +482,7 @@ class Server implements RunningServer {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#quorumWait.stop();
+    this.#sessionSecrets?.stop();
     this.#stopCredentials();
     this.#turn.stop();
     for (const listener of this.#listeners) {

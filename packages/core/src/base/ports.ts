@@ -246,6 +246,17 @@ export const SaslFailure = {
 } as const;
 export type SaslFailure = (typeof SaslFailure)[keyof typeof SaslFailure];
 
+/**
+ * The passwords with which clients go on with their sessions. Every server of an ensemble makes the same, or accepts what the
+ * others make: a session may go on at any of them.
+ */
+export interface SessionPasswords {
+  /** 16 bytes. */
+  make(sessionId: bigint): Uint8Array;
+  /** The time it takes tells nothing about where a wrong password differs. */
+  isValid(sessionId: bigint, password: Uint8Array): boolean;
+}
+
 /** The schemes of authentication and of ACL entries (AuthenticationProvider); `world` is not one of them. */
 export interface Authenticator {
   /** What every connection is from the start: its `ip`, and what its certificate says. */
@@ -400,5 +411,7 @@ export interface Ports {
   readonly peerAuthentication?: PeerAuthentication | null;
   readonly disk: Disk;
   readonly authenticator: Authenticator;
+  /** Left out: by Apache's formula. */
+  readonly sessionPasswords?: SessionPasswords;
   readonly trace: Trace;
 }

@@ -5,7 +5,7 @@ import { ServerStats } from '../base/server-stats.ts';
 import { Turn } from '../base/turn.ts';
 import { IDENTITIES_MAX } from '../request/identities.ts';
 import { WorkMeter } from '../request/work-meter.ts';
-import { makeSessionPassword } from '../session/password.ts';
+import { APACHE_SESSION_PASSWORDS, makeSessionPassword } from '../session/password.ts';
 import { decideConnect } from '../session/session-door.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
@@ -140,8 +140,10 @@ class LearnerServer extends LearnerParty {
       isStopping: false,
       isOverloaded: false,
       dataOf: () => null,
+      passwords: APACHE_SESSION_PASSWORDS,
       aclOf: () => OPEN_ACL,
-      decideConnect: (request) => decideConnect(request, sessions, database.lastZxid, options, 0),
+      decideConnect: (request) =>
+        decideConnect(request, sessions, database.lastZxid, options, APACHE_SESSION_PASSWORDS, 0),
     };
   }
 

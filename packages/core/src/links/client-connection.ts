@@ -22,7 +22,6 @@ import {
 } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
-import { makeSessionPassword } from '../session/password.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
@@ -411,7 +410,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#phase = Phase.established;
     this.session = session;
     this.#host.pipeline.attach(this, session);
-    this.#respond(session.id, session.timeoutMs, makeSessionPassword(session.id));
+    this.#respond(session.id, session.timeoutMs, this.#host.passwords.make(session.id));
   }
 
   #respond(sessionId: bigint, timeoutMs: number, password: Uint8Array): void {

@@ -1,5 +1,5 @@
 import type { Acl, ConnectRequest } from '@meerkat/protocol';
-import type { Authenticator, Trace } from '../base/ports.ts';
+import type { Authenticator, SessionPasswords, Trace } from '../base/ports.ts';
 import type { ServerStats } from '../base/server-stats.ts';
 import type { FourLetterWords } from '../base/server-view.ts';
 import type { Turn } from '../base/turn.ts';
@@ -37,6 +37,7 @@ export interface ConnectionHost<Connection> {
   readonly pipeline: Pipeline;
   readonly permission: Permission;
   readonly authenticator: Authenticator;
+  readonly passwords: SessionPasswords;
   readonly fourLetterWords: FourLetterWords;
   readonly stats: ServerStats;
   readonly outputPool: OutputPool;

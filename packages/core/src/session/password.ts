@@ -1,3 +1,5 @@
+import type { SessionPasswords } from '../base/ports.ts';
+
 /**
  * The password of a session, computed from its id, so that every server of an ensemble gives the same
  * (ZooKeeperServer.generatePasswd).
@@ -27,6 +29,12 @@ export function makeSessionPassword(sessionId: bigint): Uint8Array {
   }
   return password;
 }
+
+/** Anybody who knows the id of a session can compute its password. */
+export const APACHE_SESSION_PASSWORDS: SessionPasswords = {
+  make: makeSessionPassword,
+  isValid: (sessionId, password) => isSamePassword(password, makeSessionPassword(sessionId)),
+};
 
 const HALF = 2 ** 24;
 const MULTIPLIER_HIGH = 0x5de;

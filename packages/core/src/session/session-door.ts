@@ -1,6 +1,6 @@
 import type { ConnectRequest, Zxid } from '@meerkat/protocol';
+import type { SessionPasswords } from '../base/ports.ts';
 import type { ConnectDecision } from './connect-decision.ts';
-import { isSamePassword, makeSessionPassword } from './password.ts';
 import { formatSessionId } from './session.ts';
 import type { SessionTable } from './session-table.ts';
 
@@ -19,6 +19,7 @@ export function decideConnect(
   sessions: SessionTable,
   lastApplied: Zxid,
   limits: SessionTimeoutLimits,
+  passwords: SessionPasswords,
   nowMs: number,
 ): ConnectDecision {
   if (request.lastZxidSeen > lastApplied) {
@@ -30,7 +31,7 @@ export function decideConnect(
   const timeoutMs = Math.min(Math.max(request.timeoutMs, limits.sessionTimeoutMinMs), limits.sessionTimeoutMaxMs);
   if (request.sessionId === 0n) return { kind: 'create', timeoutMs };
   const id = formatSessionId(request.sessionId);
-  if (!isSamePassword(request.password, makeSessionPassword(request.sessionId))) {
+  if (!passwords.isValid(request.sessionId, request.password)) {
     return { kind: 'refuse', reason: `the password for session ${id} is wrong` };
   }
   return sessions.resume(request.sessionId, timeoutMs, nowMs);

@@ -1,5 +1,6 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
+import type { SessionRules } from '../auth/session-secrets.ts';
 import type { AdminOptions, MetricsPortOptions } from '../http/options.ts';
 import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
@@ -28,6 +29,8 @@ export interface ServerOptions {
   readonly quorumPortUnification: boolean;
   /** Between servers. */
   readonly quorumTls: TlsOptions;
+  /** From what the passwords of sessions are made; null: by Apache's formula. */
+  readonly sessionSecrets: { readonly path: string; readonly rules: SessionRules } | null;
   /** SASL between servers; null: they do not authenticate. */
   readonly quorumSasl: QuorumSaslOptions | null;
   /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
@@ -59,6 +62,7 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   sslQuorum: false,
   quorumPortUnification: false,
   quorumTls: DEFAULT_QUORUM_TLS_OPTIONS,
+  sessionSecrets: null,
   quorumSasl: null,
   listenBacklog: -1,
   tcpKeepAlive: false,

@@ -7,6 +7,8 @@ export interface SaslDraft {
   loginSection: string;
   usersFile: string | null;
   superPassword: string | null;
+  /** `session.secretFile`, as written. */
+  sessionSecretFile: string | null;
   isScheme: boolean;
   /** What `enforce.auth.enabled`, `enforce.auth.schemes` and `sessionRequireClientSASLAuth` say. */
   isEnforced: boolean;
@@ -33,6 +35,7 @@ export function makeSaslDraft(): SaslDraft {
     loginSection: 'Server',
     usersFile: null,
     superPassword: null,
+    sessionSecretFile: null,
     isScheme: false,
     isEnforced: false,
     enforcedSchemes: [],

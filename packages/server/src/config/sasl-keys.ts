@@ -121,6 +121,15 @@ export const SASL_KEYS: readonly Key[] = [
     },
   ),
   supported(
+    'session.secretFile',
+    file,
+    '',
+    'Secrets from which the [passwords of sessions](security/sessions.md) are made, the same on every server. Meerkat only',
+    (draft, value) => {
+      draft.sasl.sessionSecretFile = value;
+    },
+  ),
+  supported(
     'quorum.auth.enableSasl',
     kinds.boolean,
     'false',

@@ -7,6 +7,8 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/broken.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2" };`,
   '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
   '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; };`,
+  '/etc/secrets': `${'s'.repeat(32)}\napache\n`,
+  '/etc/weak': 'secret\n',
   '/etc/users': 'bob:secret1\nsuper:secret2\n',
   '/etc/krb5.conf': '[libdefaults]\n  default_realm = EXAMPLE.COM\n',
 };
@@ -171,4 +173,12 @@ describe('SASL between servers', () => {
     expect(faultsOf(lines)).toMatch(message);
     expect(faultsOf(lines)).not.toMatch(/secret/);
   });
+});
+
+test('secrets of sessions come from a file, and a weak one stops the start', () => {
+  const { sessionSecrets } = read('session.secretFile=secrets').server;
+  expect(sessionSecrets).toMatchObject({ path: '/etc/secrets', rules: { count: 2, acceptsPublic: true } });
+  expect(read('').server.sessionSecrets).toBeNull();
+  expect(faultsOf('session.secretFile=weak')).toMatch(/^\/etc\/weak, line 1: found "a secret of 6 characters"/);
+  expect(faultsOf('session.secretFile=nowhere')).toMatch(/nowhere: ENOENT/);
 });

@@ -1,6 +1,7 @@
 /** What the keys about SASL come to: the login is read from its file. */
 import { homedir } from 'node:os';
 import type { AuthOptions } from '../auth/authenticator.ts';
+import { parseSessionSecrets, SECRETS_EXPECTED } from '../auth/session-secrets.ts';
 import { Credentials } from '../sasl/digest-md5-client.ts';
 import { type JaasEntry, parseJaas } from '../sasl/jaas.ts';
 import { Passwords } from '../sasl/passwords.ts';
@@ -8,8 +9,22 @@ import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import type { SaslLogin } from '../sasl/sasl-login.ts';
 import { parseUsersFile } from '../sasl/users-file.ts';
 import type { EnsembleSource, Findings, Place } from './ensemble.ts';
+import type { ServerOptions } from './options.ts';
 
 /** The part of the configuration that depends on several of these keys, or on other files. */
+/** The secrets of sessions; null when there is no file of them, or a fault has been told. */
+export function readSessionSecrets(source: EnsembleSource, findings: Findings): ServerOptions['sessionSecrets'] {
+  const { sessionSecretFile } = source.draft.sasl;
+  if (sessionSecretFile === null) return null;
+  const path = source.resolvePath(sessionSecretFile);
+  const text = readText(source, findings, path, placeOf(source, 'session.secretFile'));
+  if (text === null) return null;
+  const parsed = parseSessionSecrets(text);
+  if ('rules' in parsed) return { path, rules: parsed.rules };
+  findings.fault({ file: path, line: parsed.fault.line, key: null }, parsed.fault.found, SECRETS_EXPECTED);
+  return null;
+}
+
 /** SASL between servers; null when it is off, or a fault has been told. */
 export function readQuorumSasl(source: EnsembleSource, findings: Findings): QuorumSaslOptions | null {
   const { isQuorumEnabled, learnerRequires, serverRequires, ...draft } = source.draft.sasl;

@@ -8,7 +8,7 @@ import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
 import { hideSecrets, type Property, parseProperties } from './properties.ts';
-import { readQuorumSasl, readSasl } from './sasl.ts';
+import { readQuorumSasl, readSasl, readSessionSecrets } from './sasl.ts';
 import { findTlsFaults, makeTlsOptions } from './tls.ts';
 
 /** One thing in a configuration that stops the start. */
@@ -127,6 +127,7 @@ class ZooCfgReader {
     const membered = readEnsemble(source, findings);
     const sasl = readSasl(source, findings);
     const quorumSasl = readQuorumSasl(source, findings);
+    const sessionSecrets = readSessionSecrets(source, findings);
     if (membered !== null) {
       if (membered.client !== null) this.#takeClient(membered.client, PLAIN);
       if (membered.secureClient !== null) this.#takeClient(membered.secureClient, SECURE);
@@ -161,6 +162,7 @@ class ZooCfgReader {
         admin: draft.adminEnabled ? { ...draft.admin, configurationText: hideSecrets(this.#source.text) } : null,
         metricsPort: draft.metricsPortEnabled ? draft.metricsPort : null,
         quorumSasl,
+        sessionSecrets,
         auth: {
           ...draft.auth,
           ...sasl,

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '@meerkat/client';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { RawClient } from '../harness/raw-client.ts';
+import { Ensemble, type Place } from './ensemble.ts';
+import { writeUntilDone } from './workload.ts';
+
+const SECRET = 'the first secret of this ensemble 0123456789';
+const NEXT = 'the second secret of this ensemble 012345678';
+
+let directory: string;
+let ensemble: Ensemble;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'interop-secrets-'));
+});
+afterEach(async () => {
+  await ensemble?.dispose();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Apache's formula, written down a second time: the first 16 bytes of java.util.Random. */
+function guess(sessionId: bigint): Buffer {
+  const password = Buffer.alloc(16);
+  let state = (sessionId ^ 0xb3415c00n ^ 0x5deece66dn) & ((1n << 48n) - 1n);
+  for (let i = 0; i < 16; i += 4) {
+    state = (state * 0x5deece66dn + 0xbn) & ((1n << 48n) - 1n);
+    password.writeUInt32LE(Number((state >> 16n) & 0xffffffffn), i);
+  }
+  return password;
+}
+
+describeWith(['apache'], 'secrets of sessions', () => {
+  test('come in by rolling restarts beside a server of Apache, are renewed, and no session is lost', async () => {
+    const file = join(directory, 'secrets');
+    const places: Place[] = [{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'apache' }];
+    ensemble = await Ensemble.start(places);
+    const [, , apache] = ensemble.members;
+    await using client = await connect(ensemble.connectString, {
+      sessionTimeoutMs: 60_000,
+      backOff: { minMs: 5, maxMs: 50 },
+    });
+    await client.create('/ephemeral', 'x', { mode: 'ephemeral' });
+    await client.create('/steps', '0');
+    const sessionId = client.session?.id ?? 0n;
+
+    let step = 0;
+    const roll = async (secrets: string): Promise<void> => {
+      writeFileSync(file, secrets);
+      for (const { server } of ensemble.members) {
+        if (server.kind === 'apache') continue;
+        server.reconfigure({ 'session.secretFile': file });
+        await server.restart();
+        step++;
+        await writeUntilDone(client, '/steps', String(step));
+      }
+    };
+    // While Apache's server is a member its formula makes the passwords.
+    await roll(`apache\n${SECRET}`);
+    await apache!.server.stop();
+    await apache!.server.restart('meerkat');
+    await roll(`apache\n${SECRET}`);
+    await roll(`${SECRET}\napache`);
+    await roll(SECRET);
+    await roll(`${NEXT}\n${SECRET}`);
+    await roll(NEXT);
+    expect(client.session?.id).toBe(sessionId);
+    expect((await client.exists('/ephemeral'))?.ephemeralOwner).toBe(sessionId);
+
+    // Who knows the id of a session can no longer take it.
+    for (const { server } of ensemble.members) {
+      const password = guess(sessionId);
+      await expect(RawClient.connect(server.port, { sessionId, password })).rejects.toThrow(/refused/);
+    }
+    expect((await client.exists('/ephemeral'))?.ephemeralOwner).toBe(sessionId);
+  });
+
+  test("are not needed to take a session where Apache's formula makes the passwords", async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'apache' }]);
+    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 60_000 });
+    const sessionId = client.session?.id ?? 0n;
+    const thief = await RawClient.connect(ensemble.members[0]!.server.port, { sessionId, password: guess(sessionId) });
+    expect(thief.sessionId).toBe(sessionId);
+    thief.destroy();
+  });
+});

@@ -65,6 +65,11 @@ const PEERS = {
     packages: 'fish python3',
     isInstalled: () => runs('fish', ['--version']) && runs('python3', ['--version']),
   },
+  kerberos: {
+    name: 'a key distribution center of Kerberos, and what Python needs to log in',
+    packages: 'krb5-kdc krb5-admin-server krb5-user python3-kerberos',
+    isInstalled: () => existsSync('/usr/sbin/krb5kdc') && runs('/usr/bin/python3', ['-c', 'import kerberos']),
+  },
   kazoo: {
     name: 'the Python client kazoo',
     packages: 'python3-kazoo',

@@ -14,7 +14,7 @@ export const SASL_KEYS: readonly Key[] = [
     'java.security.auth.login.config',
     file,
     '',
-    'JAAS file with the users of SASL, see [SASL](security/sasl.md). Apache takes it from the command line alone',
+    'JAAS file with the users of SASL, or the keytab of [Kerberos](security/kerberos.md), see [SASL](security/sasl.md). Apache takes it from the command line alone',
     (draft, value) => {
       draft.sasl.loginFile = value;
     },

@@ -7,6 +7,8 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/broken.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2" };`,
   '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
   '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; };`,
+  '/etc/krb.conf':
+    'Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="zk.keytab" storeKey=true principal="zookeeper/h@R"; }; Half { com.sun.security.auth.module.Krb5LoginModule required; };',
   '/etc/secrets': `${'s'.repeat(32)}\napache\n`,
   '/etc/weak': 'secret\n',
   '/etc/users': 'bob:secret1\nsuper:secret2\n',
@@ -74,7 +76,7 @@ describe('the login of SASL', () => {
     ['java.security.auth.login.config=broken.conf', /^\/etc\/broken.conf, line 1: found "}", expected an option/],
     [
       'java.security.auth.login.config=unknown.conf',
-      /^\/etc\/unknown.conf, line 1: found "com.example.Login", expected org.apache/,
+      /^\/etc\/unknown.conf, line 1: found "com.example.Login", expected DigestLoginModule or/,
     ],
     [
       `${JAAS}\nsasl.serverconfig=Nobody`,
@@ -181,4 +183,19 @@ test('secrets of sessions come from a file, and a weak one stops the start', () 
   expect(read('').server.sessionSecrets).toBeNull();
   expect(faultsOf('session.secretFile=weak')).toMatch(/^\/etc\/weak, line 1: found "a secret of 6 characters"/);
   expect(faultsOf('session.secretFile=nowhere')).toMatch(/nowhere: ENOENT/);
+});
+
+describe('a login of Kerberos', () => {
+  test('is keytab and principal of Krb5LoginModule', () => {
+    const { login } = saslOf('java.security.auth.login.config=krb.conf');
+    expect(login?.kerberos).toEqual({ keytabPath: '/etc/zk.keytab', principal: 'zookeeper/h@R' });
+  });
+
+  test('needs both, and is nothing for servers among themselves', () => {
+    const login = 'java.security.auth.login.config=krb.conf';
+    expect(faultsOf(`${login}\nsasl.serverconfig=Half`)).toMatch(/useKeyTab=true with keyTab and principal/);
+    expect(faultsOf(`${login}\nquorum.auth.enableSasl=true\nquorum.auth.server.saslLoginContext=Server`)).toMatch(
+      /found "com.sun.*Krb5LoginModule", expected DigestLoginModule/,
+    );
+  });
 });

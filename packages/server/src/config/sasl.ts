@@ -105,9 +105,9 @@ class SaslReader {
       this.#findings.fault(this.#placeOf('sasl.usersFile'), usersFile, expected);
       return null;
     }
-    const users = usersFile === null ? this.#readJaasUsers(loginFile) : this.#readUsers(usersFile);
-    if (users === null) return null;
-    return { mechanism: 'DIGEST-MD5', users: superPassword === null ? users : users.with('super', superPassword) };
+    const login = usersFile === null ? this.#readJaasLogin(loginFile) : loginOf(this.#readUsers(usersFile));
+    if (login === null || superPassword === null) return login;
+    return { ...login, users: login.users.with('super', superPassword) };
   }
 
   #readUsers(written: string): Passwords | null {
@@ -124,14 +124,29 @@ class SaslReader {
     return null;
   }
 
-  #readJaasUsers(written: string | null): Passwords | null {
+  #readJaasLogin(written: string | null): SaslLogin | null {
     if (written === null) return null;
     const { loginSection, quorumServerSection } = this.#source.draft.sasl;
     // The file may be there for the servers alone.
     const instead = this.#source.lines.has('sasl.serverconfig') ? null : quorumServerSection;
     const place = this.#placeOf(LOGIN_KEY);
-    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, place, instead);
-    return entries === null ? null : usersOf(entries);
+    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, place, instead, [
+      DIGEST_MODULE,
+      KERBEROS_MODULE,
+    ]);
+    const kerberos = entries?.find(({ module }) => KERBEROS_MODULE.test(module));
+    return kerberos === undefined ? loginOf(entries && usersOf(entries)) : this.#readKerberos(kerberos, written);
+  }
+
+  #readKerberos({ options, line }: JaasEntry, written: string): SaslLogin | null {
+    const [keyTab, principal] = [options.get('keyTab'), options.get('principal')];
+    if (keyTab === undefined || principal === undefined) {
+      const place = { file: resolveLogin(this.#source, written), line, key: null };
+      this.#findings.fault(place, 'Krb5LoginModule without one of them', 'useKeyTab=true with keyTab and principal');
+      return null;
+    }
+    const keytabPath = this.#source.resolvePath(keyTab.replace(/^(?:FILE|file):/, ''));
+    return { users: new Passwords(new Map()), kerberos: { keytabPath, principal } };
   }
 
   #readDefaultRealm(): string {
@@ -148,6 +163,10 @@ class SaslReader {
   #placeOf(key: string): Place {
     return placeOf(this.#source, key);
   }
+}
+
+function loginOf(users: Passwords | null): SaslLogin | null {
+  return users === null ? null : { users, kerberos: null };
 }
 
 /** The options `user_NAME` of all modules of a section. */
@@ -179,6 +198,7 @@ export function readJaasSection(
   section: string,
   place: Place,
   instead: string | null = null,
+  modules: readonly RegExp[] = [DIGEST_MODULE],
 ): readonly JaasEntry[] | null {
   const file = resolveLogin(source, written);
   const text = readText(source, findings, file, place);
@@ -196,11 +216,10 @@ export function readJaasSection(
     findings.fault({ file, line: null, key: null }, found, `a section named ${section}`);
     return null;
   }
+  // Servers log in at each other by password.
+  const expected = modules.includes(KERBEROS_MODULE) ? 'DigestLoginModule or Krb5LoginModule' : 'DigestLoginModule';
   for (const { module, line } of entries) {
-    if (DIGEST_MODULE.test(module)) continue;
-    const expected = KERBEROS_MODULE.test(module)
-      ? 'DigestLoginModule: Kerberos is not supported by this version'
-      : 'org.apache.zookeeper.server.auth.DigestLoginModule';
+    if (modules.some((each) => each.test(module))) continue;
     findings.fault({ file, line, key: null }, module, expected);
     return null;
   }

@@ -1,12 +1,24 @@
 import type { Identity, PeerAddress, SaslConversation } from '@meerkat/core';
 import { DigestMd5Server } from './digest-md5-server.ts';
+import { GssapiServer } from './kerberos/gssapi-server.ts';
+import { KeytabFile } from './kerberos/keytab-file.ts';
+import { ReplayCache } from './kerberos/replay-cache.ts';
 import type { Passwords } from './passwords.ts';
 import { DEFAULT_PRINCIPAL_MAPPING, mapPrincipal, type PrincipalMapping } from './principal.ts';
 
 /** With what SASL exchanges are checked. */
 export interface SaslLogin {
-  readonly mechanism: 'DIGEST-MD5';
+  /** Of DIGEST-MD5. */
   readonly users: Passwords;
+  /** This service in Kerberos; then there is GSSAPI and nothing else. */
+  readonly kerberos: KerberosLogin | null;
+}
+
+export interface KerberosLogin {
+  /** Absolute. */
+  readonly keytabPath: string;
+  /** `zookeeper/host`, with or without realm. */
+  readonly principal: string;
 }
 
 /** What configuration says about SASL of clients. */
@@ -34,10 +46,15 @@ export const DEFAULT_SASL_OPTIONS: SaslOptions = {
   anyUserAclId: null,
 };
 
-/** What `Authenticator.startSasl` does. */
+/**
+ * What `Authenticator.startSasl` does.
+ *
+ * @throws ServerError when there is a keytab that cannot be used
+ */
 export function makeSaslStarter(options: SaslOptions): (remote: PeerAddress) => SaslConversation | null {
   const { login } = options;
   if (login === null) return () => null;
+  if (login.kerberos !== null) return startGssapi(login.kerberos, options);
   const digest = {
     service: 'zookeeper',
     serverName: 'zk-sasl-md5',
@@ -45,6 +62,18 @@ export function makeSaslStarter(options: SaslOptions): (remote: PeerAddress) => 
     authorize: (name: string) => authorize(name, options),
   };
   return () => new DigestMd5Server(digest);
+}
+
+function startGssapi({ keytabPath, principal }: KerberosLogin, options: SaslOptions): () => SaslConversation {
+  const file = new KeytabFile(keytabPath);
+  const gssapi = {
+    principal: file.resolvePrincipal(principal),
+    keytab: (mustBeNew: boolean) => file.get(mustBeNew, Date.now()),
+    replays: new ReplayCache(),
+    nowMs: () => Date.now(),
+    authorize: (name: string) => authorize(name, options),
+  };
+  return () => new GssapiServer(gssapi);
 }
 
 /**

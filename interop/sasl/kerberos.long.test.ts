@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KerberosRealm } from '../harness/kerberos-realm.ts';
+import { describeWith } from '../harness/peers.ts';
+import { ServerProcess } from '../harness/server-process.ts';
+
+const TYPES = {
+  'aes256-cts': 18,
+  'aes128-cts': 17,
+  'aes128-sha2': 19,
+  'aes256-sha2': 20,
+} as const;
+
+describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () => {
+  let realm: KerberosRealm;
+  let clientKeytab: string;
+  let count = 0;
+
+  beforeAll(async () => {
+    realm = await KerberosRealm.start();
+    clientKeytab = realm.addKeys('ann', 'aes256-cts:normal');
+  });
+  afterAll(() => realm?.dispose());
+
+  function startServer(keytab: string, config: Record<string, string | boolean> = {}): Promise<ServerProcess> {
+    const module = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true';
+    const jaas = `Server { ${module} keyTab="${keytab}" principal="zookeeper/localhost@${realm.name}"; };`;
+    return ServerProcess.start('meerkat', {
+      jaas,
+      config: { 'java.security.krb5.conf': realm.configPath, ...config },
+    });
+  }
+
+  /** What kazoo says about itself, or that it was refused. */
+  function askKazoo(server: ServerProcess, cache: string): string {
+    const script = fileURLToPath(new URL('./kazoo_gssapi.py', import.meta.url));
+    const { stdout, stderr } = spawnSync('/usr/bin/python3', [script, `localhost:${server.port}`, String(count++)], {
+      encoding: 'utf8',
+      timeout: 120_000,
+      env: { ...realm.environment, KRB5CCNAME: cache },
+    });
+    return stdout.includes('done') ? stdout : `${stdout}${stderr}`;
+  }
+
+  test.each(Object.keys(TYPES))('lets kazoo in with keys of the type %s, by mutual authentication', async (type) => {
+    const keytab = realm.addKeys('zookeeper/localhost', `${type}:normal`, `server-${type}.keytab`);
+    await using server = await startServer(keytab);
+    const cache = realm.login('ann', clientKeytab);
+    expect(askKazoo(server, cache)).toContain(`Id(scheme='sasl', id='ann@${realm.name}')`);
+  });
+
+  test("lets Apache's shell in, and maps its name as the keys say", async () => {
+    const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-java.keytab');
+    await using server = await startServer(keytab, { 'kerberos.removeRealmFromPrincipal': true });
+    const jaas = join(realm.directory, 'client.jaas');
+    const module = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true';
+    writeFileSync(jaas, `Client { ${module} keyTab="${clientKeytab}" principal="ann@${realm.name}"; };`);
+    const jars = ['zookeeper', 'netty-codec', 'netty-resolver'].map((jar) => `/usr/share/java/${jar}.jar`).join(':');
+    const { stdout } = spawnSync(
+      'java',
+      [
+        `-Djava.security.auth.login.config=${jaas}`,
+        `-Djava.security.krb5.conf=${realm.configPath}`,
+        '-Dzookeeper.sasl.client.canonicalize.hostname=false',
+        ...['-cp', jars, 'org.apache.zookeeper.ZooKeeperMain', '-server', `localhost:${server.port}`, 'whoami'],
+      ],
+      { encoding: 'utf8', timeout: 120_000 },
+    );
+    expect(stdout).toContain('sasl: ann\n');
+  });
+
+  test('takes renewed keys without a restart, and tickets with the old ones still', async () => {
+    const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-renewed.keytab');
+    await using server = await startServer(keytab);
+    const old = realm.login('ann', clientKeytab);
+    expect(askKazoo(server, old)).toContain('ann@');
+    realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-renewed.keytab');
+    expect(askKazoo(server, old)).toContain('ann@');
+    expect(askKazoo(server, realm.login('ann', clientKeytab))).toContain('ann@');
+  });
+
+  test('refuses a ticket that no key opens, and says which key that would be', async () => {
+    const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-stale.keytab');
+    // The key distribution center has a newer one from here on.
+    realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-other.keytab');
+    await using server = await startServer(keytab);
+    expect(askKazoo(server, realm.login('ann', clientKeytab))).not.toContain('ann@');
+    await expect.poll(() => server.output, { timeout: 30_000 }).toMatch(/no key of the keytab opens its ticket/);
+    expect(server.output).toMatch(
+      /needs type 18 version \d+ of zookeeper\/localhost@TEST.EXAMPLE; the keytab has type 18/,
+    );
+  });
+
+  test('refuses a principal that no rule maps', async () => {
+    const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-rules.keytab');
+    await using server = await startServer(keytab, { 'security.auth_to_local': 'RULE:[2:$1]' });
+    expect(askKazoo(server, realm.login('ann', clientKeytab))).not.toContain('ann@');
+    await expect.poll(() => server.output, { timeout: 30_000 }).toMatch(/no rule of security.auth_to_local maps/);
+  });
+
+  test('stops the start without a keytab that has the principal', async () => {
+    await expect(startServer('/nowhere/zk.keytab')).rejects.toThrow(
+      /the keytab \/nowhere\/zk.keytab cannot be read: ENOENT/,
+    );
+    expect(existsSync(clientKeytab)).toBe(true);
+    await expect(startServer(clientKeytab)).rejects.toThrow(
+      /has no key of zookeeper\/localhost@TEST.EXAMPLE; it is for ann@/,
+    );
+    await expect(startServer(realm.configPath)).rejects.toThrow(/is no keytab of version 0x0502/);
+  });
+});

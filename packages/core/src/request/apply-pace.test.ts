@@ -1,4 +1,12 @@
-import { CreateMode, type CreateRequest, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import {
+  AddWatchMode,
+  CreateMode,
+  type CreateRequest,
+  ErrorCode,
+  OPEN_ACL,
+  OpCode,
+  type Request,
+} from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
@@ -106,6 +114,16 @@ describe('a txn of many changes', () => {
     expect(repliesOf(reader)).toEqual([]);
     server.run();
     expect(repliesOf(reader)).toMatchObject([{ error: ErrorCode.ok }]);
+  });
+
+  test('keeps a watch that is set in the middle waiting: the change is told, or the reply is not older than it', () => {
+    const { server, writer, reader } = duringMulti();
+    reader.send({ op: OpCode.addWatch, path: '/many/n0', mode: AddWatchMode.persistent });
+    turn(server);
+    expect(repliesOf(reader)).toEqual([]);
+    turnsUntilReply(server, writer);
+    server.run();
+    expect(repliesOf(reader)).toMatchObject([{ zxid: 6, error: ErrorCode.ok }]);
   });
 
   test('lets what is written behind it, also to the same znodes, wait for its turn', () => {

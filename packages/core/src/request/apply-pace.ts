@@ -136,6 +136,10 @@ export class ApplyPace {
         return request.ops.some(({ path }) => changed.has(path));
       case OpCode.getAllChildrenNumber:
       case OpCode.getEphemerals:
+      // Armed in the middle, a watch would miss changes above the zxid of the reply.
+      case OpCode.addWatch:
+      case OpCode.setWatches:
+      case OpCode.setWatches2:
         return true;
       default:
         return false;

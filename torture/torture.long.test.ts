@@ -18,3 +18,16 @@ test(
   },
   RUN_MS,
 );
+
+test(
+  'Ctrl-C ends it early, with a verdict about what there is',
+  async () => {
+    const run = start(['--minutes', '60', '--clients', '2', '--faults', 'none', '--proxies']);
+    await run.printed('round 1: ');
+    run.child.kill('SIGINT');
+    expect(await run.ended, run.text()).toBe(0);
+    expect(run.text()).toContain('interrupted');
+    expect(figure(run.text(), 'violations')).toBe(0);
+  },
+  RUN_MS,
+);

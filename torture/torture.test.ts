@@ -10,26 +10,13 @@ describe('torture', () => {
     'three servers and their clients live through faults behind proxies, and keep every promise',
     async () => {
       const summary = join(temporary, 'summary.md');
-      const run = start(['--proxies', '--minutes', '0.2', '--clients', '4', '--seed', '3', '--summary', summary]);
+      const run = start(['--proxies', '--minutes', '0.1', '--clients', '4', '--seed', '3', '--summary', summary]);
       expect(await run.ended, run.text()).toBe(0);
       expect(figure(run.text(), 'violations')).toBe(0);
       expect(figure(run.text(), 'operations')).toBeGreaterThan(0);
       expect(figure(run.text(), 'faults')).toBeGreaterThan(0);
       expect(readFileSync(summary, 'utf8')).toMatch(/^\| network \| proxies \|$/m);
       expect(readdirSync(temporary), 'no data are left').toEqual(['summary.md']);
-    },
-    RUN_MS,
-  );
-
-  test(
-    'Ctrl-C ends it early, with a verdict about what there is',
-    async () => {
-      const run = start(['--minutes', '60', '--clients', '2', '--faults', 'none', '--proxies']);
-      await run.printed('round 1: ');
-      run.child.kill('SIGINT');
-      expect(await run.ended, run.text()).toBe(0);
-      expect(run.text()).toContain('interrupted');
-      expect(figure(run.text(), 'violations')).toBe(0);
     },
     RUN_MS,
   );

@@ -1,7 +1,7 @@
 import { env } from 'node:process';
 
 /**
- * The seeds that a simulation of this package runs with: the first half of 1 to `defaultCount`, in `npm run test:long` the
+ * The seeds that a simulation of this package runs with: the first third of 1 to `defaultCount`, in `npm run test:long` the
  * others; or those of the environment variable SEEDS.
  *
  *     SEEDS=1..2000 npx vitest run packages/recipes/src/locks/mutex.simulation.test.ts
@@ -9,8 +9,8 @@ import { env } from 'node:process';
  */
 export function seeds(defaultCount: number): number[] {
   const { SEEDS: asked = '' } = env;
-  const half = Math.ceil(defaultCount / 2);
-  if (asked === '') return env['TESTS'] === 'long' ? range(half + 1, defaultCount) : range(1, half);
+  const short = Math.ceil(defaultCount / 3);
+  if (asked === '') return env['TESTS'] === 'long' ? range(short + 1, defaultCount) : range(1, short);
   const match = /^(\d+)(?:\.\.(\d+))?$/.exec(asked.trim());
   if (match === null) throw new Error(`SEEDS is a number or a range such as 1..2000, not ${asked}`);
   const first = Number(match[1]);

@@ -1,0 +1,20 @@
+import { type MutantCase, testMutants } from '../testing/mutants.ts';
+
+const CASES: readonly MutantCase[] = [
+  ['A2', 'snapshot-not-synced', '--faults crash,power --minutes 0.3', 1],
+  ['E6', 'own-accepted-epoch-ignored', '--faults crash,power,isolate,one-way,port --minutes 0.5', 1],
+  ['Z14', 'commits-between-newleader-and-uptodate', '--faults crash,isolate,break --minutes 0.5 --rate 20', 2],
+  ['D5', 'purge-one-log-too-many', '--faults none --traits purge', 1],
+  ['D7', 'follower-applies-before-durable', '--faults crash,disk-slow', 1],
+  ['D8', 'log-directory-not-synced', '--faults power,restart-all --minutes 0.5', 1],
+  ['L1', 'no-quorum-is-one', '--faults none', 1],
+  ['L3', 'unlogged-waits-for-log', '--faults none --observers 1 --traits lazy-observers', 1],
+  ['C2', 'client-says-no-zxid', '--faults break,disk-stall --minutes 0.5 --rate 20', 5],
+  ['W3', 'data-watches-not-armed-again', '--faults break,isolate --minutes 0.3', 1],
+  ['W4', 'client-waits-for-data-not-exist', '--faults break --minutes 0.5', 1],
+  ['W6', 'prepare-sees-applied-tree-only', '--faults none', 1],
+  ['W8', 'ttl-cut-short', '--faults none --traits collectables', 1],
+  ['W9', 'quota-not-given-back', '--faults none --traits quotas --rate 20', 1],
+];
+
+testMutants(CASES);

@@ -10,6 +10,9 @@
 //
 //   npm run bench -- attacks [--quick] [--only REGEX] [--meerkat COMMAND] [--server apache] [--first]
 //
+//   npm run bench -- tls [--quick] [--pairs N] [--meerkat COMMAND]
+//
+//   tls          what TLS costs, handshakes, floods of them (measure/tls.mjs)
 //   attacks      what a well-behaved client waits beside one that asks for much (attacks/attacks.mjs names them)
 //   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
 //   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
@@ -39,6 +42,7 @@ import { measureManyZnodes } from './measure/many-znodes.mjs';
 import { measureRecipes } from './measure/recipes.mjs';
 import { measureStart } from './measure/start.mjs';
 import { measureCeiling, measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
+import { measureTls } from './measure/tls.mjs';
 import { killAll } from './processes.mjs';
 import { formatTable, median, ratioOf } from './report.mjs';
 
@@ -93,6 +97,12 @@ async function main() {
   if (positionals[0] === 'attacks') return console.log(await measureAttacks(clientOptions(), directory, progress));
   if (positionals[0] === 'client') return console.log(await measureClients(clientOptions(), directory, progress));
   if (positionals[0] === 'recipes') return console.log(await measureRecipes(clientOptions(), directory, progress));
+  if (positionals[0] === 'tls') {
+    const { pairs, seconds } = amounts;
+    return console.log(
+      await measureTls({ engine: meerkatEngine(options.meerkat), pairs, seconds }, directory, progress),
+    );
+  }
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
   const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];

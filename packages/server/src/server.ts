@@ -5,6 +5,7 @@ import {
   type Disk,
   DiskError,
   type Network,
+  type PeerAddress,
   type Ports,
   ServerCore,
   type ServerView,
@@ -163,14 +164,18 @@ class Server implements RunningServer {
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
     const traceLog = new TraceLog(logger, NODE_CLOCK);
+    const onRefused = (remote: PeerAddress, reason: string): void => {
+      traceLog.emit({ kind: 'connection-refused', remote, reason });
+      trace?.emit({ kind: 'connection-refused', remote, reason });
+    };
     this.#clientTlsEvents = {
       onHandshakeFailed: (remote, reason, isAuthentication) => {
         this.#metrics.onHandshakeFailed(isAuthentication);
-        traceLog.emit({ kind: 'connection-refused', remote, reason });
+        onRefused(remote, reason);
       },
       onHandshakesExceeded: (remote, reason) => {
         this.#metrics.handshakesExceeded++;
-        traceLog.emit({ kind: 'connection-refused', remote, reason });
+        onRefused(remote, reason);
       },
     };
     this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
@@ -180,7 +185,7 @@ class Server implements RunningServer {
       this.#turn,
       configuration.server.quorumListensOnAllIps,
       () => this.#descriptors.shareOfPeers(),
-      this.#makePeerTls((remote, reason) => traceLog.emit({ kind: 'connection-refused', remote, reason })),
+      this.#makePeerTls(onRefused),
     );
     this.#quorumWait = new QuorumWait(
       () => this.view.ensemble,

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { readZooCfg } from '../config/zoo-cfg.ts';
 import { ServerError } from '../exit-codes.ts';
@@ -145,7 +146,7 @@ describe('the wrong protocol', () => {
     ]) {
       const socket = plain(server.secureAddress!.port);
       socket.end(Uint8Array.from(bytes));
-      await once(socket.resume(), 'close');
+      await closed(socket.resume());
     }
     expect(await ask(secure(server, identity(ann)))).toBe('imok');
   });
@@ -157,7 +158,7 @@ describe('handshakes', () => {
     const silent = plain(server.secureAddress!.port);
     const begun = plain(server.address.port);
     begun.write(Uint8Array.of(0x16, 3, 1));
-    await Promise.all([once(silent.resume(), 'close'), once(begun.resume(), 'close')]);
+    await Promise.all([closed(silent.resume()), closed(begun.resume())]);
     await expect
       .poll(() => ask(plain(server.address.port), 'mntr'), PATIENCE)
       .toMatch(/zk_outstanding_tls_handshake\t0\n/);
@@ -175,11 +176,21 @@ describe('handshakes', () => {
     expect(log.join('')).toContain('connections have not finished their TLS handshake, as many as a port may have');
   });
 
+  test('that stall in the middle delay nobody else', async () => {
+    const { server } = await start('maxClientCnxns=0');
+    const hello = await recordHello();
+    const stalled = Array.from({ length: 200 }, () => plain(server.secureAddress!.port));
+    for (const socket of stalled) socket.write(hello);
+    // The server has answered all of them, and waits.
+    await Promise.all(stalled.map((socket) => once(socket, 'data')));
+    expect(await ask(secure(server, identity(ann)))).toBe('imok');
+    expect(await ask(plain(server.address.port), 'mntr')).toMatch(/zk_outstanding_tls_handshake\t200\n/);
+  });
+
   test('of one address are bounded by maxClientCnxns', async () => {
     const { server, log } = await start('maxClientCnxns=5');
     const silent = Array.from({ length: 8 }, () => plain(server.secureAddress!.port));
-    const closed = silent.filter((_, i) => i < 3).map((socket) => once(socket.resume(), 'close'));
-    await Promise.all(closed);
+    await Promise.all(silent.slice(0, 3).map((socket) => closed(socket.resume())));
     await expect.poll(() => log.join(''), PATIENCE).toContain('5 connections from its address have not finished');
   });
 
@@ -272,6 +283,22 @@ describe('a start is stopped by', () => {
   });
 });
 
+test('a password of a store stands in no log, and in no answer to a four-letter word', async () => {
+  const stores = fileURLToPath(new URL('./testing/stores/', import.meta.url));
+  const lines = [
+    `ssl.keyStore.location=${stores}key.jks\nssl.keyStore.password=changeit`,
+    `ssl.trustStore.location=${stores}trust.p12\nssl.trustStore.password=changeit`,
+    'DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
+  ];
+  const { server, log } = await start(lines.join('\n'));
+  const words = ['conf', 'cons', 'dump', 'envi', 'mntr', 'srvr', 'stat', 'wchs', 'dirs'];
+  const answers = await Promise.all(words.map((word) => ask(plain(server.address.port), word)));
+  const everything = [...log, ...answers].join('\n');
+  expect(everything).toContain('secureClientPort=');
+  expect(everything).toContain('key.jks');
+  expect(everything).not.toMatch(/changeit|D\/InIH/);
+});
+
 interface Started {
   readonly server: RunningServer;
   readonly log: readonly string[];
@@ -303,6 +330,18 @@ async function start(
   return { server, log };
 }
 
+/** The first bytes of a client, as Node.js sends them. */
+async function recordHello(): Promise<Buffer> {
+  const trap = createServer().listen(0, '127.0.0.1');
+  await once(trap, 'listening');
+  connectTls({ port: (trap.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {});
+  const [socket] = (await once(trap, 'connection')) as [Socket];
+  const [hello] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  trap.close();
+  return hello;
+}
+
 function plain(port: number): Socket {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => {});
@@ -319,6 +358,11 @@ function secure(server: RunningServer, options: ConnectionOptions, port = server
   socket.on('error', () => {});
   sockets.push(socket);
   return socket;
+}
+
+/** Be it in good order or by a reset. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
 }
 
 /** The answer to a four-letter word, until the server closes. */

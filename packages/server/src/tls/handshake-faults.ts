@@ -16,7 +16,7 @@ const VERIFY_ERRORS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority of the trust store has issued it',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority of the trust store has issued it',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority of the trust store has issued it, it is signed by itself',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the trust store does not have its authority',
+  SELF_SIGNED_CERT_IN_CHAIN: 'no authority of the trust store has issued it',
   INVALID_PURPOSE: 'its extendedKeyUsage does not allow TLS clients',
 };
 

@@ -27,10 +27,11 @@ export interface HandshakeEvents {
  * A handshake costs this server a signature, a millisecond with RSA, and the peer nothing. So:
  *
  * 1. Nothing is computed for a connection that has sent nothing.
- * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then lets everybody else have a turn. Of those that
- *    wait, each address gets one in its turn.
- * 3. So many connections may be on their way, of one address and in all. Of one more the address that has the most loses
- *    its oldest that has sent nothing, or the newcomer goes if it has none.
+ * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then serves all others. Of those that wait, each
+ *    address gets one in its turn. Those that have begun are not counted against those that wait: a peer that stalls in
+ *    the middle of its handshake delays nobody's.
+ * 3. So many connections may be on their way, of one address and in all. For one more the address that has the most loses
+ *    its oldest, first of those that have sent nothing; the newcomer goes if that address is its own and all have sent something.
  * 4. All of it has to be over `handshakeTimeoutMs` after the accept.
  */
 export class Handshakes {
@@ -133,10 +134,11 @@ export class Handshakes {
       : isFull
         ? `${this.#pending.size} connections have not finished their TLS handshake, as many as a port may have`
         : 'descriptors run short, and its TLS handshake is not done';
-    const silent = this.#findSilent(isHostFull ? host : this.#crowdedHost());
-    const victim = silent?.socket ?? socket;
+    const crowded = isHostFull ? host : this.#crowdedHost();
+    const evicted = this.#findSilent(crowded) ?? (crowded === host ? null : this.#findOldest(crowded));
+    const victim = evicted?.socket ?? socket;
     this.#events.onExceeded(victim, reason);
-    if (silent !== null) this.#forget(silent);
+    if (evicted !== null) this.#forget(evicted);
     victim.destroy();
     return victim !== socket;
   }
@@ -155,6 +157,11 @@ export class Handshakes {
   #findSilent(host: string): Pending | null {
     for (const pending of this.#pending.values())
       if (pending.host === host && pending.phase === 'silent') return pending;
+    return null;
+  }
+
+  #findOldest(host: string): Pending | null {
+    for (const pending of this.#pending.values()) if (pending.host === host) return pending;
     return null;
   }
 
@@ -190,13 +197,13 @@ export class Handshakes {
   readonly #onTurn = (): void => {
     const endMs = performance.now() + BUDGET_MS;
     const next = (): void => {
-      if (performance.now() < endMs && this.#underWay.size < UNDER_WAY_MAX && this.#beginNext()) {
+      if (performance.now() < endMs && this.#beginNext()) {
         // Node.js gives the first bytes to OpenSSL in a tick, which comes before this one.
         process.nextTick(next);
         return;
       }
       this.#isPumping = false;
-      if (this.#underWay.size < UNDER_WAY_MAX) this.#pump();
+      this.#pump();
     };
     next();
   };
@@ -318,6 +325,4 @@ interface Pending {
 const HANDSHAKE_RECORD = 0x16;
 /** Milliseconds of a turn in which handshakes are begun; the last one may take longer. */
 const BUDGET_MS = 2;
-/** Each may cost once more when the peer answers. */
-const UNDER_WAY_MAX = 64;
 const IGNORE = (): void => {};

@@ -109,34 +109,37 @@ async function takeSnapshots(stage: Stage, server: VirtualServer, leader: Virtua
 
 describe('snapshots', () => {
   test('3231: that are cut short do not count when old ones are purged, so that the last whole one always stays', () =>
-    play({ servers: 3, core: { snapCount: 8, purgeRetainCount: 3, purgeIntervalMs: 60 } }, async (stage) => {
-      const leader = await stage.start();
-      const follower = stage.servers.find((server) => server !== leader)!;
-      const { disk } = follower;
-      const cut = (paths: readonly string[]): void => {
-        for (const path of paths) disk.poke(path, disk.peek(path)!.slice(0, -5));
-      };
-      await (await stage.at(leader)).create('/count');
-      await takeSnapshots(stage, follower, leader, 5);
-      for (let round = 0; round < 3; round++) {
-        // The two newest of the three that are kept.
-        cut(filesOf(follower, 'snapshot.').slice(-2));
-        await takeSnapshots(stage, follower, leader, 1);
-        await stage.sleep(100);
-      }
-      cut(filesOf(follower, 'snapshot.').slice(-3));
-      await stage.sleep(200);
-      await stage.whole();
-      stage.kill(follower);
-      // One of those that are left rots, in a way that a purge does not see: it reads their ends alone.
-      const whole = filesOf(follower, 'snapshot.').filter((path) => hasEnd(disk.peek(path)!));
-      expect(whole.length).toBeGreaterThan(1);
-      disk.flipBit(whole.at(-1)!, 50, 1);
-      follower.start();
-      await stage.whole();
-      expect(follower.failure).toBeNull();
-      await expectSameTrees(stage);
-    }));
+    play(
+      { servers: 3, core: { snapCount: 8, purgeRetainCount: 3, purgeIntervalMs: 60 }, mayFail: [1, 2, 3] },
+      async (stage) => {
+        const leader = await stage.start();
+        const follower = stage.servers.find((server) => server !== leader)!;
+        const { disk } = follower;
+        const cut = (paths: readonly string[]): void => {
+          for (const path of paths) disk.poke(path, disk.peek(path)!.slice(0, -5));
+        };
+        await (await stage.at(leader)).create('/count');
+        await takeSnapshots(stage, follower, leader, 5);
+        for (let round = 0; round < 3; round++) {
+          // The two newest of the three that are kept.
+          cut(filesOf(follower, 'snapshot.').slice(-2));
+          await takeSnapshots(stage, follower, leader, 1);
+          await stage.sleep(100);
+        }
+        cut(filesOf(follower, 'snapshot.').slice(-3));
+        await stage.sleep(200);
+        await stage.whole();
+        stage.kill(follower);
+        // One of those that are left rots, in a way that a purge does not see: it reads their ends alone.
+        const whole = filesOf(follower, 'snapshot.').filter((path) => hasEnd(disk.peek(path)!));
+        expect(whole.length).toBeGreaterThan(1);
+        disk.flipBit(whole.at(-1)!, 50, 1);
+        follower.start();
+        await stage.whole();
+        expect(follower.failure).toBeNull();
+        await expectSameTrees(stage);
+      },
+    ));
 
   test('3082: that a full disk cuts short leave none that is empty, however often the server is started again', () =>
     play({ servers: 3, core: { snapCount: 8 }, mayFail: [1, 2, 3], seeds: [1, 2] }, async (stage) => {

@@ -19,7 +19,7 @@ describeWith(['apache'], 'a class of authProvider that is not known', () => {
     }
   });
 
-  test('stops ours where ACLs of the directory name a scheme that nobody has', async () => {
+  test('stops ours where ACLs of the directory name an unknown scheme', async () => {
     await using apache = await ServerProcess.start('apache', { saslUsers: { bob: 'builder' } });
     {
       await using client = await connect(`127.0.0.1:${apache.port}`);

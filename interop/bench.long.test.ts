@@ -25,7 +25,7 @@ async function bench(args: readonly string[]): Promise<readonly (readonly string
   return rows.slice(2).map((row) => row.split('|').map((cell) => cell.trim()));
 }
 
-/** What it takes is looked at by nobody here: a machine that runs tests measures nothing. Every reply is checked by the load. */
+/** Times are ignored here: a machine that runs tests measures nothing. Every reply is checked by the load. */
 describeWith(['apache', 'compiler'], 'the benchmark of ensembles, in its short form', () => {
   it('measures both engines under load, and finds every acknowledged write after the death of a leader', async () => {
     const table = await bench(['ensemble', '--quick', '--pairs', '1', '--only', '^reads|^leader killed']);

@@ -119,7 +119,7 @@ for (const kind of SERVER_KINDS) {
         expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('127.0.0.1') });
       });
 
-      test('nobody vouches for the server', async () => {
+      test('the certificate of the server is not trusted', async () => {
         const { attempts } = await fail(lenient.securePort, { tls: { servername: 'zk.example' } });
         expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('certificate') });
       });
@@ -175,7 +175,7 @@ describeWith(['apache'], 'our client with SASL DIGEST-MD5 (apache)', () => {
     await expect(open(server.port, { sasl: digestMd5(user) })).rejects.toThrow(AuthFailedError);
   });
 
-  test('a server without SASL is not talked to as nobody', async () => {
+  test('a server without SASL is refused', async () => {
     await using plain = await ServerProcess.start('apache');
     const { attempts } = await fail(plain.port, { sasl: digestMd5(BOB) });
     expect(attempts[0]).toMatchObject({ failure: 'sasl', detail: 'the server has no SASL configured' });

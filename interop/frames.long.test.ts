@@ -19,7 +19,7 @@ describeWith(['apache'], 'every op with every field of its record wrong in every
       await compare(allFrames(), reference.port, tested.port);
     });
 
-    // The frames for reconfig are left out: an Apache leader that cannot decode one answers nobody any more.
+    // The frames for reconfig are left out: an Apache leader that cannot decode one answers no client any more.
     test.each(['leader', 'follower'] as const)('by a %s', { timeout: ATTEMPTS * TIMEOUT_MS }, async (role) => {
       // A leader of Apache's now and then never answers one of these frames, each time another one (3.8.0).
       for (let attempt = 1; ; attempt++) {

@@ -52,7 +52,7 @@ describeWith(['apache'], "the testing package's proxy before a server process", 
     proxy.target = second.port;
     await proxy.cut();
     await client.closed;
-    // Nobody knows the session there.
+    // The session is not known there.
     await expect(RawClient.connect(proxy.port, { ...client.credentials, lastZxidSeen: 0n })).rejects.toThrow('refused');
     const other = await RawClient.connect(proxy.port);
     const { error } = await other.request(Op.exists, record().ustring('/only-here').bool(false).build());

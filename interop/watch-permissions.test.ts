@@ -71,7 +71,7 @@ function testServer(kind: ServerKind): void {
     if (kind === 'meerkat') {
       expect(new Set(answers.map(String))).toEqual(new Set([String([Event.changed, Event.created, Event.children])]));
       expect(await hasDataWatch()).toBe(false);
-      // The later change of it is nobody's business either.
+      // The later change of it is not reported either.
       await setData(owner, PATH);
       expect(await hasDataWatch()).toBe(false);
     } else {

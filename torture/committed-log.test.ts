@@ -32,7 +32,7 @@ describe('what was committed', () => {
     expect(compose([server(1, ALL), late], zxid(2, 2))).toEqual({ zxids: ALL, broken: [] });
   });
 
-  it('is read from logs that were removed, and without the end of an epoch that nobody has gone on from', () => {
+  it('is read from logs that were removed, and without the end of an epoch that no server continued', () => {
     const lost = logged(zxid(1, 4), 'never committed');
     const servers = [
       server(1, EPOCH_2.slice(1), { isWhole: false, removed: [...EPOCH_1.map((one) => logged(one)), lost] }),

@@ -29,8 +29,8 @@ export interface CommittedLog {
 }
 
 /**
- * @param behind zxid that everybody had; 0 for the beginning
- * @param last zxid that everybody has
+ * @param behind zxid that all had; 0 for the beginning
+ * @param last zxid that all have
  * @param established by epoch: the zxid behind which its leader has begun it
  */
 export function composeCommitted(

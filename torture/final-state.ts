@@ -32,7 +32,7 @@ async function readZnode(client: Client, path: string, timeoutMs: number, znodes
     znodes.push({ path, data, stat: persistedStat(stat) });
     return children.map((name) => (path === '/' ? `/${name}` : `${path}/${name}`));
   } catch (error) {
-    // Nobody deletes anything any more: what is listed and not there is missing, and is reported as such.
+    // Nothing is deleted any more: what is listed and not there is missing, and is reported as such.
     if (error instanceof NoNodeError) return [];
     throw error;
   }

@@ -4,7 +4,7 @@ import { type FileSource, type LoggedTxn, readLogs } from '@meerkat/simulator';
 import type { LogsOfServer } from './committed-log.ts';
 import type { ServerFiles } from './server-files.ts';
 
-/** Reads what a server has logged and what it has removed, from `behind` on; nobody writes meanwhile. */
+/** Reads what a server has logged and what it has removed, from `behind` on; there are no writes meanwhile. */
 export function readLogsOfServer(
   { id, data, attic }: Pick<ServerFiles, 'id' | 'data' | 'attic'>,
   behind: number,

@@ -63,7 +63,7 @@ async function runWithin({ seed }: TortureOptions, namespaces: Namespaces): Prom
     // The channel tells the other process when this one is gone.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  // A terminal sends Ctrl-C to both, which is once too often for nobody; the other one ends, and then this one does.
+  // A terminal sends Ctrl-C to both, which does no harm; the other one ends, and then this one does.
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
   try {
     const [code] = (await once(child, 'exit')) as [number | null];

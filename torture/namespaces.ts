@@ -6,9 +6,9 @@
  *     zk3 198.18.3.1 ──┘       │
  *                           clients
  *
- * Nothing of it reaches the network of the machine: no namespace has a way out, and the addresses (RFC 2544) are of nobody.
+ * Nothing of it reaches the network of the machine: no namespace has a way out, and the addresses (RFC 2544) are reserved.
  * Each client has an address of its own at every server, 198.18.<server>.<100 + client>, so that it can be cut off alone. The
- * router drops what is cut without telling anybody, by rules of its routing.
+ * router drops what is cut silently, by rules of its routing.
  */
 import { execFileSync } from 'node:child_process';
 

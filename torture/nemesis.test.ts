@@ -68,7 +68,7 @@ it('the clients do not reach each other, so nothing is cut between them', () => 
   expect(cuts).toContain('c1>zk2');
 });
 
-it('a cut port is cut for everybody who dials it, in both directions', () => {
+it('a cut port is cut for all hosts, in both directions', () => {
   nemesis.unleash([fault('port', 0, 1000, ['zk2'])]);
   vi.advanceTimersByTime(0);
   const kind = cuts[0]!.split(':')[1]!;
@@ -76,7 +76,7 @@ it('a cut port is cut for everybody who dials it, in both directions', () => {
   expect(cuts).toEqual(dialers.flatMap((one) => [`${one}>zk2 zk2:${kind}`, `zk2>${one} zk2:${kind}`]));
 });
 
-it('nobody leads: a fault of the leader happens to nobody', () => {
+it('without a leader a fault of the leader has no victim', () => {
   nemesis.unleash([fault('isolate', 0, 1000, ['leader'], ['zk2'])]);
   vi.advanceTimersByTime(0);
   expect(cuts).toEqual([]);

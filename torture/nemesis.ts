@@ -47,7 +47,7 @@ export class Nemesis {
     this.#cuts.clear();
     this.#down.clear();
     this.#network.setCuts([]);
-    this.#network.delay?.(this.#everybody, 0);
+    this.#network.delay?.(this.#allHosts, 0);
     for (const server of this.#ensemble.servers) {
       server.tell({ kind: 'disk', trouble: { kind: 'none' } });
       server.resume();
@@ -56,7 +56,7 @@ export class Nemesis {
     this.tend();
   }
 
-  /** Called again and again after `heal`: whoever has ended is started. */
+  /** Called again and again after `heal`: processes that have ended are started. */
   tend(): void {
     for (const server of this.#ensemble.servers) server.start();
   }
@@ -72,7 +72,7 @@ export class Nemesis {
     return wasHurt;
   }
 
-  get #everybody(): readonly string[] {
+  get #allHosts(): readonly string[] {
     return [...this.#ensemble.servers.map(({ host }) => host), ...this.#clients];
   }
 
@@ -161,7 +161,7 @@ export class Nemesis {
   #cutsOfPort(host: string, random: SeededRandom): readonly Cut[] {
     const kind = random.pick(PORT_KINDS);
     const port = { host, kind };
-    const others = this.#everybody.filter((other) => other !== host && isServer(other) === (kind !== 'client'));
+    const others = this.#allHosts.filter((other) => other !== host && isServer(other) === (kind !== 'client'));
     return others.flatMap((other) => [
       { from: other, to: host, port },
       { from: host, to: other, port },
@@ -203,12 +203,12 @@ export class Nemesis {
   }
 }
 
-/** Milliseconds after which somebody starts a server whose disk has failed. */
+/** Milliseconds after which a server whose disk has failed is started. */
 const REVIVE_MS = 500;
 /** Milliseconds that a server may take to finish, besides the length of the fault. */
 const STOP_MS = 2000;
 
-/** Every pair of a server with any other client; clients have nothing to do with each other. */
+/** Every pair of a server with any other host; clients have nothing to do with each other. */
 function pairsOf(hosts: readonly string[], others: readonly string[]): readonly Cut[] {
   return hosts.flatMap((from) =>
     others.flatMap((to): readonly Cut[] => (isServer(from) || isServer(to) ? [{ from, to, port: null }] : [])),

@@ -19,7 +19,7 @@ interface Link {
   readonly proxy: TcpProxy;
 }
 
-/** Everything on 127.0.0.1, with a proxy on each way. A cut lets nothing through and tells nobody, the ends of streams neither. */
+/** Everything on 127.0.0.1, with a proxy on each way. A cut lets nothing through, ends of streams included. */
 export class ProxyNetwork implements TortureNetwork {
   readonly name = 'proxies';
   readonly places: readonly ServerPlace[];
@@ -112,7 +112,7 @@ function isMeant({ port }: Cut, { server, kind }: Link): boolean {
 }
 
 /**
- * Below the ports that systems give to whoever dials: a server that is down for a while finds its port free, and nobody who
+ * Below the ports that systems give to outgoing connections: a server that is down for a while finds its port free, and nobody who
  * dials it meanwhile is connected with himself.
  */
 async function findFreePorts(count: number): Promise<readonly number[]> {

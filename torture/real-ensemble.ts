@@ -34,7 +34,7 @@ export class RealEnsemble {
     return this.servers.find((server) => server.host === host) ?? null;
   }
 
-  /** Whoever says that it leads, serves, and is awake; of several the one of the last epoch. */
+  /** The server that says that it leads, serves, and is awake; of several the one of the last epoch. */
   get leader(): ServerProcess | null {
     let leader: ServerProcess | null = null;
     for (const server of this.servers) {

@@ -69,7 +69,7 @@ function broken(changes: Partial<Evidence>): readonly string[] {
   return [...new Set(violations.map(({ invariant }) => invariant))].sort();
 }
 
-/** The last write of a key that somebody was notified of. */
+/** The last write of a key that was acknowledged. */
 function acknowledged(): number {
   const told = evidence.history.operations.findLast(({ result, request }) => result !== null && request.op === 'set');
   return told!.zxid!;
@@ -102,7 +102,7 @@ describe('the checker of a run', () => {
     expect(linesAbout(found!, evidence.history.entries, 5)).toHaveLength(5);
   });
 
-  it('reports a run in which the last write was lost by everybody', () => {
+  it('reports a run in which the last write was lost by all', () => {
     const writes = evidence.history.operations.filter(({ result, request }) => result !== null && request.op === 'set');
     const last = Math.max(...writes.map(({ zxid }) => zxid!));
     const cut = (logs: LogsOfServer): LogsOfServer => ({ ...logs, txns: logs.txns.filter(({ zxid }) => zxid < last) });

@@ -11,7 +11,7 @@ export function makeRunDirectory(): string {
 }
 
 /**
- * Ends the servers of runs that were killed: one that stands still does not notice that nobody is there any more. What they
+ * Ends the servers of runs that were killed: a stopped one does not notice the end of its run. What they
  * have written stays.
  */
 export function endLeftServers(): void {

@@ -2,7 +2,7 @@ import { History } from '@meerkat/simulator';
 import { expect, it } from 'vitest';
 import { formatTime, RunTotals, tableOf } from './run-totals.ts';
 
-it('a totals counts what clients were told, and how long nobody was notified of a write', () => {
+it('totals count what clients were answered, and the longest gap between acknowledged writes', () => {
   let nowMs = 0;
   const history = new History(() => nowMs);
   const doAt = (atMs: number, op: 'sync' | 'delete', isAnswered: boolean): void => {

@@ -12,7 +12,7 @@ export class RunTotals {
   serverStarts = 0;
   readonly epochs: Set<number> = new Set();
   faults: ReadonlyMap<FaultKind, number> = new Map();
-  /** Milliseconds between two acknowledged writes, whoever asked for them. */
+  /** Milliseconds between two acknowledged writes of any clients. */
   longestGapMs = 0;
   /** Milliseconds from the end of the faults of a round until everything works and is equal. */
   longestRecoveryMs = 0;

@@ -58,7 +58,7 @@ export class ServerProcess {
     const redirections = JSON.stringify(this.#network.redirectionsOf(this.id));
     const command = [process.execPath, MAIN, this.files.configuration, redirections];
     const [program = '', ...args] = [...this.#network.commandOf(this.id), ...command];
-    // In a process group of its own: Ctrl-C is for whoever torments it.
+    // In a process group of its own: Ctrl-C is for the parent.
     const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.#process = child;
@@ -83,7 +83,7 @@ export class ServerProcess {
     await this.#ended;
   }
 
-  /** Asks it to finish: a leader hands over. Whoever wants it to be over waits for `ended`. */
+  /** Asks it to finish: a leader hands over. Await `ended` for its end. */
   terminate(): void {
     this.#isEnding = true;
     this.#process?.kill('SIGTERM');

@@ -8,7 +8,7 @@ import {
 import type { WireTap } from '@meerkat/simulator';
 import { hostOf, type MakeTap } from './network.ts';
 
-/** The sockets of this machine, with somebody who sees the bytes of each connection before anybody acts on them. */
+/** The sockets of this machine, with a tap that sees the bytes of each connection before they are handled. */
 export class TappedTransport implements Transport {
   readonly #sockets: Transport = makeNodeTransport();
   readonly #serverAt: (host: string, port: number) => number;

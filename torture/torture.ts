@@ -111,7 +111,7 @@ export class Torture {
     }
   }
 
-  /** What there is to say at the end, and to be kept for whoever looks for the cause. */
+  /** What there is to say at the end, and to be kept for the search for the cause. */
   report(): string {
     const { violations } = this;
     const table = tableOf(this.totals, violations.length);
@@ -129,7 +129,7 @@ export class Torture {
     return lines.join('\n');
   }
 
-  /** Removes what nobody will look at. */
+  /** Removes what is not needed any more. */
   cleanUp(): void {
     if (this.violations.length === 0 && !this.#options.keeps) rmSync(this.#directory, { recursive: true, force: true });
   }
@@ -180,7 +180,7 @@ export class Torture {
         this.#nemesis.tend();
         return check();
       });
-    if (!(await holds('somebody leads', 'L1', () => this.#ensemble.leader !== null))) return;
+    if (!(await holds('there is a leader', 'L1', () => this.#ensemble.leader !== null))) return;
     if (!(await holds('every client has a connection', 'L3', () => workload.isConnected))) return;
     if (!(await this.#within('every request of a client is answered', 'L3', workload.stop()))) return;
     if (
@@ -302,7 +302,7 @@ export class Torture {
     }
   }
 
-  /** Something has thrown that nobody waits for: a client, or a part of this program. */
+  /** An error was not handled: a client, or a part of this program. */
   fail(error: unknown): void {
     this.#report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error), []);
   }
@@ -322,7 +322,7 @@ export class Torture {
       const { minutes } = this.#options;
       const operations = this.#operationsBefore + this.#history.operations.length;
       const faults = [...this.#nemesis.counts.values()].reduce((sum, count) => sum + count, 0);
-      const leader = this.#ensemble.leader?.host ?? 'nobody';
+      const leader = this.#ensemble.leader?.host ?? 'none';
       const time = `${formatTime(this.totals.elapsedMs + elapsedMs)} of ${formatTime(minutes * 60_000)}`;
       return `${time}, round ${round}: ${operations} operations, ${faults} faults, epoch ${Math.max(0, ...this.totals.epochs)}, ${leader} leads; ${this.#last}`;
     });

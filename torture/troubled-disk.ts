@@ -18,7 +18,7 @@ export interface TroubledDiskHost {
  *     core ◄──done──── waiting ◄─done──┘
  *
  * Effects take place as they are asked for; what is late or fails is the news of it. So nothing overtakes anything, and a
- * process that is killed leaves what nobody has learned of: the worst case for whoever reads the files next.
+ * process that is killed leaves what was not acknowledged: the worst case for the next reader of the files.
  *
  * Logs that are removed or set aside keep a second name in `attic`, so that what was committed can be read when all is over.
  */
@@ -203,7 +203,7 @@ class TroubledFile implements DiskFile {
     this.#effect('write', done, (told) => this.#file.write(position, bytes, told));
   }
 
-  /** Written in place and told of to nobody: no trouble meets it. */
+  /** Written in place without a report: no trouble meets it. */
   note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
     this.#file.note(position, bytes, onFailed);
   }

@@ -99,7 +99,7 @@ describe('a connection that cannot be', () => {
     for (const listener of listeners) listener.close();
   });
 
-  /** @param answer what everybody gets who connects; null for nothing */
+  /** @param answer what every connection gets; null for nothing */
   async function listen(answer: string | null): Promise<string> {
     const listener = createServer((socket) => {
       sockets.add(socket);

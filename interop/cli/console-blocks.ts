@@ -51,7 +51,7 @@ export function isAsExpected(printed: string, expected: string): boolean {
   return new RegExp(`^${pattern}$`).test(`${trimmed(printed)}\n`);
 }
 
-/** The text without what nobody sees. */
+/** The text without what is invisible. */
 export function trimmed(text: string): string {
   return text.replaceAll(/[ \t\r]+$/gm, '').trimEnd();
 }

@@ -68,7 +68,7 @@ interface Printed {
   readonly stderr: string;
 }
 
-/** Takes what is written, or refuses it as a pipe does that nobody reads, or a disk that is full. */
+/** Takes what is written, or refuses it as a pipe without a reader does, or a full disk. */
 class Sink extends Writable {
   readonly isTTY: boolean;
   readonly #fault: string | null;
@@ -186,7 +186,7 @@ describe('every command', () => {
     }
   });
 
-  test('ends at Ctrl-C while nobody answers, says so, and exits with 130', async () => {
+  test('ends at Ctrl-C while no server answers, says so, and exits with 130', async () => {
     // It takes connections and says nothing, as a server that hangs.
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})));

@@ -163,7 +163,7 @@ describeCli('meerkat cp', (site) => {
     expect(into).toMatchObject({ exitCode: 2 });
     expect(into?.stderr).toContain('a tree cannot be copied into itself');
     expect(itself).toMatchObject({ exitCode: 2 });
-    // Without credentials a hash is not shown, and a copy of what is shown would lock everybody out.
+    // Without credentials a hash is not shown, and a copy of what is shown would lock every user out.
     expect(masked).toMatchObject({ exitCode: 14 });
     expect(masked?.stderr).toContain('cannot read the ACL of /from/locked/child: the service hides the hashes');
     expect(several).toMatchObject({ exitCode: 2 });
@@ -226,7 +226,7 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     expect((await ours.client.exists('/restarted'))?.numChildren).toBe(6000);
   });
 
-  test('a copy that somebody changes while it is made is not called one', async () => {
+  test('a copy that is changed while it is made is reported as different', async () => {
     const { ours, theirs } = sites;
     await fill(ours.client, '/raced', 6000);
     const { changed } = await theirs.client.exists('/raced/00000', { watch: true });

@@ -58,7 +58,7 @@ describeCli('meerkat edit', (site) => {
     expect((await edit('/edit/text', 'true')).stderr).toBe('/edit/text is as it was: nothing was written\n');
   });
 
-  test('keeps the text when another client was faster, and says how to go on', async () => {
+  test('keeps the text when another client was faster, and says how to continue', async () => {
     const script = join(scratch, 'slow.sh');
     writeFileSync(script, '#!/bin/sh\necho mine > "$1"\ntouch "$STARTED"\nwhile [ ! -e "$GO" ]; do sleep 0.05; done\n');
     chmodSync(script, 0o700);

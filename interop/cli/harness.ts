@@ -40,7 +40,7 @@ export class RunningCommand {
     this.child = spawn(process.execPath, [MEERKAT, ...args], {
       stdio: 'pipe',
       cwd,
-      // Nothing of whoever runs the tests: no profiles, no colours, no server.
+      // Nothing of the user who runs the tests: no profiles, no colours, no server.
       env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env },
     });
     const { stdin, stdout, stderr } = this.child;

@@ -63,7 +63,7 @@ describeCli(
     test('never lets two commands run at the same time, and gives them growing tokens', async () => {
       const directory = site.directory();
       const env = { LOCK: join(directory, 'held'), LOG: join(directory, 'log') };
-      // mkdir fails for whoever comes while another one is there.
+      // mkdir fails while another holder is there.
       const body =
         'mkdir "$LOCK" || echo overlap >> "$LOG"; echo "$MEERKAT_LOCK_TOKEN" >> "$LOG"; sleep 0.1; rmdir "$LOCK"';
       const runs = ['a', 'b', 'c', 'd'].map((id) =>
@@ -95,7 +95,7 @@ describeCli(
       await waiting.until('it waits', ({ stderr }) =>
         stderr.includes('waiting for /busy, which is locked by ann at work'),
       );
-      // Given up by Ctrl-C: nobody waits in the line any more.
+      // Cancelled by Ctrl-C: the line is empty.
       waiting.child.kill('SIGINT');
       expect(await waiting.ended).toMatchObject({ exitCode: 130, stdout: '' });
       expect((await site.client.children('/busy')).children).toHaveLength(1);
@@ -109,7 +109,7 @@ describeCli(
       const reader = site.start(['lock', '--read', '/book', '--', 'sh', '-c', UNTIL_TOLD]);
       const lease = site.start(['lock', '--leases', '2', '/limit', '--', 'sh', '-c', UNTIL_TOLD]);
       await Promise.all([untilRuns(reader), untilRuns(lease)]);
-      // Whoever tries stands in the line for a moment, so those who want the same come one after the other.
+      // An attempt stands in the line for a moment, so these come one after the other.
       const books = async (): Promise<readonly (number | null)[]> => [
         (await site.run(['lock', '--no-wait', '--read', '/book', '--', 'true'])).exitCode,
         (await site.run(['lock', '--no-wait', '--write', '/book', '--', 'true'])).exitCode,

@@ -80,7 +80,7 @@ describeCli('meerkat rm', (site) => {
     expect(all.stdout).not.toContain('/zookeeper');
   });
 
-  test('says that nobody answers, and how far it came when it is interrupted', async () => {
+  test('says that no server answers, and how far it came when it is interrupted', async () => {
     const away = await site.run(['rm', '/rm', '--server', '127.0.0.1:1', '--connect-timeout', '200ms']);
     expect(away).toMatchObject({ exitCode: 3 });
     for (let i = 0; i < 5; i++) {

@@ -115,7 +115,7 @@ describeCli('meerkat create and set', (site) => {
     expect(await site.run(['set', '/w/v'])).toMatchObject({ exitCode: 2 });
   });
 
-  test('set says that nobody answers, stops reading at Ctrl-C, and minds no closed pipe', async () => {
+  test('set says that no server answers, stops reading at Ctrl-C, and ignores a closed pipe', async () => {
     const away = await site.run(['set', '/w/v', 'x', '--server', '127.0.0.1:1', '--connect-timeout', '200ms']);
     expect(away).toMatchObject({ exitCode: 3, stdout: '' });
     const reading = site.start(['set', '/w/v', '-']);
@@ -143,7 +143,7 @@ describeCli('meerkat create and set', (site) => {
   });
 });
 
-/** More than a pipe holds has been taken from us: whoever reads has come so far. */
+/** More than a pipe holds has been taken from us: the reader has come so far. */
 function waitUntilReading({ child }: RunningCommand): Promise<void> {
   return new Promise((resolve) => child.stdin.write(new Uint8Array(1024 * 1024), () => resolve()));
 }

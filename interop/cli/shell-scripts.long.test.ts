@@ -95,7 +95,7 @@ describeCli('meerkat shell without a terminal', (site) => {
     expect(await unread.ended).toMatchObject({ stderr: '' });
   });
 
-  test('keeps no history of lines that nobody typed', async () => {
+  test('keeps no history of lines that were not typed', async () => {
     const state = site.directory();
     await site.run(['shell', '-c', 'pwd'], { env: { XDG_STATE_HOME: state } });
     expect(() => readFileSync(join(state, 'meerkat', 'history'))).toThrow('ENOENT');

@@ -35,7 +35,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** Somebody who is no ZooKeeper server. @returns its port */
+/** A listener that is no ZooKeeper server. @returns its port */
 async function stranger(onSocket: (socket: Socket) => void): Promise<number> {
   const listener = createServer((socket) => {
     sockets.push(socket);
@@ -52,7 +52,7 @@ async function listen(listener: Server): Promise<number> {
   return (listener.address() as AddressInfo).port;
 }
 
-/** A port where nobody listens any more. */
+/** A port where nothing listens any more. */
 async function deadPort(): Promise<number> {
   const listener = createServer();
   const port = await listen(listener);
@@ -98,8 +98,8 @@ function withNames(lookUp: (host: string) => Promise<readonly string[]>): Transp
 // Each of these waits for the end of `connectTimeoutMs`: they do so together.
 describe.concurrent('a first connect that fails says why', () => {
   const cases: readonly [string, () => Promise<number>, AttemptFailure, Partial<ConnectOptions>][] = [
-    ['where nobody listens', deadPort, 'refused', {}],
-    ['where somebody listens and says nothing', () => stranger(() => {}), 'timed-out', {}],
+    ['where nothing listens', deadPort, 'refused', {}],
+    ['where a listener says nothing', () => stranger(() => {}), 'timed-out', {}],
     ['of a frozen server', async () => frozen.port, 'timed-out', {}],
     ['of a server that closes at once', () => stranger((socket) => socket.destroy()), 'not-serving', {}],
     [
@@ -137,7 +137,7 @@ describe.concurrent('a first connect that fails says why', () => {
     expect(error.message).toContain(`127.0.0.1:${port}`);
   });
 
-  test('of a name that nobody knows', async () => {
+  test('of an unknown name', async () => {
     const transport = withNames((host) => Promise.reject(new Error(`getaddrinfo ENOTFOUND ${host}`)));
     const error = await connectErrorOf('no-such-host:2181', { transport });
     for (const attempt of error.attempts) {
@@ -271,7 +271,7 @@ describe('a client whose server is away', () => {
   test('looks its name up again, and finds the server where it is now', async () => {
     await using one = await TcpProxy.start({ target: server.port });
     let lookUps: 'good' | 'failing' | 'moved' = 'good';
-    // Both names of one port: the second address is where nobody listens.
+    // Both names of one port: nothing listens at the second address.
     const transport = withNames(async () => {
       if (lookUps === 'failing') throw new Error('EAI_AGAIN');
       return lookUps === 'good' ? ['127.0.0.1'] : ['127.0.0.2', '127.0.0.1'];

@@ -115,7 +115,7 @@ for (const kind of SERVER_KINDS) {
       expect(await textOf('/n')).toBe('25');
     });
 
-    test('an update creates a missing znode once, whoever comes first', async () => {
+    test('an update creates a missing znode once, whichever client is first', async () => {
       const results = await Promise.all(
         [client, other, client, other].map((each) => each.update('/n', plusOne, { create: true })),
       );

@@ -60,7 +60,7 @@ for (const kind of SERVER_KINDS) {
       expect(ledger.count('acknowledged')).toBeGreaterThan(100 * rounds);
     });
 
-    test('to answer: suspended, lost, and a new session once somebody answers again', async () => {
+    test('to answer: suspended, lost, and a new session once a server answers again', async () => {
       await using site = await FaultSite.start(kind, SHORT);
       const { client, observer, proxy, states } = site;
       await client.create('/ephemeral', '', { mode: 'ephemeral' });
@@ -240,7 +240,7 @@ describe('a client whose session expires', () => {
     await server.expireSession(id);
     await proxy.accept();
     expect(await states.until('lost')).toMatchObject({ previous: 'suspended', sessionId: id });
-    // It was waiting for a session that is no more: whoever asked decides whether it still makes sense.
+    // It was waiting for a session that is no more: the caller decides whether it still makes sense.
     expect(await waiting).toMatchObject({ error: { code: 'SESSIONEXPIRED', outcome: 'not-applied' } });
     expect(await states.until('connected')).toMatchObject({ sameSession: false });
     expect(await client.exists('/waiting')).toBeNull();

@@ -18,7 +18,7 @@ export class StateLog {
     return this.changes.map(({ state }) => state);
   }
 
-  /** The next change to one of these states that nobody has waited for yet; those before it count as seen. */
+  /** The next change to one of these states that was not waited for yet; those before it count as seen. */
   async until(...states: readonly ClientState[]): Promise<StateChange> {
     for (;;) {
       const index = this.changes.findIndex((change, i) => i >= this.#seen && states.includes(change.state));

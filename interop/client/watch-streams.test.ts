@@ -119,7 +119,7 @@ for (const kind of SERVER_KINDS) {
     });
 
     test.each([1, 2, 3])(
-      'whoever reads what he is notified of, and everything after a gap, has the whole tree (seed %i)',
+      'reading what is notified, and everything after a gap, gives the whole tree (seed %i)',
       async (seed) => {
         const random = makeRandom(seed);
         await writer.create('/t');

@@ -121,7 +121,7 @@ export class Ledger {
     const stat = reader.stat();
     const what = `register ${i} (acknowledged version ${register.version}, found ${stat.version})`;
     this.#require(stat.version >= register.version, `${what} lost a change`);
-    this.#require(stat.version <= register.versionAsked, `${what} has a version nobody asked for`);
+    this.#require(stat.version <= register.versionAsked, `${what} has a version that was not asked for`);
     this.#require(data === registerData(stat.version), `${what} has the data ${data}`);
     if (stat.version === register.version && register.version > 0) {
       this.#require(stat.mzxid === register.mzxid, `${what} changed its mzxid`);

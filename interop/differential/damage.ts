@@ -3,7 +3,7 @@ import type { Request } from './requests.ts';
 
 /**
  * A request with some of its bytes changed, cut off, or added. Null when the damage would reach into another region of
- * the tree, where it could start a difference that nobody can explain later.
+ * the tree, where it could start a difference without an explanation.
  */
 export function damaged(request: Request, random: Random): Request | null {
   const body = Buffer.from(request.body);

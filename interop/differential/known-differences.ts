@@ -333,7 +333,7 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
   {
     what: 'what happens to the open connection of a session when another one asks for it with a wrong password',
     reason:
-      'Apache closes it before it looks at the password, so that whoever guesses an id cuts a client off; we do not.',
+      'Apache closes it before it looks at the password, so that a guessed id is enough to cut a client off; we do not.',
     source: 'docs/protocol/client.md, "Connecting"',
   },
   {

@@ -26,7 +26,7 @@ const SYSTEM_ZNODES: readonly string[] = [
   ...['/zookeeper/quota/t/', '/zookeeper//quota', '/zookeeper/quota/../config', 'zookeeper', 'zookeeper/quota'],
 ];
 
-/** Texts of limits, from proper ones to what nobody should write. */
+/** Texts of limits, from proper ones to nonsense. */
 const LIMIT_TEXTS: readonly string[] = [
   ...['count=3,bytes=-1', 'count=-1,bytes=20', 'count=2,bytes=10=;byteHardLimit=15;countHardLimit=3'],
   ...['count=-1,bytes=-1=;byteHardLimit=12', 'count=-1,bytes=-1=;countHardLimit=2', 'count=0,bytes=0'],
@@ -138,7 +138,7 @@ export class SystemScript implements Script {
       case 'delete':
         return requests.pathAndVersion(Op.delete, path, -1);
       case 'setAcl':
-        // Not of the root and /zookeeper: without their lists nobody could do anything any more.
+        // Not of the root and /zookeeper: without their lists no client could do anything.
         return requests.setAcl(path.length < 12 ? '/zookeeper/config' : path, OPEN_ACL, random.pick([-1, 0]));
     }
   }

@@ -4,7 +4,7 @@
  *
  * The tree has regions, so that a difference between two releases in one of them does not spread:
  *
- *   /o  open: every znode readable by everybody; watches of all kinds
+ *   /o  open: every znode readable by anyone; watches of all kinds
  *   /g  guarded: access control lists of all kinds; after each change all sessions are asked for their notifications
  *   /q  quota: a limit on the subtree
  *   /m  mutated: requests with damaged bytes; no watches
@@ -59,7 +59,7 @@ export const ODD_ACLS: readonly (readonly AclEntry[] | null)[] = [
   [...OPEN_ACL, { perms: 1, scheme: 'nobody', id: 'x' }],
 ];
 
-/** Lists that guard: some of them lock everybody out but the super user. */
+/** Lists that guard: some of them lock out all but the super user. */
 export const GUARDING_ACLS: readonly (readonly AclEntry[])[] = [
   OPEN_ACL,
   OPEN_ACL,

@@ -86,7 +86,7 @@ export class WatchGenerator {
     return { request: { type, body: body.build(), text }, relativeZxid };
   }
 
-  /** Modes and types that do not exist, the types of 3.9, and paths with something wrong; nobody watches them. */
+  /** Modes and types that do not exist, the types of 3.9, and invalid paths; they cannot be watched. */
   #odd(): WatchRequest {
     const random = this.#random;
     const path = random.pick(UNWATCHED_PATHS);

@@ -8,14 +8,14 @@ import { freePort, type ServerKind } from '../harness/server-process.ts';
 import { Ensemble } from './ensemble.ts';
 import { connectTo } from './workload.ts';
 
-/** Kept for names that nobody has (RFC 6761). */
+/** Reserved for names that do not exist (RFC 6761). */
 const UNKNOWN = 'no-such-host.invalid';
 
 /** Hosts of the two addresses of each server, and who they are. The last one leads at first. */
 const CASES: readonly (readonly [string, readonly [string, string], readonly ServerKind[]])[] = [
   ['an address of IPv4 and one of IPv6 each', ['127.0.0.1', '[::1]'], ['meerkat', 'apache', 'meerkat']],
-  ['a name that nobody knows before an address', [UNKNOWN, '127.0.0.1'], ['meerkat', 'apache', 'meerkat']],
-  ['an address of IPv6 before a name that nobody knows', ['[::1]', UNKNOWN], ['apache', 'meerkat', 'apache']],
+  ['an unknown name before an address', [UNKNOWN, '127.0.0.1'], ['meerkat', 'apache', 'meerkat']],
+  ['an address of IPv6 before an unknown name', ['[::1]', UNKNOWN], ['apache', 'meerkat', 'apache']],
 ];
 
 describeWith(['apache'], "servers of ours and of Apache's that have", () => {

@@ -9,7 +9,7 @@ import { observerInfo } from './raw-peer.ts';
 const DESCRIPTORS_MAX = 128;
 /** Of one crowd at one port, at any time: more than the share of any port. */
 const CROWD = 80;
-/** Milliseconds until whoever was closed comes again. */
+/** Milliseconds until a closed connection is made again. */
 const AGAIN_MS = 500;
 /** Milliseconds in which a client gets in, on a machine that has other work. */
 const WAY_IN_MAX_MS = 8000;
@@ -81,7 +81,7 @@ const RUOK = new TextEncoder().encode('ruok');
 
 /**
  * Connections to one port, from many addresses. Some say nothing, some ask something that is answered and no more, and
- * none is ever closed at this end before the other insists. Whoever has been told that it is over comes again.
+ * none is ever closed at this end before the other insists. A stranger that was closed comes again.
  */
 class Crowd {
   dialled = 0;

@@ -120,7 +120,7 @@ export class Ensemble {
       .join('\n');
   }
 
-  /** What the server says that it does: `leader`, `follower`, `observer`; null while it serves nobody or is dead. */
+  /** What the server says that it does: `leader`, `follower`, `observer`; null while it serves no client or is dead. */
   async modeOf({ server }: Member): Promise<string | null> {
     const answer = await fourLetterWord(server.port, 'srvr').catch(() => '');
     return /^Mode: (.*)$/m.exec(answer)?.[1] ?? null;

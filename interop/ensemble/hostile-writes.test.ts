@@ -28,7 +28,7 @@ describeWith(['apache'], 'under a leader of ours, with a follower of Apache', ()
     client.request(Op.setData, record().ustring(path).buffer(data).int(-1).build());
 
   // Apache's leader never answers an undecodable reconfig, and then no other client at it, nor at the follower that sent it on.
-  test('a write that cannot be decoded is answered at every server, and holds nobody up', async () => {
+  test('a write that cannot be decoded is answered at every server, and delays no other request', async () => {
     const clients = await clientsOfAll();
     for (const [i, client] of clients.entries()) {
       for (const op of [Op.reconfig, Op.create, Op.setData, Op.setACL, Op.delete, Op.multi]) {

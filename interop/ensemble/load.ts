@@ -5,7 +5,7 @@ import type { TreeDump } from '../data-directory/tree-dump.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 
 /**
- * Somebody who writes without a pause, and asks again for what was not answered until it is known to be done.
+ * A writer without a pause, which asks again for what was not answered until it is known to be done.
  *
  * Write number n creates `root/n` and then sets `root/register`, both with the data n. The session owns `root/mine`.
  */

@@ -1,6 +1,6 @@
 /**
  * Servers with two addresses each, on networks of their own: what one of them carried is cut, as a switch that dies cuts it,
- * and nobody is told.
+ * silently.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

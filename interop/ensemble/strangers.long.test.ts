@@ -71,7 +71,7 @@ describe('three servers of ours', () => {
     const refusal = /on the election port: it says that it is server 3, and that one is connected already/g;
     // What it prints comes by another way than the end of the connection.
     await until(() => one.server.output.match(refusal)?.length === 5);
-    // Whoever comes first while it is away has to show that he is alive when it comes back.
+    // The first to come while it is away has to show that it is alive when it comes back.
     await three.server.kill();
     const strangers = await Promise.all([pretend(), pretend()]);
     await three.server.restart();

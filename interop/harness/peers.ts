@@ -7,7 +7,7 @@ import { describe, test } from 'vitest';
  * The foreign servers and clients that the interop tests talk to, and how one sees whether they are installed.
  *
  * On a developer's machine a test whose peer is missing is skipped and says what to install. In CI a missing peer is a
- * failure, so that nobody takes an empty run for a green one.
+ * failure, so that an empty run is not taken for a green one.
  */
 const PEERS = {
   apache: {

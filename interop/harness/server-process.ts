@@ -131,7 +131,7 @@ export class ServerProcess {
     return this.#end('SIGTERM');
   }
 
-  /** Ends the process at once (SIGKILL): nothing is flushed, nothing is said to anybody. */
+  /** Ends the process at once (SIGKILL): nothing is flushed or sent. */
   kill(): Promise<void> {
     return this.#end('SIGKILL');
   }
@@ -267,7 +267,7 @@ export class ServerProcess {
       clientPort: this.#port,
       clientPortAddress: '127.0.0.1',
       tickTime: 3000,
-      // Nobody collects containers behind a test's back; Apache takes this from its command line.
+      // Containers are not collected behind a test's back; Apache takes this from its command line.
       'znode.container.checkIntervalMs': CONTAINER_CHECK_MS,
       maxClientCnxns: 0,
       'admin.enableServer': this.#adminPort > 0,

@@ -25,7 +25,7 @@ for forbidden in (
     except NoAuthError:
         pass
 
-# The digest of whoever has no ADMIN is not shown.
+# Without ADMIN a digest is not shown.
 owner.set_acls("/guarded", [acl, make_acl("world", "anyone", read=True)], version=0)
 acls, stat = stranger.get_acls("/guarded")
 assert acls[0].id.id == "alice:x" and stat.aversion == 1, acls

@@ -94,7 +94,7 @@ export class ForeignProgram implements AsyncDisposable {
     return this.#child.pid ?? 0;
   }
 
-  /** Events that nobody has waited for yet. */
+  /** Events that were not waited for yet. */
   get events(): readonly string[] {
     return this.#events;
   }

@@ -14,7 +14,7 @@ export function namePattern(recipe: string, layout: Library): RegExp {
   return new RegExp(`^${pattern}$`);
 }
 
-/** Every child of a path, whoever has made it, is called as the table says; those that are `beside` it are left out. */
+/** Every child of a path, whichever library made it, is called as the table says; those that are `beside` it are left out. */
 export async function expectNames(
   client: Client,
   path: string,

@@ -34,7 +34,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     expect(taken).toEqual(['a', 'b', 'c']);
     expect(await kazoo.ask('get', path)).toBe('');
     expect(await queue.tryTake()).toBeNull();
-    // Our own znodes are beside the queue: nobody takes them for items.
+    // Our own znodes are beside the queue: they are not taken for items.
     expect((await client.children(path)).children).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { describeShared } from './shared.ts';
 
 describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (shared) => {
-  test('a Counter of whole numbers is counted on by both, whoever made it', async () => {
+  test('a Counter of whole numbers is counted on by both, whichever made it', async () => {
     const { client, foreign: kazoo } = shared;
     const ours = new Counter(client, '/counters/ours');
     await ours.add(5);
@@ -45,7 +45,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
 });
 
 describeShared({ library: 'curator', program: 'values', what: 'counters' }, (shared) => {
-  test('a DistributedAtomicLong is counted on by both, whoever made it', async () => {
+  test('a DistributedAtomicLong is counted on by both, whichever made it', async () => {
     const { client, foreign: curator } = shared;
     const ours = new AtomicLong(client, '/numbers/ours');
     await ours.add(2n ** 40n);

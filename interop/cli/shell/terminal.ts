@@ -18,7 +18,7 @@ export class Terminal implements AsyncDisposable {
   readonly #directory: string;
   #release: () => void = () => {};
 
-  /** @param env on top of nothing but a path: whoever runs the tests has an environment of his own */
+  /** @param env on top of nothing but a path: the user who runs the tests has an environment too */
   static async start(command: readonly string[], env: Readonly<Record<string, string>>): Promise<Terminal> {
     const terminal = new Terminal(mkdtempSync(join(tmpdir(), 'terminal-')));
     const words = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
@@ -76,7 +76,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  /** Waits until the terminal collects lines by itself again: nobody reads single keys. */
+  /** Waits until the terminal collects lines by itself again: no program reads single keys. */
   async untilCooked(): Promise<void> {
     const { stdout } = await this.#tmux('display-message', '-p', '#{pane_tty}');
     const deadline = Date.now() + WAIT_MS;

@@ -22,7 +22,7 @@ const ANN: Acl = { perms: Perm.all, scheme: 'digest', id: 'ann:7RJfAeIvrl4zdj6sS
 /** Who may do what: ACLs and credentials. */
 export function testPermissions(site: Site): void {
   describe('permissions', () => {
-    test('without an ACL everybody may do everything', async () => {
+    test('without an ACL anyone may do everything', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);

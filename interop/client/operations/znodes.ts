@@ -50,7 +50,7 @@ export function testZnodes(site: Site): void {
       await client.create(path, data);
       const [first, second] = await Promise.all([client.get(path), client.get(path)]);
       expect(Buffer.compare(first.data, data)).toBe(0);
-      // Nobody shares memory: what one reader does to its copy is not seen by the other.
+      // No memory is shared: what one reader does to its copy is not seen by the other.
       first.data.fill(0);
       expect(Buffer.compare(second.data, data)).toBe(0);
     });

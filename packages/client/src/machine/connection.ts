@@ -280,9 +280,9 @@ export class Connection {
   }
 
   /**
-   * What was left to a persistent watch when it was sent, and is not any more, is armed by itself: since the reply nobody
-   * told. Nor does another one that has been asked for since tell what was before it. The same where the server has turned out
-   * to keep modes apart: a recursive watch tells nothing of children that this client may not read.
+   * Arms by itself what was left to a persistent watch when it was sent and is not covered any more: changes since the reply were
+   * not reported, and a watch that was added since does not report what was before it. The same where the server has turned out
+   * to keep modes apart: a recursive watch does not report children that this client may not read.
    */
   #armUncovered(path: string, coveredAt: number): void {
     const isCovered = coveredAt === this.#removals && this.#watches.hasLasting(path);

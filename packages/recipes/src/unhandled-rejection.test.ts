@@ -1,6 +1,6 @@
 /** A caller that gives up just when an answer comes leaves no promise behind that rejects unhandled and so ends the process. */
 import type { CallOptions, Client } from '@meerkat/client';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
 import type { Inside } from './barriers/inside.ts';
 import { Rendezvous } from './barriers/rendezvous.ts';
@@ -10,6 +10,7 @@ import { Semaphore } from './locks/semaphore.ts';
 import { Queue } from './queues/queue.ts';
 import { countAnswers } from './testing/answer-counter.ts';
 import { inWorld } from './testing/in-world.ts';
+import { watchUnhandledRejections } from './testing/unhandled-rejections.ts';
 
 interface Case {
   readonly title: string;
@@ -67,19 +68,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-let unhandled: unknown[] = [];
-const onUnhandled = (error: unknown): void => {
-  unhandled.push(error);
-};
-
-beforeEach(() => {
-  unhandled = [];
-  process.on('unhandledRejection', onUnhandled);
-});
-
-afterEach(() => {
-  process.off('unhandledRejection', onUnhandled);
-});
+const unhandledRejections = watchUnhandledRejections();
 
 describe.each(CASES)('$title', ({ prepare }) => {
   test.each([true, false])(
@@ -106,9 +95,7 @@ describe.each(CASES)('$title', ({ prepare }) => {
           await one.client.close();
           await sleep(100);
         });
-        // Node reports unhandled rejections when all promises have had their turn.
-        await new Promise((resolve) => setImmediate(resolve));
-        expect(unhandled, `given up with answer ${nth}`).toEqual([]);
+        expect(await unhandledRejections(), `given up with answer ${nth}`).toEqual([]);
         expect(nth).toBeLessThan(50);
       }
     },

@@ -157,7 +157,7 @@ export class Condition<L extends Held> {
     }
   }
 
-  /** @returns true when the znode is gone; false when its session may be over, and it cannot be told */
+  /** @returns true when the znode is gone; false when its session may be over, and that cannot be known */
   async #awaitNotification({ path, lost }: OwnedZnode, attempt: Attempt): Promise<boolean> {
     while (!lost.aborted) {
       using own = await attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));

@@ -34,7 +34,7 @@ import { awaitCreation, findFounder, isRace, membersOf, READY } from './ready.ts
  *
  * Entering: watch `ready`, and create a znode if it is not there. The transaction that makes it also says how many children
  * were there before, so only those who may be enough list them. The client that sees enough makes `ready`, in one transaction that
- * checks every member it has counted. The event of its creation tells the others all they need: its zxid is that of `ready`,
+ * checks every member it has counted. The event of its creation has all that the others need: its zxid is that of `ready`,
  * and larger than that of their own znode, so they were there.
  *
  * Leaving, as the manual has it, with one watch each: the lowest member waits for the highest, every other client deletes its
@@ -320,7 +320,7 @@ export class DoubleBarrier {
         }
         const zxid = await awaitCreation(look.changed, member.signal, attempt);
         if (zxid !== null && zxid > member.token) return member.isHeld ? zxid : null;
-        // The server does not tell the zxid, or the round began before we came.
+        // The server does not send the zxid, or the round began before we came.
         look = null;
       }
       return null;
@@ -394,7 +394,7 @@ interface Look {
 }
 
 interface Created {
-  /** null when the server did not tell it. */
+  /** null when the server did not send it. */
   readonly stat: Stat | null;
   /** More children than these were not there before. */
   readonly othersMax: number;

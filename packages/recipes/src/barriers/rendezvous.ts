@@ -57,7 +57,7 @@ export interface Meeting<T> {
 
 /**
  * A place where so many parties exchange something and continue. All values of a round together have to fit into one znode:
- * 1 MiB, unless the servers are told otherwise.
+ * 1 MiB, unless the servers are configured otherwise.
  *
  * @example
  * const rendezvous = new Rendezvous<string>(client, '/addresses', 3, { codec: text });

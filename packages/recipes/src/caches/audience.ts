@@ -32,7 +32,7 @@ export class Audience {
     await attempt.any([published], { delayMs }).finally(() => this.#waiting.delete(wake));
   }
 
-  tell(differences: readonly Difference<CachedZnode>[]): void {
+  notify(differences: readonly Difference<CachedZnode>[]): void {
     for (const feed of this.#feeds) if (differences.length > 0) feed.push(differences);
     this.#wake();
   }

@@ -16,7 +16,7 @@ export class ChangeFeed implements AsyncIterator<CacheChange, undefined>, AsyncI
   readonly #before: Map<string, CachedZnode | null> = new Map();
   #waiting: (() => void)[] = [];
   #isOver = false;
-  /** Thrown once, after what is still to be told. */
+  /** Thrown once, after what is still to be delivered. */
   #error: Error | null = null;
 
   /**

@@ -2,7 +2,7 @@ import { type Client, DataInconsistencyError } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 
 export interface SetbackEvents {
-  /** Takes what has been told up to now; it may end the doubt. */
+  /** Takes the events up to now; it may end the doubt. */
   drain(): void;
   onCaughtUp(): void;
   /** The service has gone back, or cannot be asked. */
@@ -27,7 +27,7 @@ export class Setback {
     this.#events = events;
   }
 
-  /** It is being asked: what is told meanwhile is not taken for true. */
+  /** It is being asked: events meanwhile are not believed. */
   get isDoubted(): boolean {
     return this.#doubt !== null;
   }

@@ -1,7 +1,7 @@
 /**
  * What is known of many things over time, and the newest moment at which all of them are known.
  *
- *            published                                 limit: nothing that happened up to here is still to be told
+ *            published                                 limit: all events up to here have come
  *               │                                        │
  *     /a   v────┼───────────v───────────?────────v───────┼     ?: it changed here, and no client has seen the value
  *     /b   v────┼─────────────────────────────v──────────┼
@@ -101,7 +101,7 @@ export class Timeline<T> {
     for (const path of this.paths()) if (this.newest(path) !== null) this.#put(path, from, undefined);
   }
 
-  /** Whatever happens from `to` on is told again. */
+  /** Whatever happens from `to` on is reported again. */
   onSight(to: bigint): void {
     if (this.#blind?.to === null) this.#blind = { from: this.#blind.from, to };
   }
@@ -109,7 +109,7 @@ export class Timeline<T> {
   /**
    * Something was found at a path.
    *
-   * @param now the zxid up to which it is certain that no other change of this path has been told since the server was
+   * @param now the zxid up to which it is certain that no other change of this path has been reported since the server was
    *   asked; null when one has, so that this says nothing of the present
    */
   onFound(path: string, value: T, now: bigint | null): void {
@@ -125,11 +125,11 @@ export class Timeline<T> {
     }
   }
 
-  /** Nothing was found at a path. When it went is not known unless a deletion was told. */
+  /** Nothing was found at a path. When it went is not known unless a deletion was reported. */
   onMissing(path: string, now: bigint | null): void {
     if (now === null || this.newest(path) === null) return;
     this.#put(path, now, null);
-    // Nothing is there until something is told, also where a mark stands already for what comes behind `now`.
+    // Nothing is there until something is reported, also where a mark stands already for what comes behind `now`.
     for (const version of this.#later.get(path) ?? []) {
       if (version.value === undefined && version.zxid > now) version.value = null;
     }

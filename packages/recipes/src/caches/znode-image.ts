@@ -62,8 +62,8 @@ export class ZnodeImage {
   readonly #audience: Audience = new Audience();
   /** Called at the end. */
   readonly #releases: (() => void)[] = [];
-  /** All that was to be told up to here has been taken off the watch. */
-  #told = 0n;
+  /** All events up to here have been taken off the watch. */
+  #reported = 0n;
   /** Largest zxid of an event. */
   #lastEvent = 0n;
   /** An event came without its zxid, as from servers before 3.9, over this connection. */
@@ -76,7 +76,7 @@ export class ZnodeImage {
    */
   #missingFrom: bigint | null = null;
 
-  /** Nothing that is told is taken for true while it is asked whether the service has gone back. */
+  /** Events are not believed while it is asked whether the service has gone back. */
   readonly #setback: Setback;
   readonly #inquiries: Inquiries;
   /** Not looked at since the last gap. */
@@ -116,7 +116,7 @@ export class ZnodeImage {
       // Before it is armed there is nothing that could be missed, and no gap follows.
       if (state === 'connected' || this.#gaps < 0) return;
       this.#drain();
-      this.#missingFrom ??= this.#untold;
+      this.#missingFrom ??= this.#missing;
     });
     this.#releases.push(
       () => states[Symbol.dispose](),
@@ -130,7 +130,7 @@ export class ZnodeImage {
     if (this.#end === null && this.#gaps >= 0) {
       this.#drain();
       // Nothing is different up to here; the image itself never changes inside a read of this.
-      if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#told);
+      if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#reported);
     }
     return this.#timeline.zxid;
   }
@@ -200,10 +200,10 @@ export class ZnodeImage {
         const detail = 'a cache needs persistent watches, which servers have since 3.6';
         throw new UnimplementedError({ operation: 'cache', path: this.path, outcome: 'not-applied', detail });
       }
-      this.#told = this.#client.lastZxid;
+      this.#reported = this.#client.lastZxid;
       this.#gaps = 0;
       this.#timeline.onBlind(0n);
-      this.#timeline.onSight(this.#told);
+      this.#timeline.onSight(this.#reported);
       this.#unseen.add(this.path);
       this.#inquiries.addLook(this.path, 'read');
       this.#timeline.onChanged(this.path, 0n);
@@ -222,7 +222,7 @@ export class ZnodeImage {
     }
   }
 
-  /** Takes what has been told. Afterwards every change up to `#told` is known to have happened, unless this was the end. */
+  /** Takes the events that have come. Afterwards every change up to `#reported` is known to have happened, unless this was the end. */
   #drain(): void {
     try {
       for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
@@ -231,8 +231,8 @@ export class ZnodeImage {
       this.#fail(error as Error);
     }
     const { lastZxid } = this.#client;
-    if (this.#end !== null || this.#setback.isDoubted || lastZxid <= this.#told) return;
-    this.#told = lastZxid;
+    if (this.#end !== null || this.#setback.isDoubted || lastZxid <= this.#reported) return;
+    this.#reported = lastZxid;
     if (!this.#timeline.isSettled) this.#scheduleSettling();
   }
 
@@ -246,7 +246,7 @@ export class ZnodeImage {
     if (type === 'children' || !this.#shape.belongs(path)) return;
     if (zxid === null) this.#lacksZxids = true;
     else if (zxid > this.#lastEvent) this.#lastEvent = zxid;
-    // It must have been there, and was not known of: made while nothing was told, or not come to yet.
+    // It must have been there, and was not known of: created while events were missed, or not read yet.
     if (type !== 'created' && this.#timeline.newest(path) === null) {
       this.#timeline.onChanged(path, this.#timeline.zxid + 1n);
     }
@@ -256,27 +256,27 @@ export class ZnodeImage {
       this.#inquiries.dropLook(path);
       this.#unseen.delete(path);
     } else {
-      this.#timeline.onChanged(path, zxid ?? this.#told + 1n);
+      this.#timeline.onChanged(path, zxid ?? this.#reported + 1n);
       this.#inquiries.addLook(path, 'read');
     }
     this.#scheduleSettling();
   }
 
-  /** From where on not everything has been told. Of a multi some events may have come and others not. */
-  get #untold(): bigint {
-    return this.#lastEvent > this.#told ? this.#lastEvent : this.#told + 1n;
+  /** From where on events may be missing. Of a multi some may have come and others not. */
+  get #missing(): bigint {
+    return this.#lastEvent > this.#reported ? this.#lastEvent : this.#reported + 1n;
   }
 
   #onGap(): void {
     this.#setback.end();
-    if (this.#client.lastZxid < this.#told) {
+    if (this.#client.lastZxid < this.#reported) {
       this.#onDoubt();
       return;
     }
     this.#inquiries.release();
     this.#gaps++;
     this.#lacksZxids = false;
-    const from = this.#missingFrom ?? this.#untold;
+    const from = this.#missingFrom ?? this.#missing;
     this.#missingFrom = null;
     this.#timeline.onBlind(from);
     // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
@@ -292,16 +292,16 @@ export class ZnodeImage {
     this.#scheduleSettling();
   }
 
-  /** What is told until it is decided is dropped: the gap comes behind it. */
+  /** Events until it is decided are dropped: the gap comes behind it. */
   #onDoubt(): void {
     // Whatever is in flight was asked before.
     this.#gaps++;
-    this.#missingFrom ??= this.#untold;
+    this.#missingFrom ??= this.#missing;
     this.#inquiries.hold();
-    void this.#setback.ask(this.#told);
+    void this.#setback.ask(this.#reported);
   }
 
-  /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not tell any more. */
+  /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not show any more. */
   #noteChildren(path: string, type: 'created' | 'deleted', zxid: bigint | null): void {
     if (type === 'deleted') this.#known.forget(path);
     else if (zxid !== null) this.#known.note(path, zxid);
@@ -335,17 +335,17 @@ export class ZnodeImage {
     }
     this.#drain();
     if (this.#end !== null) return;
-    if (gaps === this.#gaps) this.#timeline.onSight(this.#told);
+    if (gaps === this.#gaps) this.#timeline.onSight(this.#reported);
     // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
     const isSureNow = gaps === this.#gaps && !this.#inquiries.hasLook(path);
     if (stat === null) {
       this.#known.forget(path);
-      this.#timeline.onMissing(path, isSureNow ? this.#told : null);
+      this.#timeline.onMissing(path, isSureNow ? this.#reported : null);
     } else if (found === null) {
       if (!this.#inquiries.hasLook(path)) this.#inquiries.addLook(path, 'read');
       return;
     } else {
-      this.#timeline.onFound(path, found, isSureNow ? this.#told : null);
+      this.#timeline.onFound(path, found, isSureNow ? this.#reported : null);
       // Of a change without a zxid the mark may stand before what was found here, although the change came after it.
       if (!isSureNow && this.#lacksZxids) this.#timeline.onOutdated(path);
       this.#lookBelow(path, stat);
@@ -392,14 +392,14 @@ export class ZnodeImage {
   #settle(): void {
     this.#drain();
     if (this.#end !== null || this.#setback.isDoubted) return;
-    // After a deletion there is nothing to read; but only a reply says that all of its txn has been told.
-    if (this.#isQuiet && this.#lastEvent > this.#told) this.#inquiries.addLook(this.path, 'check');
+    // After a deletion there is nothing to read; but only a reply says that all events of its txn have come.
+    if (this.#isQuiet && this.#lastEvent > this.#reported) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
     if (this.#isRefreshing || this.#gaps < 0) return;
-    const differences = this.#timeline.publish(this.#told);
+    const differences = this.#timeline.publish(this.#reported);
     if (differences === null) return;
     for (const difference of differences) this.#names.note(difference);
-    this.#audience.tell(differences);
+    this.#audience.notify(differences);
   }
 
   async #sync(attempt: Attempt): Promise<void> {

@@ -95,7 +95,7 @@ export class Election {
       try {
         result = await lead(leadershipOf(holding, isOver));
       } catch (error) {
-        // What has gone wrong first is told.
+        // The first failure is reported.
         await holding.release().catch(() => {});
         throw error;
       }
@@ -128,7 +128,7 @@ export class Election {
   }
 }
 
-/** What a leader is told. */
+/** What a leader is given. */
 export interface Leadership {
   /** What `campaign` resolves with. */
   readonly holding: Holding;

@@ -16,7 +16,7 @@ export async function* observeLeader<T>(
 ): AsyncGenerator<T | null, void, undefined> {
   const about = { operation: 'Election.observe', path: line.path };
   const attempt = new Attempt(client, { signal }, about, { awaitsQuorum: true });
-  /** Token of the leader that was told last; null for none, undefined before the first. */
+  /** Token of the leader that was reported last; null for none, undefined before the first. */
   let told: bigint | null | undefined;
   try {
     for (;;) {

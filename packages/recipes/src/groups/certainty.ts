@@ -37,7 +37,7 @@ export class Certainty {
 
   /**
    * @param marginMs how long before the client gives its session up it is not certain any more
-   * @param lookAgain the next answer of the service may tell what this one does not
+   * @param lookAgain the next answer of the service may show what this one does not
    */
   constructor(client: Client, marginMs: number, lookAgain: () => void) {
     this.#client = client;
@@ -63,7 +63,7 @@ export class Certainty {
     for (;;) {
       const { token } = await this.presences.when(isPresence, signal);
       if (this.isPresent) return token;
-      // The time is up, and no timer has told so yet. An answer that is here already may tell that it is there as before.
+      // The time is up, and no timer has rung yet. An answer that is here already may show that it is there as before.
       await new Promise<void>((resolve) => void clock.schedule(LOOK_AGAIN_MS, resolve));
     }
   }
@@ -91,7 +91,7 @@ export class Certainty {
     this.presences.publish({ isPresent: true, token, signal: firstAbortOf([lost, gone.signal]) });
     const stop = this.#deadline.watch(() => {
       this.absent('session-lost');
-      // The next answer may tell that it is there as before.
+      // The next answer may show that it is there as before.
       this.#lookAgain();
     });
     gone.signal.addEventListener('abort', stop, { once: true });

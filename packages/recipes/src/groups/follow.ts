@@ -5,7 +5,7 @@ export interface FollowOptions {
   readonly recursive: boolean;
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** The watch is armed: what changes from now on is told, and what changed before it was may not have been. */
+  /** The watch is armed: what changes from now on is reported, and what changed before it was may not have been. */
   readonly onArmed: () => void;
   readonly onEvent: (event: WatchStreamEvent) => void;
 }

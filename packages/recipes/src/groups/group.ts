@@ -146,7 +146,7 @@ export class Membership implements AsyncDisposable {
     await this.#znode.whenPresent(options);
   }
 
-  /** Changes the data of the member. @throws TypeError in the layouts of kazoo, whose members tell nothing */
+  /** Changes the data of the member. @throws TypeError in the layouts of kazoo, whose members have no data */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     if (!this.#hasOwnData) {
       throw new TypeError(

@@ -1,326 +1,265 @@
 import { AbortedError, ConnectionLossError, NoAuthError, Perm, RequestTooLargeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { runFleet } from '../testing/fleet.ts';
+import { runSolo } from '../testing/fleet.ts';
 import { type Registration, ServiceDiscovery } from './service-discovery.ts';
 
-const SOLO = 1;
 const INSTANCE = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' } as const;
 const PATH = '/services/db/a';
 
 describe('a permanent instance', () => {
   test.each(['PERMANENT', 'DYNAMIC'] as const)('is not registered any more once it is closed (%s)', (serviceType) =>
-    runFleet(
-      1,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const registration = new ServiceDiscovery(client, '/services').register({ ...INSTANCE, serviceType });
-        await registration.whenRegistered();
-        await registration.close();
-        expect(registration.isRegistered).toBe(false);
-        await expect(registration.whenRegistered()).rejects.toThrow(AbortedError);
-        await expect(registration.update({ address: 'h2' })).rejects.toThrow(AbortedError);
-        expect(await client.exists(PATH)).toBeNull();
-        await client.close();
-      },
-      { servers: SOLO },
-    ),
+    runSolo(1, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const registration = new ServiceDiscovery(client, '/services').register({ ...INSTANCE, serviceType });
+      await registration.whenRegistered();
+      await registration.close();
+      expect(registration.isRegistered).toBe(false);
+      await expect(registration.whenRegistered()).rejects.toThrow(AbortedError);
+      await expect(registration.update({ address: 'h2' })).rejects.toThrow(AbortedError);
+      expect(await client.exists(PATH)).toBeNull();
+      await client.close();
+    }),
   );
 
   test('stays when the client that had its id before is closed once more', () =>
-    runFleet(
-      2,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const discovery = new ServiceDiscovery(client, '/services');
-        await using before = discovery.register(INSTANCE);
-        await before.whenRegistered();
-        await before.close();
-        const registration = discovery.register(INSTANCE);
-        await registration.whenRegistered();
-        await before.close();
-        expect(await client.exists(PATH)).not.toBeNull();
-        await registration.close();
-        expect(await client.exists(PATH)).toBeNull();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(2, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const discovery = new ServiceDiscovery(client, '/services');
+      await using before = discovery.register(INSTANCE);
+      await before.whenRegistered();
+      await before.close();
+      const registration = discovery.register(INSTANCE);
+      await registration.whenRegistered();
+      await before.close();
+      expect(await client.exists(PATH)).not.toBeNull();
+      await registration.close();
+      expect(await client.exists(PATH)).toBeNull();
+      await client.close();
+    }));
 
   test.each(['applied', 'lost'])(
     'stays when the deletion of the one before it is repeated, whose request was %s',
     (fate) =>
-      runFleet(
-        3,
-        async (fleet) => {
-          const client = await fleet.connectAs('server');
-          const other = await fleet.connectAs('other');
-          const before = new ServiceDiscovery(client, '/services').register(INSTANCE);
-          await before.whenRegistered();
-          const remove = client.delete.bind(client);
-          const successors: Registration[] = [];
-          client.delete = async (...args: Parameters<typeof remove>) => {
-            client.delete = remove;
-            if (fate === 'applied') await remove(...args);
-            const successor = new ServiceDiscovery(other, '/services').register(INSTANCE);
-            successors.push(successor);
-            await successor.whenRegistered();
-            throw new ConnectionLossError({ operation: 'delete', path: PATH });
-          };
-          await before.close();
-          expect(successors).toHaveLength(1);
-          expect(await client.exists(PATH, { read: 'linearizable' })).not.toBeNull();
-          await successors[0]?.close();
-          expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
-          await Promise.all([client.close(), other.close()]);
-        },
-        { servers: SOLO },
-      ),
+      runSolo(3, async (fleet) => {
+        const client = await fleet.connectAs('server');
+        const other = await fleet.connectAs('other');
+        const before = new ServiceDiscovery(client, '/services').register(INSTANCE);
+        await before.whenRegistered();
+        const remove = client.delete.bind(client);
+        const successors: Registration[] = [];
+        client.delete = async (...args: Parameters<typeof remove>) => {
+          client.delete = remove;
+          if (fate === 'applied') await remove(...args);
+          const successor = new ServiceDiscovery(other, '/services').register(INSTANCE);
+          successors.push(successor);
+          await successor.whenRegistered();
+          throw new ConnectionLossError({ operation: 'delete', path: PATH });
+        };
+        await before.close();
+        expect(successors).toHaveLength(1);
+        expect(await client.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+        await successors[0]?.close();
+        expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
+        await Promise.all([client.close(), other.close()]);
+      }),
   );
 
   test('stays when it is registered again while the deletion of the one before it waits for a connection', () =>
-    runFleet(
-      4,
-      async (fleet) => {
-        for (const afterMs of [0, 0.5, 1, 1.5, 2, 3, 4]) {
-          const client = await fleet.connectAs('server', { sessionTimeoutMs: 30_000 });
-          const discovery = new ServiceDiscovery(client, '/services');
-          const before = discovery.register(INSTANCE);
-          await before.whenRegistered();
-          const closed = before.close();
-          await fleet.world.sleep(afterMs);
-          for (const end of fleet.world.network.openEnds) end.breakStream();
-          await closed;
-          const registration = discovery.register(INSTANCE);
-          await registration.whenRegistered();
-          await fleet.world.sleep(3000);
-          expect(await client.exists(PATH, { read: 'linearizable' }), `broken after ${afterMs} ms`).not.toBeNull();
-          await registration.close();
-          expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
-          await client.close();
-        }
-      },
-      { servers: SOLO },
-    ));
+    runSolo(4, async (fleet) => {
+      for (const afterMs of [0, 0.5, 1, 1.5, 2, 3, 4]) {
+        const client = await fleet.connectAs('server', { sessionTimeoutMs: 30_000 });
+        const discovery = new ServiceDiscovery(client, '/services');
+        const before = discovery.register(INSTANCE);
+        await before.whenRegistered();
+        const closed = before.close();
+        await fleet.world.sleep(afterMs);
+        for (const end of fleet.world.network.openEnds) end.breakStream();
+        await closed;
+        const registration = discovery.register(INSTANCE);
+        await registration.whenRegistered();
+        await fleet.world.sleep(3000);
+        expect(await client.exists(PATH, { read: 'linearizable' }), `broken after ${afterMs} ms`).not.toBeNull();
+        await registration.close();
+        expect(await client.exists(PATH, { read: 'linearizable' })).toBeNull();
+        await client.close();
+      }
+    }));
 
   test('goes when it is closed, also if another client has written to it', () =>
-    runFleet(
-      5,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const other = await fleet.connectAs('other');
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        await other.set(PATH, '{"name":"db","id":"a","enabled":false}');
-        await registration.close();
-        expect(await other.exists(PATH, { read: 'linearizable' })).toBeNull();
-        await Promise.all([client.close(), other.close()]);
-      },
-      { servers: SOLO },
-    ));
+    runSolo(5, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const other = await fleet.connectAs('other');
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      await other.set(PATH, '{"name":"db","id":"a","enabled":false}');
+      await registration.close();
+      expect(await other.exists(PATH, { read: 'linearizable' })).toBeNull();
+      await Promise.all([client.close(), other.close()]);
+    }));
 
   test('tells the caller that closes it that the service does not delete it', () =>
-    runFleet(
-      6,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        await client.createParents('/services/db', '');
-        const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
-        await client.setAcl('/services/db', acl);
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        // It is not awaited.
-        void registration.close();
-        await expect(registration.close()).rejects.toThrow(NoAuthError);
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(6, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      await client.createParents('/services/db', '');
+      const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
+      await client.setAcl('/services/db', acl);
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      // It is not awaited.
+      void registration.close();
+      await expect(registration.close()).rejects.toThrow(NoAuthError);
+      await client.close();
+    }));
 
   test('is written also while it is deleted', () =>
-    runFleet(
-      7,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const other = await fleet.connectAs('other');
-        const createParents = client.createParents.bind(client);
-        const set = client.set.bind(client);
-        client.createParents = async (...args: Parameters<typeof createParents>) => {
-          client.createParents = createParents;
-          // Another client is faster, and has deleted it by the time it is to be written.
-          await other.createParents(PATH);
-          client.set = async (...write: Parameters<typeof set>) => {
-            client.set = set;
-            await other.delete(PATH);
-            return set(...write);
-          };
-          return createParents(...args);
+    runSolo(7, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const other = await fleet.connectAs('other');
+      const createParents = client.createParents.bind(client);
+      const set = client.set.bind(client);
+      client.createParents = async (...args: Parameters<typeof createParents>) => {
+        client.createParents = createParents;
+        // Another client is faster, and has deleted it by the time it is to be written.
+        await other.createParents(PATH);
+        client.set = async (...write: Parameters<typeof set>) => {
+          client.set = set;
+          await other.delete(PATH);
+          return set(...write);
         };
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        expect(await new ServiceDiscovery(other, '/services').instances('db')).toMatchObject([{ address: 'h' }]);
-        await registration.close();
-        await Promise.all([client.close(), other.close()]);
-      },
-      { servers: SOLO },
-    ));
+        return createParents(...args);
+      };
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      expect(await new ServiceDiscovery(other, '/services').instances('db')).toMatchObject([{ address: 'h' }]);
+      await registration.close();
+      await Promise.all([client.close(), other.close()]);
+    }));
 
   test('does not go with the session of a process that has registered it as a dynamic one', () =>
-    runFleet(
-      8,
-      async (fleet) => {
-        const before = await fleet.connectAs('server');
-        const dynamic = new ServiceDiscovery(before, '/services').register({ ...INSTANCE, serviceType: 'DYNAMIC' });
-        await dynamic.whenRegistered();
-        await fleet.kill(before);
-        const client = await fleet.connectAs('server');
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        await fleet.world.sleep(20_000);
-        expect(await client.exists(PATH)).toMatchObject({ isEphemeral: false });
-        await registration.close();
-        expect(await client.exists(PATH)).toBeNull();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(8, async (fleet) => {
+      const before = await fleet.connectAs('server');
+      const dynamic = new ServiceDiscovery(before, '/services').register({ ...INSTANCE, serviceType: 'DYNAMIC' });
+      await dynamic.whenRegistered();
+      await fleet.kill(before);
+      const client = await fleet.connectAs('server');
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      await fleet.world.sleep(20_000);
+      expect(await client.exists(PATH)).toMatchObject({ isEphemeral: false });
+      await registration.close();
+      expect(await client.exists(PATH)).toBeNull();
+      await client.close();
+    }));
 
   test('is there once it is updated with what servers take, after it was not', () =>
-    runFleet(
-      10,
-      async (fleet) => {
-        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
-        let losses = 0;
-        client.onState(({ state }) => {
-          if (state === 'suspended') losses++;
-        });
-        const discovery = new ServiceDiscovery(client, '/services');
-        const registration = discovery.register<string>({ ...INSTANCE, payload: 'x'.repeat(2_000_000) });
-        await fleet.world.sleep(60_000);
-        expect(losses).toBeLessThan(20);
-        await registration.update({ payload: 'small' }, { timeoutMs: 20_000 });
-        await registration.whenRegistered();
-        expect(await discovery.instances('db')).toMatchObject([{ payload: 'small' }]);
-        await registration.close();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(10, async (fleet) => {
+      const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
+      let losses = 0;
+      client.onState(({ state }) => {
+        if (state === 'suspended') losses++;
+      });
+      const discovery = new ServiceDiscovery(client, '/services');
+      const registration = discovery.register<string>({ ...INSTANCE, payload: 'x'.repeat(2_000_000) });
+      await fleet.world.sleep(60_000);
+      expect(losses).toBeLessThan(20);
+      await registration.update({ payload: 'small' }, { timeoutMs: 20_000 });
+      await registration.whenRegistered();
+      expect(await discovery.instances('db')).toMatchObject([{ payload: 'small' }]);
+      await registration.close();
+      await client.close();
+    }));
 
   test('stays as it is when servers close the connection for its update', () =>
-    runFleet(
-      9,
-      async (fleet) => {
-        // The servers take 1 MiB.
-        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
-        const discovery = new ServiceDiscovery(client, '/services');
-        const registration = discovery.register<string>(INSTANCE);
-        await registration.whenRegistered();
-        const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
-        await expect(update).rejects.toThrow(RequestTooLargeError);
-        await registration.update({ address: 'h2' });
-        expect(await discovery.instances('db')).toMatchObject([{ address: 'h2', payload: null }]);
-        await registration.close();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(9, async (fleet) => {
+      // The servers take 1 MiB.
+      const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
+      const discovery = new ServiceDiscovery(client, '/services');
+      const registration = discovery.register<string>(INSTANCE);
+      await registration.whenRegistered();
+      const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
+      await expect(update).rejects.toThrow(RequestTooLargeError);
+      await registration.update({ address: 'h2' });
+      expect(await discovery.instances('db')).toMatchObject([{ address: 'h2', payload: null }]);
+      await registration.close();
+      await client.close();
+    }));
 
   test('is not said to be as it was when an update may have been written before it was refused', () =>
-    runFleet(
-      15,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        const set = client.set.bind(client);
-        client.set = async (...args: Parameters<typeof set>) => {
-          client.set = set;
-          await set(...args);
-          await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
-          throw new ConnectionLossError({ operation: 'set', path: PATH });
-        };
-        await expect(registration.update({ address: 'h2' })).rejects.toMatchObject({
-          code: 'NOAUTH',
-          outcome: 'unknown',
-        });
-        await registration.close();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(15, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      const set = client.set.bind(client);
+      client.set = async (...args: Parameters<typeof set>) => {
+        client.set = set;
+        await set(...args);
+        await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+        throw new ConnectionLossError({ operation: 'set', path: PATH });
+      };
+      await expect(registration.update({ address: 'h2' })).rejects.toMatchObject({
+        code: 'NOAUTH',
+        outcome: 'unknown',
+      });
+      await registration.close();
+      await client.close();
+    }));
 
   test('is registered although an update behind it was refused', () =>
-    runFleet(
-      11,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
-        const update = expect(registration.update({ payload: 'x'.repeat(2_000_000) })).rejects.toThrow(
-          RequestTooLargeError,
-        );
-        await registration.whenRegistered();
-        await update;
-        await registration.close();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(11, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
+      const update = expect(registration.update({ payload: 'x'.repeat(2_000_000) })).rejects.toThrow(
+        RequestTooLargeError,
+      );
+      await registration.whenRegistered();
+      await update;
+      await registration.close();
+      await client.close();
+    }));
 
   test('removes no other registration when it is closed before anything was sent', () =>
-    runFleet(
-      12,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const other = await fleet.connectAs('other');
-        const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
-        await theirs.whenRegistered();
-        const { network } = fleet.world;
-        network.block('server', 'zk1');
-        network.block('zk1', 'server');
-        await fleet.world.until(() => client.state !== 'connected', 60_000);
-        await new ServiceDiscovery(client, '/services').register(INSTANCE).close();
-        network.heal();
-        await client.whenConnected();
-        await fleet.world.sleep(3000);
-        expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
-        await theirs.close();
-        await Promise.all([client.close(), other.close()]);
-      },
-      { servers: SOLO },
-    ));
+    runSolo(12, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const other = await fleet.connectAs('other');
+      const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
+      await theirs.whenRegistered();
+      const { network } = fleet.world;
+      network.block('server', 'zk1');
+      network.block('zk1', 'server');
+      await fleet.world.until(() => client.state !== 'connected', 60_000);
+      await new ServiceDiscovery(client, '/services').register(INSTANCE).close();
+      network.heal();
+      await client.whenConnected();
+      await fleet.world.sleep(3000);
+      expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+      await theirs.close();
+      await Promise.all([client.close(), other.close()]);
+    }));
 
   test('keeps a registration that was made after it was deleted by hand', () =>
-    runFleet(
-      13,
-      async (fleet) => {
-        const client = await fleet.connectAs('server');
-        const other = await fleet.connectAs('other');
-        const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
-        await registration.whenRegistered();
-        await other.delete(PATH);
-        const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
-        await theirs.whenRegistered();
-        await registration.close();
-        expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
-        await theirs.close();
-        await Promise.all([client.close(), other.close()]);
-      },
-      { servers: SOLO },
-    ));
+    runSolo(13, async (fleet) => {
+      const client = await fleet.connectAs('server');
+      const other = await fleet.connectAs('other');
+      const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
+      await registration.whenRegistered();
+      await other.delete(PATH);
+      const theirs = new ServiceDiscovery(other, '/services').register(INSTANCE);
+      await theirs.whenRegistered();
+      await registration.close();
+      expect(await other.exists(PATH, { read: 'linearizable' })).not.toBeNull();
+      await theirs.close();
+      await Promise.all([client.close(), other.close()]);
+    }));
 
   test('says what an update was refused for, also when nothing can be written any more', () =>
-    runFleet(
-      14,
-      async (fleet) => {
-        const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
-        const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
-        await registration.whenRegistered();
-        await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
-        const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
-        await expect(update).rejects.toThrow(RequestTooLargeError);
-        await registration.close();
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(14, async (fleet) => {
+      const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
+      const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
+      await registration.whenRegistered();
+      await client.setAcl(PATH, [{ scheme: 'world', id: 'anyone', perms: Perm.read }]);
+      const update = registration.update({ payload: 'x'.repeat(2_000_000) }, { timeoutMs: 60_000 });
+      await expect(update).rejects.toThrow(RequestTooLargeError);
+      await registration.close();
+      await client.close();
+    }));
 });

@@ -158,7 +158,7 @@ export class LastingZnode {
     this.#isPresent = true;
   }
 
-  /** Others may make it and delete it meanwhile. @returns null from servers that do not tell */
+  /** Others may make it and delete it meanwhile. @returns null from servers that do not send it */
   async #put(data: string): Promise<Stat | null> {
     const { signal } = this.#closing;
     for (;;) {

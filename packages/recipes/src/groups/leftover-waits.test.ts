@@ -3,13 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type CallOptions, type Client, TimeoutError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
-import { runFleet } from '../testing/fleet.ts';
+import { runSolo } from '../testing/fleet.ts';
 import { Group } from './group.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { ServiceDiscovery } from './service-discovery.ts';
-
-const SOLO = 1;
 
 /** `--expose-gc`, without a process of its own. */
 const collectGarbage = ((): (() => void) => {
@@ -49,26 +47,22 @@ const CASES: Readonly<Record<string, (client: Client) => Wait>> = {
 
 describe.each(Object.keys(CASES))('%s', (title) => {
   test('keeps nothing of a call that its caller has given up', () =>
-    runFleet(
-      1,
-      async (fleet) => {
-        const client = await fleet.connectAs('app');
-        fleet.world.network.block('zk1', 'app');
-        const wait = CASES[title]!(client);
-        const errors: WeakRef<TimeoutError>[] = [];
-        for (let i = 0; i < 20; i++) {
-          const error = await wait({ timeoutMs: 50 }).catch((reason: unknown) => reason);
-          expect(error instanceof TimeoutError).toBe(true);
-          errors.push(new WeakRef(error as TimeoutError));
-        }
-        // A reference that was looked at lives until the end of the turn.
-        await new Promise(setImmediate);
-        collectGarbage();
-        expect(errors.filter((error) => error.deref() !== undefined).length).toBeLessThan(3);
-        fleet.world.network.heal();
-        await wait({});
-        await client.close();
-      },
-      { servers: SOLO },
-    ));
+    runSolo(1, async (fleet) => {
+      const client = await fleet.connectAs('app');
+      fleet.world.network.block('zk1', 'app');
+      const wait = CASES[title]!(client);
+      const errors: WeakRef<TimeoutError>[] = [];
+      for (let i = 0; i < 20; i++) {
+        const error = await wait({ timeoutMs: 50 }).catch((reason: unknown) => reason);
+        expect(error instanceof TimeoutError).toBe(true);
+        errors.push(new WeakRef(error as TimeoutError));
+      }
+      // A reference that was looked at lives until the end of the turn.
+      await new Promise(setImmediate);
+      collectGarbage();
+      expect(errors.filter((error) => error.deref() !== undefined).length).toBeLessThan(3);
+      fleet.world.network.heal();
+      await wait({});
+      await client.close();
+    }));
 });

@@ -26,7 +26,7 @@ export type MessengerOptions = ZnodeOptions;
 
 /** A message that was sent to us. */
 export interface Message {
-  /** The same for every copy of a message: by it the client that receives it twice, before and after a crash, can tell. */
+  /** The same for every copy of a message: by it the client that receives it twice, before and after a crash, knows it. */
   readonly id: string;
   /** As the sender called itself. */
   readonly sender: string;

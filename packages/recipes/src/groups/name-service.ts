@@ -34,7 +34,7 @@ export type NameServiceOptions = ZnodeOptions;
 /** What a name stands for, and since when. */
 export interface Binding {
   readonly address: string;
-  /** `version` is what `rebind` compares, `czxid` tells one life of a name from the next. */
+  /** `version` is what `rebind` compares, `czxid` distinguishes one life of a name from the next. */
   readonly stat: Stat;
 }
 
@@ -97,7 +97,7 @@ export class NameService {
   async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
     const free = (path: string, call: CallOptions): Promise<void> =>
       this.#client.delete(path, { ...call, version: options.version });
-    // A name that is gone does not tell who freed it: another client may have before we came, behind a server that lags.
+    // A name that is gone does not show who freed it: another client may have before we came, behind a server that lags.
     return this.#change(this.#about('unbind', name), options, free, () => null);
   }
 
@@ -165,7 +165,7 @@ export class NameService {
 
   /**
    * Makes a znode whose number is unique. Having reached 2147483647, an Apache server gives it again and again, or a
-   * negative one while others are under way; who got it first cannot be told, so no client gets it.
+   * negative one while others are under way; who got it first cannot be known, so no client gets it.
    */
   async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<OwnedZnode> {
     const client = this.#client;
@@ -215,7 +215,7 @@ export class NameService {
     const client = this.#client;
     const { path } = about;
     const attempt = new Attempt(client, options, about);
-    /** The czxid of the binding that this is for, also in later attempts; null as long as no client has told of one. */
+    /** The czxid of the binding that this is for, also in later attempts; null as long as none is known. */
     const seen: { czxid: bigint | null } = { czxid: null };
     const note = (stat: Stat | null): void => {
       seen.czxid ??= stat?.czxid ?? null;

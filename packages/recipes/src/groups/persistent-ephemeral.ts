@@ -349,7 +349,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
         .delete(this.path, { version: stat.version })
         .create(this.path, draft.data, { mode: 'ephemeral', acl: this.#acl })
         .commit({ signal: this.#closing.signal });
-      // Servers that do not tell the Stat here get the data once more.
+      // Servers that do not send the Stat here get the data once more.
       if (created.stat !== null) this.#contents.note(created.stat.czxid, draft);
     } catch (error) {
       const cause = error instanceof TransactionError ? error.cause : error;

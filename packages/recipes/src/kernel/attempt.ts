@@ -25,7 +25,7 @@ export interface WakeOptions {
 export interface AttemptOptions {
   /** Continues in the next session when this one is over. Default true. */
   readonly acrossSessions?: boolean | undefined;
-  /** Waits for a server with a quorum where the one that answers has none. Default false: the caller is told. */
+  /** Waits for a server with a quorum where the one that answers has none. Default false: the call rejects. */
   readonly awaitsQuorum?: boolean | undefined;
   /** What it waits for continues without it: when the caller gives up, it may have been applied. Default false. */
   readonly isUnderWay?: boolean | undefined;
@@ -103,7 +103,7 @@ export class Attempt {
     this.#isDoubtful = false;
   }
 
-  /** Does all of the call. @throws what ended it, told of the call and of its outcome */
+  /** Does all of the call. @throws what ended it, as an error of the call and with its outcome */
   async run<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -112,7 +112,7 @@ export class Attempt {
     }
   }
 
-  /** What the caller is told, who knows of all requests only what this says. */
+  /** The error for the caller, who knows of all requests only what this says. */
   told(error: unknown): unknown {
     const { about } = this;
     const details = { ...about, outcome: this.#outcome };

@@ -5,7 +5,7 @@ import { Messenger } from '../groups/messenger.ts';
 import { NameService } from '../groups/name-service.ts';
 import { ServiceDiscovery } from '../groups/service-discovery.ts';
 import { SetPartitioner } from '../groups/set-partitioner.ts';
-import { runFleet } from '../testing/fleet.ts';
+import { runSolo } from '../testing/fleet.ts';
 
 /** What cannot be the name of one znode below another. */
 const NAMES = ['', '.', '..', 'a/b', '/a', 'a/'];
@@ -31,43 +31,35 @@ const REJECTED: Readonly<Record<string, (client: Client, name: string) => Promis
 };
 
 test('what is to become the name of a znode and cannot is refused at once, in words', () =>
-  runFleet(
-    1,
-    async (fleet) => {
-      const client = await fleet.connectAs('app');
-      const refusal = /becomes the name of a znode/;
-      for (const name of NAMES) {
-        for (const [what, ask] of Object.entries(AT_ONCE)) {
-          expect(() => ask(client, name), `${what}: "${name}"`).toThrow(refusal);
-        }
-        for (const [what, ask] of Object.entries(REJECTED)) {
-          // In a path of several names a slash is none of theirs.
-          if (what.startsWith('a name that is bound') && name === 'a/b') continue;
-          await expect(ask(client, name), `${what}: "${name}"`).rejects.toThrow(refusal);
-        }
+  runSolo(1, async (fleet) => {
+    const client = await fleet.connectAs('app');
+    const refusal = /becomes the name of a znode/;
+    for (const name of NAMES) {
+      for (const [what, ask] of Object.entries(AT_ONCE)) {
+        expect(() => ask(client, name), `${what}: "${name}"`).toThrow(refusal);
       }
-      const partitioner = (): unknown => new SetPartitioner(client, '/p', ['x'], { identifier: 'rack1/host1' });
-      expect(partitioner).toThrow(refusal);
-      for (const sequence of ['', '..', 'a//b']) {
-        await expect(new NameService(client, '/n').nextId(sequence)).rejects.toThrow(refusal);
+      for (const [what, ask] of Object.entries(REJECTED)) {
+        // In a path of several names a slash is none of theirs.
+        if (what.startsWith('a name that is bound') && name === 'a/b') continue;
+        await expect(ask(client, name), `${what}: "${name}"`).rejects.toThrow(refusal);
       }
-      expect((await client.children('/')).children.filter((name) => name !== 'zookeeper')).toEqual([]);
-      await client.close();
-    },
-    { servers: 1 },
-  ));
+    }
+    const partitioner = (): unknown => new SetPartitioner(client, '/p', ['x'], { identifier: 'rack1/host1' });
+    expect(partitioner).toThrow(refusal);
+    for (const sequence of ['', '..', 'a//b']) {
+      await expect(new NameService(client, '/n').nextId(sequence)).rejects.toThrow(refusal);
+    }
+    expect((await client.children('/')).children.filter((name) => name !== 'zookeeper')).toEqual([]);
+    await client.close();
+  }));
 
 test('a member of a group of kazoo, whose id is no name of a znode, may be called as it likes', () =>
-  runFleet(
-    2,
-    async (fleet) => {
-      const client = await fleet.connectAs('app');
-      const group = new Group(client, '/party', { layout: 'kazoo' });
-      const membership = group.join('rack1/host1');
-      await membership.whenJoined();
-      expect((await group.members()).map(({ id }) => id)).toEqual(['rack1/host1']);
-      await membership.close();
-      await client.close();
-    },
-    { servers: 1 },
-  ));
+  runSolo(2, async (fleet) => {
+    const client = await fleet.connectAs('app');
+    const group = new Group(client, '/party', { layout: 'kazoo' });
+    const membership = group.join('rack1/host1');
+    await membership.whenJoined();
+    expect((await group.members()).map(({ id }) => id)).toEqual(['rack1/host1']);
+    await membership.close();
+    await client.close();
+  }));

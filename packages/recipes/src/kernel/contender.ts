@@ -203,7 +203,7 @@ async function awaitChange(
         : `${joinPath(line.path, holder)} ${firstDoes}, and ${path} ${session} stands before us`;
     await attempt.any([blocking.changed], { lost: place.lost });
   } catch (error) {
-    // It has left: the list will tell.
+    // It has left: the list will show.
     if (!(error instanceof NoNodeError)) throw error;
   }
 }

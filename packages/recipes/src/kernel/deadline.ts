@@ -69,4 +69,4 @@ export class Deadline {
 }
 
 const TOO_LONG = 'no answer of the service came for too long';
-const NO_QUORUM = 'the server that answers has no quorum, and cannot tell the others that the session lives';
+const NO_QUORUM = 'the server that answers has no quorum, and cannot report to the others that the session lives';

@@ -52,7 +52,7 @@ export class Uncertainty {
     return error;
   }
 
-  /** What the caller is told, who knows of all attempts only what this says. */
+  /** The error for the caller, who knows of all attempts only what this says. */
   told(error: unknown, about: About): unknown {
     return this.#exists ? asDoubtful(error, about) : error;
   }

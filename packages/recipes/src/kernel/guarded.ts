@@ -25,7 +25,7 @@ export interface Guard {
   readonly isHeld: boolean;
   /** Aborts with the reason why it is not held any more. */
   readonly signal: AbortSignal;
-  /** Where the znodes of all holders have the same path: what tells ours from theirs. */
+  /** Where the znodes of all holders have the same path: what distinguishes ours. */
   readonly generation?: Generation | undefined;
 }
 

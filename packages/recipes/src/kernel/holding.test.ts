@@ -1,10 +1,11 @@
 /** What is held says one thing at a time, and does not affect callers that have stopped listening. */
 import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/client';
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { makeWorld, openStation } from '../testing/line-world.ts';
+import { watchUnhandledRejections } from '../testing/unhandled-rejections.ts';
 
 test('what the clock has ended is over for its signal and for others, too, although an answer comes late', async () => {
   const { world, ensemble } = makeWorld();
@@ -58,19 +59,7 @@ test('what is given back by the client that hears that it has ended is deleted o
   }));
 
 describe('a release that no caller waits for', () => {
-  let unhandled: unknown[] = [];
-  const onUnhandled = (error: unknown): void => {
-    unhandled.push(error);
-  };
-
-  beforeEach(() => {
-    unhandled = [];
-    process.on('unhandledRejection', onUnhandled);
-  });
-
-  afterEach(() => {
-    process.off('unhandledRejection', onUnhandled);
-  });
+  const unhandledRejections = watchUnhandledRejections();
 
   test.each([
     ['is refused', NoAuthError],
@@ -88,8 +77,6 @@ describe('a release that no caller waits for', () => {
       await expect(waitedFor).rejects.toBeInstanceOf(error);
       await sleep(100);
     });
-    // Node reports unhandled rejections when all promises have had their turn.
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(unhandled).toEqual([]);
+    expect(await unhandledRejections()).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@
 /** The last number that every server gives once. */
 export const SEQUENCE_MAX: number = 2 ** 31 - 1;
 
-/** From here on it is told, and the parent is recreated where that is possible: 80 % of the way. */
+/** From here on it is reported, and the parent is recreated where that is possible: 80 % of the way. */
 export const SEQUENCE_HIGH: number = Math.ceil(0.8 * SEQUENCE_MAX);
 
 /** What follows from it for those whom the numbers put in order, and what to do. */

@@ -11,7 +11,7 @@ import { ignoreMissing } from './failures.ts';
 /** Why the service does not remove a znode, which then stays as long as its session; null when it is gone. */
 export type Refusal = ZooKeeperError | null;
 
-/** Others would wait for it, so the caller is told. */
+/** Others would wait for it, so the call rejects. */
 export function throwRefusal(refusal: Refusal): void {
   if (refusal !== null) throw refusal;
 }

@@ -15,7 +15,7 @@ import { persist, type Refusal, removeZnode } from '../kernel/removal.ts';
 
 /*
  * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
- * come to its end. The znodes of the line cannot tell a death from a release, so the holder says it in the parent's data:
+ * come to its end. The znodes of the line cannot distinguish a death from a release, so the holder says it in the parent's data:
  *
  *     taken     held 0x500000012      in the transaction that checks its own znode
  *     released  free                  in the transaction that deletes its own znode

@@ -122,7 +122,7 @@ export class PriorityLock {
     return new Lock(this.#client, holding, revocation.signal);
   }
 
-  /** The lock's znode stays: its version is what tells one holder from another. */
+  /** The lock's znode stays: its version is what distinguishes holders. */
   #placesOf(priority: number): Line {
     const { path, data, acl } = this.#line;
     const marker = markerOf(priority);

@@ -175,7 +175,7 @@ export class PriorityWaiter {
         .create(this.#heldPath, data, { mode: 'ephemeral', acl })
         .commit(this.#attempt.next());
       if (made.stat === null) {
-        // A server up to 3.8.1 does not tell: it is looked up like after a lost reply.
+        // A server up to 3.8.1 does not say: it is looked up like after a lost reply.
         this.#isDoubtful = true;
         return null;
       }
@@ -229,7 +229,7 @@ export class PriorityWaiter {
     return null;
   }
 
-  /** From now on everyone can tell how long it has been. */
+  /** From now on every client knows how long it has been. */
   async #noteDeath(holder: string, version: number): Promise<void> {
     try {
       await this.#client.set(this.#line.path, formatDead(holder), { version, ...this.#attempt.next() });

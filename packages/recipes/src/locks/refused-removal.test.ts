@@ -1,9 +1,10 @@
 /** The client that may create znodes and not delete them keeps the others waiting, and is told. */
 import { type Acl, acl, type Client, NoAuthError } from '@meerkat/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { stepClient } from '../testing/stepped-client.ts';
+import { watchUnhandledRejections } from '../testing/unhandled-rejections.ts';
 import { MultiLock } from './multi-lock.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
@@ -12,21 +13,10 @@ import { Semaphore } from './semaphore.ts';
 
 const NO_DELETE = [acl.world('crwa')];
 
-let unhandled: unknown[] = [];
-const onUnhandled = (error: unknown): void => {
-  unhandled.push(error);
-};
-
-beforeEach(() => {
-  unhandled = [];
-  process.on('unhandledRejection', onUnhandled);
-});
+const unhandledRejections = watchUnhandledRejections();
 
 afterEach(async () => {
-  // Node reports unhandled rejections when all promises have had their turn.
-  await new Promise((resolve) => setImmediate(resolve));
-  process.off('unhandledRejection', onUnhandled);
-  expect(unhandled).toEqual([]);
+  expect(await unhandledRejections()).toEqual([]);
 });
 
 test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>]>([

@@ -150,7 +150,7 @@ export class LeasedClaim implements Claim {
 
   /**
    * No other client deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or a client has deleted
-   * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be told, as the
+   * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be known, as the
    * session is over.
    */
   async #isInQueue(): Promise<boolean | null> {

@@ -210,7 +210,7 @@ export class Producer {
         for (const pending of batch) pending.reject(error);
         return;
       }
-      // It does not tell whose item it is that cannot be sent.
+      // It does not say whose item it is that cannot be sent.
       for (const pending of batch) pending.isAlone = true;
       this.#putBack(batch);
       return;

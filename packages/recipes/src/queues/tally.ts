@@ -72,7 +72,7 @@ export class Tally {
    * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
    *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
    *   'not-applied' while nothing was sent; RequestTooLargeError also when servers close the connection because of it
-   * @param progress tells the caller how far it is
+   * @param progress reports how far it is
    * @param about what errors say that was called
    */
   commit<Results extends readonly TransactionResult[]>(

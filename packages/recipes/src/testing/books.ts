@@ -1,6 +1,6 @@
 /** What producers and consumers of a queue believe, by the key of each item; checked where two of them are sure of one. */
 export class Books {
-  /** Puts that were told to have succeeded, and those of unknown outcome. */
+  /** Puts that were reported to have succeeded, and those of unknown outcome. */
   readonly put = new Set<string>();
   readonly doubtfulPuts = new Set<string>();
   readonly done = new Map<string, number>();

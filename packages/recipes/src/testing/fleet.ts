@@ -166,6 +166,11 @@ export async function runFleet(
   }
 }
 
+/** The same with one server, in a world without faults but those of the program. */
+export function runSolo(seed: number, program: (fleet: Fleet) => Promise<void>): Promise<void> {
+  return runFleet(seed, program, { servers: 1 });
+}
+
 /** A test with one server that never fails, and some clients. */
 export function withClients(
   program: (fleet: Fleet, ...clients: Client[]) => Promise<void>,

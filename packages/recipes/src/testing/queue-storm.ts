@@ -39,7 +39,7 @@ export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly batchMax?: number | undefined;
   /** As the queues are opened. Default true. */
   readonly leases?: boolean | undefined;
-  /** Told of each item when a consumer has got it. */
+  /** Called with each item when a consumer has got it. */
   readonly onTaken?: ((item: QueueItem<Job>) => void) | undefined;
   /** What others do at the same time, again and again. */
   readonly meddle?: ((queue: Q, fleet: Fleet) => Promise<void>) | undefined;

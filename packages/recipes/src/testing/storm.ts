@@ -73,10 +73,10 @@ export async function contendInStorm(
 }
 
 export interface ContendOptions extends Pick<StormOptions, 'skews'> {
-  /** Told of each worker once, and of what was taken. */
+  /** Called with each worker once, and with what was taken. */
   readonly onBegin?: ((worker: Worker) => void) | undefined;
   readonly onTaken?: ((held: Held) => void) | undefined;
-  /** Told of what is given back while it is held for certain. */
+  /** Called with what is given back while it is held for certain. */
   readonly onGivenBack?: ((held: Held) => void) | undefined;
   /** Called in the end with everything that was committed, unless no server has the beginning any more. */
   readonly check?: ((tree: CommittedTree) => void) | undefined;

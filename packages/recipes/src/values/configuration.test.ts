@@ -7,20 +7,9 @@ import {
   type StandardSchema,
   text,
 } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { onStage } from '../testing/stage.ts';
 import { Configuration } from './configuration.ts';
-
-function onStage(program: (client: Client, other: Client) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
-  return world.run(async () => {
-    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
-    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
-    await program(client!, other!);
-    await Promise.all([client!.close(), other!.close()]);
-  });
-}
 
 interface Settings {
   readonly port: number;
@@ -39,7 +28,7 @@ const SETTINGS: StandardSchema<Settings> = {
 };
 
 test('a configuration is plain data in its znode, and each publication a version', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const settings = new Configuration(client, '/apps/shop/config', { codec: json(SETTINGS) });
     expect(await settings.get()).toBeNull();
     expect(await settings.update((current) => ({ port: (current?.port ?? 79) + 1 }))).toEqual({
@@ -52,7 +41,7 @@ test('a configuration is plain data in its znode, and each publication a version
   }));
 
 test('what the schema refuses is never published', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
     const wrong = { port: 'eighty' } as unknown as Settings;
@@ -62,7 +51,7 @@ test('what the schema refuses is never published', () =>
   }));
 
 test('what others have written there can be rolled back to, and what the schema refuses cannot', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 1 });
     await other.set('/config', '{"port":2}');
@@ -81,7 +70,7 @@ test('what others have written there can be rolled back to, and what the schema 
   }));
 
 test('no more former versions are kept than asked for', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS), keep: 3 });
     for (let port = 0; port < 10; port++) await settings.set({ port });
     expect(await settings.history()).toEqual([8, 7, 6]);
@@ -90,7 +79,7 @@ test('no more former versions are kept than asked for', () =>
   }));
 
 test('who observes a configuration sees the present one, each later one, and what is wrong with it', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
     await using observation = settings.observe();
@@ -104,7 +93,7 @@ test('who observes a configuration sees the present one, each later one, and wha
   }));
 
 test('a rollback goes back to what was in force before the version that it replaces, not before one that it saw', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     for (const value of ['first', 'second', 'third']) await settings.set(value);
     const transaction = client.transaction.bind(client);
@@ -122,7 +111,7 @@ test('a rollback goes back to what was in force before the version that it repla
   }));
 
 test('an update does not leave a configuration as it is by what a server shows that lags behind', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const get = client.get.bind(client);
     let isBehind = false;
@@ -138,7 +127,7 @@ test('an update does not leave a configuration as it is by what a server shows t
   }));
 
 test('an update that gives up while others are faster says that nothing was published', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const theirs = new Configuration(other, '/config', { codec: text });
     const settings = new Configuration(client, '/config', { codec: text });
     let n = 0;
@@ -154,7 +143,7 @@ test('an update that gives up while others are faster says that nothing was publ
   }));
 
 test('former versions that this recipe has published stay, however often others have written since', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text, keep: 2 });
     for (const value of ['one', 'two', 'three', 'four']) await settings.set(value);
     for (let i = 1; i <= 5; i++) await other.set('/config', `by hand ${i}`);
@@ -181,7 +170,7 @@ function onNextCommit(client: Client, act: (commit: () => Promise<unknown>) => P
 }
 
 test('an update in doubt is not done again when others keep so few versions that its copy is gone', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
     await settings.set('a');
@@ -195,7 +184,7 @@ test('an update in doubt is not done again when others keep so few versions that
   }));
 
 test('an update in doubt that was not carried out is done upon what others have made meanwhile', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
     await settings.set('a');
@@ -204,7 +193,7 @@ test('an update in doubt that was not carried out is done upon what others have 
   }));
 
 test('an update in doubt is not done again when the configuration was deleted with its copies', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
     onNextCommit(client, async (commit) => {
@@ -217,7 +206,7 @@ test('an update in doubt is not done again when the configuration was deleted wi
   }));
 
 test('the caller is not asked again while an update is in doubt that may still come through', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
     let comeThrough = async (): Promise<unknown> => null;
@@ -231,7 +220,7 @@ test('the caller is not asked again while an update is in doubt that may still c
   }));
 
 test('an update that gives up while it is asked what to write says that nothing was published', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     let asked = 0;
     const change = async (): Promise<string> => {
@@ -244,7 +233,7 @@ test('an update that gives up while it is asked what to write says that nothing 
   }));
 
 test('a caller that cancels an update in doubt learns that, and that the cancellation was its own', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const controller = new AbortController();
     onNextCommit(client, async () => controller.abort('enough'));

@@ -1,21 +1,10 @@
-import { BadVersionError, type Client, ConnectionLossError, json, NoNodeError, text } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
+import { BadVersionError, ConnectionLossError, json, NoNodeError, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { onStage } from '../testing/stage.ts';
 import { PublishedSet } from './published-set.ts';
 
-function onStage(program: (client: Client, other: Client) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
-  return world.run(async () => {
-    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
-    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
-    await program(client!, other!);
-    await Promise.all([client!.close(), other!.close()]);
-  });
-}
-
 test('a set is published whole, read whole, and rolled back to', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     expect(await flags.read()).toBeNull();
     const first = await flags.publish({ colour: 'red', size: '12' });
@@ -31,7 +20,7 @@ test('a set is published whole, read whole, and rolled back to', () =>
   }));
 
 test('a set that fits is one transaction, and a larger one is put in force by its last', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 10 });
     await using watch = other.watch('/flags', { recursive: true });
     await watch.ready;
@@ -53,7 +42,7 @@ test('a set that fits is one transaction, and a larger one is put in force by it
   }));
 
 test('what an abandoned publication has left is deleted by the next one', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, keep: 2 });
     await flags.publish({ a: '1' });
     // As a publisher leaves it that has died: begun behind version 0, never named.
@@ -71,7 +60,7 @@ test('what an abandoned publication has left is deleted by the next one', () =>
   }));
 
 test('a publication may be bound to the set that it was made from', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' }, { onlyAfter: null });
     await flags.publish({ a: '2' }, { onlyAfter: first });
@@ -80,7 +69,7 @@ test('a publication may be bound to the set that it was made from', () =>
   }));
 
 test('a reader whose set is deleted under its hands begins again', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(other, '/flags', { codec: text, keep: 1 });
     const first = await flags.publish({ a: '1', b: '1' });
     const children = client.children.bind(client);
@@ -101,7 +90,7 @@ test('a reader whose set is deleted under its hands begins again', () =>
   }));
 
 test('a reader of a set that was deleted by hand is told, and an observer gets the next one', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     const second = await flags.publish({ a: '2' });
@@ -125,7 +114,7 @@ test('a reader of a set that was deleted by hand is told, and an observer gets t
   }));
 
 test('a rollback in doubt whose set was deleted by hand at that moment comes to an end', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     await flags.publish({ a: '2' });
@@ -144,7 +133,7 @@ test('a rollback in doubt whose set was deleted by hand at that moment comes to 
   }));
 
 test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a znode is refused: "%s"', (name) =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish({ a: '1' });
     await expect(flags.publish({ [name]: '2' }, { timeoutMs: 5000 })).rejects.toThrow(RangeError);
@@ -153,7 +142,7 @@ test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a zn
 );
 
 test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     const transaction = client.transaction.bind(client);
     let parts = 0;
@@ -174,7 +163,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
   }));
 
 test('a set that was deleted by hand is not rolled back to', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
     const second = await flags.publish({ a: '2' });
@@ -184,7 +173,7 @@ test('a set that was deleted by hand is not rolled back to', () =>
   }));
 
 test('a publication that gives up while others are faster says that nothing was published', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     let n = 0;
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const faster = new PublishedSet(other, '/flags', { codec: text });
@@ -204,7 +193,7 @@ test('a publication that gives up while others are faster says that nothing was 
   }));
 
 test('a publication in parts that gives up says that nothing was published', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     const transaction = client.transaction.bind(client);
     const controller = new AbortController();
@@ -224,7 +213,7 @@ test('a publication in parts that gives up says that nothing was published', () 
   }));
 
 test('a caller that cancels a publication in doubt learns that, and that the cancellation was its own', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish({ a: '1' });
     const controller = new AbortController();
@@ -242,7 +231,7 @@ test('a caller that cancels a publication in doubt learns that, and that the can
   }));
 
 test('nonsense in a set is reported with the znode that holds it', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: json<number>() });
     const name = await flags.publish({ a: 1 });
     await other.set(`/flags/${name}/a`, '{');
@@ -250,7 +239,7 @@ test('nonsense in a set is reported with the znode that holds it', () =>
   }));
 
 test('an observation ends when the client is closed, also in the midst of a read', () =>
-  onStage(async (client, other) => {
+  onStage(async ({ client, other }) => {
     await new PublishedSet(other, '/flags', { codec: text }).publish({ a: '1' });
     const children = client.children.bind(client);
     client.children = (async (path: string) => {
@@ -263,7 +252,7 @@ test('an observation ends when the client is closed, also in the midst of a read
   }));
 
 test('a map of another kind than those of JavaScript is published as well', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const inner = new Map([['colour', 'red']]);
     // As an observable or immutable one: it has all that a ReadonlyMap has, and is no instance of Map.
     const other = new Proxy(Object.create(null) as ReadonlyMap<string, string>, {
@@ -279,7 +268,7 @@ test('a map of another kind than those of JavaScript is published as well', () =
   }));
 
 test('names count with their bytes when a set is divided into transactions', () =>
-  onStage(async (client) => {
+  onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const names = Array.from({ length: 480 }, (_, i) => `${i}${'夜'.repeat(800)}`);
     await flags.publish(new Map(names.map((name) => [name, 'x'])));

@@ -1,28 +1,7 @@
-import { bytes, type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
+import { bytes, NotReadOnlyError, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { bytesAt, loseReply, onStage } from '../testing/stage.ts';
 import { SharedCount, SharedValue } from './shared-value.ts';
-
-interface Stage {
-  readonly world: VirtualWorld;
-  readonly client: Client;
-  readonly other: Client;
-}
-
-function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
-  return world.run(async () => {
-    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
-    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
-    await program({ world, client: client!, other: other! });
-    await Promise.all([client!.close(), other!.close()]);
-  });
-}
-
-async function bytesAt(client: Client, path: string): Promise<number[]> {
-  return [...(await client.get(path)).data];
-}
 
 test('a shared value is its seed until it is set, and is set by one of two who saw the same', () =>
   onStage(async ({ client, other }) => {
@@ -38,16 +17,6 @@ test('a shared value is its seed until it is set, and is set by one of two who s
     await mine!.set('mine');
     expect((await theirs!.get({ read: 'linearizable' })).value).toBe('mine');
   }));
-
-/** The next set of a client is carried out, and its reply lost. */
-function loseReply(client: Client): void {
-  const set = client.set.bind(client);
-  client.set = async (...call: Parameters<Client['set']>) => {
-    client.set = set;
-    await set(...call);
-    throw new ConnectionLossError({ operation: 'set', path: call[0] });
-  };
-}
 
 test('a shared value knows its own set when the reply is lost, and says when it cannot', () =>
   onStage(async ({ client, other }) => {

@@ -12,9 +12,9 @@ import {
   TimeoutError,
   text,
 } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
+import { bytesAt, onStage } from '../testing/stage.ts';
 import { AtomicValue } from './atomic-value.ts';
 import { Configuration } from './configuration.ts';
 import { AtomicLong, Counter, FloatCounter } from './counters.ts';
@@ -25,27 +25,6 @@ const collectGarbage = ((): (() => void) => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 })();
-
-interface Stage {
-  readonly world: VirtualWorld;
-  readonly client: Client;
-  readonly other: Client;
-}
-
-function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
-  return world.run(async () => {
-    const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
-    const [client, other] = await Promise.all(['app', 'other'].map((host) => world.connect(host, options)));
-    await program({ world, client: client!, other: other! });
-    await Promise.all([client!.close(), other!.close()]);
-  });
-}
-
-async function bytesAt(client: Client, path: string): Promise<number[]> {
-  return [...(await client.get(path)).data];
-}
 
 test('a long lies in a znode as in Curator, 8 bytes big-endian', () =>
   onStage(async ({ client }) => {

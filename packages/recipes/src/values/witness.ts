@@ -33,7 +33,7 @@ export type Testimony =
  * the reply is lost, the note says whether it was carried out.
  *
  * Nothing in the value itself can say so. Of two who add one to the same version of a counter both would write the same
- * bytes and get the same version; one of them succeeds, and the data does not tell which.
+ * bytes and get the same version; one of them succeeds, and the data do not show which.
  *
  *     /hits                 00 00 00 00 00 00 00 2a
  *     /hits.witnesses       container: goes with the last of them

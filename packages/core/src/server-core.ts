@@ -6,6 +6,7 @@ import { Turn } from './base/turn.ts';
 import { ClientHost } from './client-host.ts';
 import { CoreView } from './core-view.ts';
 import { ClientConnections } from './links/client-connections.ts';
+import { AuditTrail } from './request/audit-trail.ts';
 import { Permission } from './request/permission.ts';
 import type { OnApplied } from './request/pipeline.ts';
 import { WorkMeter } from './request/work-meter.ts';
@@ -59,8 +60,9 @@ export class ServerCore {
     const permission = new Permission(authenticator, options.skipAcl, work);
     const sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     const onApplied = parts.onApplied ?? null;
+    const audit = ports.audit == null ? null : new AuditTrail(ports.audit, authenticator);
     const servings = new ServingFactory(
-      { options, permission, authenticator, watches, sessionIds, work, meters, trace, onApplied },
+      { options, permission, authenticator, watches, sessionIds, work, meters, trace, onApplied, audit },
       turn,
     );
     const life = new ServerLife({ ports, options, turn, servings, connections, events });

@@ -14,6 +14,7 @@ import {
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
 import { makeHttpPorts } from './admin/http-ports.ts';
 import { TraceMask } from './admin/trace-mask.ts';
+import { AuditLog } from './audit/audit-log.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import { loadOwnProviders } from './auth/own-provider.ts';
 import { SessionSecrets } from './auth/session-secrets.ts';
@@ -140,6 +141,7 @@ class Server implements RunningServer {
   /** Null where servers do not speak TLS with each other. */
   #quorumCredentials: Credentials | null = null;
   readonly #sessionSecrets: SessionSecrets | null = null;
+  readonly #audit: AuditLog | null = null;
   readonly #clientTlsEvents: TlsListenOptions['events'];
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
@@ -209,12 +211,16 @@ class Server implements RunningServer {
         onWarning: (message) => logger.log('warn', message),
       });
     }
+    if (configuration.server.audit !== null) {
+      this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
+    }
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       authenticator,
+      audit: this.#audit,
       ...(this.#sessionSecrets === null ? {} : { sessionPasswords: this.#sessionSecrets }),
       peerAuthentication:
         configuration.server.quorumSasl === null ? null : makePeerAuthentication(configuration.server.quorumSasl),
@@ -286,6 +292,17 @@ class Server implements RunningServer {
   }
 
   async start(signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await this.#start(signal);
+      this.#audit?.add({ operation: 'serverStart', result: 'success' });
+    } catch (error) {
+      this.#audit?.add({ operation: 'serverStart', result: 'failure' });
+      await this.#audit?.flush();
+      throw error;
+    }
+  }
+
+  async #start(signal: AbortSignal | undefined): Promise<void> {
     this.#checkDirectories();
     try {
       await this.#openCredentials();
@@ -318,6 +335,7 @@ class Server implements RunningServer {
   async stop(): Promise<void> {
     if (this.#state === 'starting' || this.#state === 'serving') {
       this.resume();
+      this.#audit?.add({ operation: 'serverStop', result: 'invoked' });
       this.#state = 'stopping';
       this.#quorumWait.stop();
       for (const listener of this.#listeners) listener.close();
@@ -327,6 +345,7 @@ class Server implements RunningServer {
     if (this.#state !== 'ended') await Promise.all(this.#listeners.map((listener) => listener.drain(DRAIN_MS)));
     this.#end();
     this.#served.reject(new ServerError(ExitCode.ok, 'the server was stopped'));
+    await this.#audit?.flush();
     await this.#atRest;
   }
 

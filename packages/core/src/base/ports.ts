@@ -14,6 +14,7 @@
  *    then, in one write per connection as a rule, and all transactions appended during it go to the disk together.
  * 4. A completion that belongs to something already closed is dropped by the host.
  */
+import type { Acl } from '@meerkat/protocol';
 
 /** Milliseconds, from two clocks. */
 export interface Clock {
@@ -294,6 +295,35 @@ export interface Authenticator {
   userName(identity: Identity): string;
 }
 
+/* -------------------------------------------------------------------------------------------------- audit ---- */
+
+/** One change of one znode that a client of this server has asked for, or that the end of a session has made. */
+export interface AuditEntry {
+  readonly operation:
+    | 'create'
+    | 'delete'
+    | 'setData'
+    | 'setAcl'
+    | 'reconfig'
+    | 'multiOperation'
+    | 'ephemeralZNodeDeletionOnSessionCloseOrExpire';
+  readonly sessionId: bigint;
+  /** null: the server has done it by itself. */
+  readonly client: { readonly users: readonly string[]; readonly host: string } | null;
+  /** As it was asked for when that has failed; null of a multi that has failed, and of a reconfig. */
+  readonly path: string | null;
+  /** Of a create: a number of `CreateMode`. */
+  readonly mode: number | null;
+  /** Of a setAcl: as it was asked for. */
+  readonly acl: readonly Acl[] | null;
+  readonly isSuccess: boolean;
+}
+
+/** Who has changed what (`audit.enable`). */
+export interface Audit {
+  add(entry: AuditEntry): void;
+}
+
 /* -------------------------------------------------------------------------------------------------- trace ---- */
 
 /** What happened, for logs, metrics and checkers; nothing in the core depends on who listens. */
@@ -413,5 +443,7 @@ export interface Ports {
   readonly authenticator: Authenticator;
   /** Left out: by Apache's formula. */
   readonly sessionPasswords?: SessionPasswords;
+  /** Left out or null: nothing is audited. */
+  readonly audit?: Audit | null;
   readonly trace: Trace;
 }

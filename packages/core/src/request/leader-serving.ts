@@ -10,6 +10,7 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { PaceLimits } from './apply-pace.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import { ContainerSweep } from './container-sweep.ts';
 import { PendingTree } from './pending.ts';
 import type { Permission } from './permission.ts';
@@ -36,6 +37,7 @@ export interface ServingParts {
   readonly onApplied: OnApplied | null;
   /** As in `PipelineParts`. */
   readonly pace?: PaceLimits;
+  readonly audit?: AuditTrail | null;
 }
 
 export function readsPartsOf({ options, database, ...parts }: ServingParts): ReadsParts {
@@ -92,7 +94,8 @@ export class LeaderServing {
       reads: new Reads(readsPartsOf(parts)),
       watches,
       sessions,
-      writes: this.#proposer,
+      writes: parts.audit?.follow(this.#proposer) ?? this.#proposer,
+      audit: parts.audit ?? null,
       work: parts.work,
       meters: parts.meters,
       trace,

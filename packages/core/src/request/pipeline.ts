@@ -23,6 +23,7 @@ import type { TxnSteps } from '../tree/txn-steps.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type TxnHost } from './apply-pace.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import type { Client, SessionClient, WaitingError, WaitingRead, WaitingSync, WaitingWrite } from './client.ts';
 import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
 import type { Reads } from './read.ts';
@@ -44,6 +45,7 @@ export interface PipelineParts {
   readonly meters: Meters;
   readonly trace: Trace;
   readonly onApplied: OnApplied | null;
+  readonly audit: AuditTrail | null;
   readonly committed: CommittedTxns;
   /** Left out: as it is best for a server. */
   readonly pace?: PaceLimits;
@@ -300,10 +302,11 @@ export class Pipeline implements TxnHost {
   }
 
   end({ header, txn, write }: CommittedTxn, result: ApplyResult, nowMs: number): void {
-    const { database, onApplied, work, meters } = this.#parts;
+    const { database, onApplied, work, meters, audit } = this.#parts;
     const client = write === null ? null : write.client;
     meters.onApplied(header.time, txn);
     if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
+    if (audit !== null) audit.onApplied({ header, txn, write });
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
     // What it has cost is no client's here, and must not be charged to the next one.
     else work.charge(unitsOf(txn));
@@ -323,7 +326,11 @@ export class Pipeline implements TxnHost {
     for (const client of clients) client.awaitTurn();
   }
 
-  #answerBefore({ write }: CommittedTxn): void {
+  #answerBefore({ header, txn, write }: CommittedTxn): void {
+    const { audit, database } = this.#parts;
+    if (audit !== null && txn.type === OpCode.closeSession) {
+      audit.onEphemeralsDeleted(header.sessionId, database.tree.ephemeralsOf(header.sessionId));
+    }
     const client = write === null ? null : write.client;
     if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
   }

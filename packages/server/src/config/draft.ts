@@ -52,6 +52,8 @@ export interface Draft {
   readonly sasl: SaslDraft;
   /** The scheme `ensemble` is asked for, and the names that it knows. */
   hasEnsembleScheme: boolean;
+  /** `audit.*`; the path as written. */
+  readonly audit: { isEnabled: boolean; path: string | null; format: 'text' | 'json' };
   ensembleNames: readonly string[];
   adminEnabled: boolean;
   readonly admin: Mutable<AdminOptions>;
@@ -99,6 +101,7 @@ export function makeDraft(): Draft {
     tls: makeTlsDraft(DEFAULT_TLS_OPTIONS),
     quorumTls: makeTlsDraft(DEFAULT_QUORUM_TLS_OPTIONS),
     hasEnsembleScheme: false,
+    audit: { isEnabled: false, path: null, format: 'text' },
     ensembleNames: [],
     adminEnabled: true,
     admin: { ...DEFAULT_ADMIN_OPTIONS },

@@ -1,4 +1,5 @@
 import { type CoreOptions, DEFAULT_CORE_OPTIONS } from '@meerkat/core';
+import type { AuditOptions } from '../audit/audit-log.ts';
 import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts';
 import type { SessionRules } from '../auth/session-secrets.ts';
 import type { AdminOptions, MetricsPortOptions } from '../http/options.ts';
@@ -29,6 +30,8 @@ export interface ServerOptions {
   readonly quorumPortUnification: boolean;
   /** Between servers. */
   readonly quorumTls: TlsOptions;
+  /** null: nothing is audited. */
+  readonly audit: AuditOptions | null;
   /** From what the passwords of sessions are made; null: by Apache's formula. */
   readonly sessionSecrets: { readonly path: string; readonly rules: SessionRules } | null;
   /** SASL between servers; null: they do not authenticate. */
@@ -62,6 +65,7 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   sslQuorum: false,
   quorumPortUnification: false,
   quorumTls: DEFAULT_QUORUM_TLS_OPTIONS,
+  audit: null,
   sessionSecrets: null,
   quorumSasl: null,
   listenBacklog: -1,

@@ -36,8 +36,6 @@ export const OTHER_KEYS: readonly Key[] = [
   accepted('jvm.pause.monitor', kinds.boolean, 'false', 'There is no JVM'),
   accepted('jvm.pause.*', kinds.anything, '', 'There is no JVM'),
   // ---- known, not yet there
-  later('audit.enable', ['false'], 'The audit log'),
-  later('audit.*', [], 'The audit log'),
   later('snapshot.compression.method', [''], 'Compressed snapshots'),
   later('db.autocreate', ['true'], 'Whether an empty directory may start'),
   later('closeSessionTxn.enabled', ['true'], 'Whether the end of a session lists its ephemerals in the log'),

@@ -121,6 +121,28 @@ export const SASL_KEYS: readonly Key[] = [
     },
   ),
   supported(
+    'audit.enable',
+    kinds.boolean,
+    'false',
+    'Write an [audit log](security/audit.md): who has changed what',
+    (draft, value) => {
+      draft.audit.isEnabled = value;
+    },
+  ),
+  supported('audit.file', file, '', 'Its file; standard output if it is not given. Meerkat only', (draft, value) => {
+    draft.audit.path = value;
+  }),
+  supported(
+    'audit.format',
+    kinds.oneOf('text', 'json'),
+    'text',
+    "Apache's lines, or JSON. Meerkat only",
+    (draft, value) => {
+      draft.audit.format = value === 'json' ? 'json' : 'text';
+    },
+  ),
+  accepted('audit.impl.class', kinds.anything, '', "Apache's choice of a logger; there is one audit log here"),
+  supported(
     'session.secretFile',
     file,
     '',

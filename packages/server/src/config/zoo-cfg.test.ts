@@ -200,13 +200,15 @@ describe('zoo.cfg', () => {
   });
 
   test('unknown, misspelt, not yet supported and repeated keys are warned about with their line', () => {
-    const { warnings, core } = read(`${REQUIRED}frobnicate=1\nticktime=5\naudit.enable=true\nsnapCount=5\nsnapCount=6`);
+    const { warnings, core } = read(
+      `${REQUIRED}frobnicate=1\nticktime=5\nenableEagerACLCheck=true\nsnapCount=5\nsnapCount=6`,
+    );
     expect(core.snapCount).toBe(6);
     expect(warnings).toEqual([
       'zoo.cfg, line 6: snapCount is overridden by line 7',
       'zoo.cfg, line 3: frobnicate is unknown and ignored',
       'zoo.cfg, line 4: ticktime is unknown and ignored; is tickTime meant?',
-      'zoo.cfg, line 5: audit.enable is not supported by this version and ignored',
+      'zoo.cfg, line 5: enableEagerACLCheck is not supported by this version and ignored',
     ]);
   });
 

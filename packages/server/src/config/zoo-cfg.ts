@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { HostPort } from '@meerkat/protocol';
+import type { AuditOptions } from '../audit/audit-log.ts';
 import type { AuthOptions } from '../auth/authenticator.ts';
 import { type Draft, makeDraft } from './draft.ts';
 import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts';
@@ -163,6 +164,7 @@ class ZooCfgReader {
         metricsPort: draft.metricsPortEnabled ? draft.metricsPort : null,
         quorumSasl,
         sessionSecrets,
+        audit: this.#readAudit(),
         auth: {
           ...draft.auth,
           ...sasl,
@@ -210,6 +212,11 @@ class ZooCfgReader {
       const property = this.#lines.get(key);
       this.#fault(property?.line ?? null, key, found ?? property?.value ?? 'no such line', expected);
     }
+  }
+
+  #readAudit(): AuditOptions | null {
+    const { isEnabled, path, format } = this.#draft.audit;
+    return isEnabled ? { path: path === null ? null : this.#resolvePath(path), format } : null;
   }
 
   #readProviders(): Pick<AuthOptions, 'ensembleNames' | 'providerModules'> {

@@ -1,0 +1,5 @@
+// Runs the TypeScript of the fuzzer without a build, with the transformer that the tests use.
+import { fileURLToPath } from 'node:url';
+import { runnerImport } from 'vite';
+
+await runnerImport(fileURLToPath(new URL('./main.ts', import.meta.url)));

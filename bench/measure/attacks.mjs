@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,6 +10,8 @@ import { zkload } from '../load-generator.mjs';
 import { locked } from '../measure-lock.mjs';
 import { exited, start } from '../processes.mjs';
 
+/** What a turn has cost; of our server alone, whose turns it knows. */
+const METER = new URL('../turn-cost.mjs', import.meta.url).href;
 const ATTACKER = fileURLToPath(new URL('../attacks/attacker.mjs', import.meta.url));
 /** A thousand requests a second, each at its time, whatever became of the others. */
 const WITNESS = {
@@ -47,18 +50,19 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
   const scheduler = isFirst ? FIRST : [];
   const served = { ...engine, command: [...scheduler, ...engine.command] };
   const server = new Server(served, join(directory, 'attacked'), { snapCount: 2_000_000_000 });
+  const meter = engine.name === 'meerkat' ? new TurnMeter(server, join(directory, 'turn-cost')) : null;
   const rows = [];
-  await server.start();
+  await server.start(meter?.environment);
   progress(`creating ${znodes} znodes`);
   await fill(server.port, znodes);
   await locked(() => zkload('load', server, { ...WITNESS, read: 90, secs: 3 }));
   for (const attack of ATTACKS.filter(({ name }) => only.test(name))) {
-    const row = await locked(() => measure(attack, server, { seconds, scale, znodes, scheduler })).catch(
+    const row = await locked(() => measure(attack, server, { seconds, scale, znodes, scheduler, meter })).catch(
       ({ message }) => ({ name: attack.name, fault: message.split('\n')[0] }),
     );
     rows.push(row);
     progress(`${attack.name}: ${row.fault ?? describe(row)}`);
-    if (server.child.exitCode !== null || server.child.signalCode !== null) await server.start();
+    if (server.child.exitCode !== null || server.child.signalCode !== null) await server.start(meter?.environment);
   }
   await server.destroy();
   if (rows.some(({ fault }) => fault !== undefined)) process.exitCode = 1;
@@ -67,7 +71,7 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
   return `${formatRows(rows)}\n\nSizes are ${sizes}; ${seconds} s each; load average over the last 5 minutes ${load}.`;
 }
 
-async function measure(attack, server, { seconds, scale, znodes, scheduler }) {
+async function measure(attack, server, { seconds, scale, znodes, scheduler, meter }) {
   const attacker = start(process.execPath, [ATTACKER, attack.name, server.port, scale, znodes], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -77,6 +81,7 @@ async function measure(attack, server, { seconds, scale, znodes, scheduler }) {
   clearTimeout(preparation);
   if (!isReady) throw new Error('the attack did not begin');
   const before = server.residentMb();
+  await meter?.read();
   attacker.stdin.write('b');
   const sampler = sampleMemory(server);
   let latencies = null;
@@ -96,6 +101,7 @@ async function measure(attack, server, { seconds, scale, znodes, scheduler }) {
     }
   }
   const residentMb = sampler.end();
+  const turnMs = (await meter?.read()) ?? null;
   attacker.stdin.on('error', () => {});
   attacker.stdin.write('e');
   const patience = setTimeout(() => attacker.kill('SIGKILL'), PATIENCE_MS);
@@ -104,7 +110,34 @@ async function measure(attack, server, { seconds, scale, znodes, scheduler }) {
   clearTimeout(patience);
   const result =
     told === undefined ? { replies: null, errors: {}, fault: 'did not come to its end' } : JSON.parse(told);
-  return { name: attack.name, latencies, residentMb: [before, residentMb], result };
+  return { name: attack.name, latencies, turnMs, residentMb: [before, residentMb], result };
+}
+
+/** Asks a server, by a signal, what its dearest turn since the last time has cost. */
+class TurnMeter {
+  #server;
+  #file;
+
+  constructor(server, file) {
+    this.#server = server;
+    this.#file = file;
+  }
+
+  get environment() {
+    return { NODE_OPTIONS: `--import ${METER}`, TURN_METER_FILE: this.#file };
+  }
+
+  /** @returns milliseconds, or null when the server has ended */
+  async read() {
+    rmSync(this.#file, { force: true });
+    for (let i = 0; i < 200 && isRunning(this.#server); i++) {
+      if (i === 0) process.kill(this.#server.pid, 'SIGUSR2');
+      await sleep(25);
+      if (existsSync(this.#file) && readFileSync(this.#file, 'utf8').endsWith('\n'))
+        return Number(readFileSync(this.#file, 'utf8'));
+    }
+    return null;
+  }
 }
 
 const isRunning = (server) => server.child.exitCode === null && server.child.signalCode === null;
@@ -127,33 +160,35 @@ function sampleMemory(server) {
   };
 }
 
-function describe({ latencies, residentMb, result }) {
+function describe({ latencies, turnMs, residentMb, result }) {
   const times =
     latencies === null
       ? 'the server ended'
       : Object.entries(latencies)
           .map(([op, { p50, p99, max }]) => `${op} ${ms(p50)} ${ms(p99)} ${ms(max)}`)
           .join(', ');
-  return `${times}; ${residentMb.map((mb) => mb.toFixed(0)).join(' to ')} MB; ${JSON.stringify(result)}`;
+  const turn = turnMs === null ? '' : `; dearest turn ${turnMs.toFixed(1)} ms`;
+  return `${times}${turn}; ${residentMb.map((mb) => mb.toFixed(0)).join(' to ')} MB; ${JSON.stringify(result)}`;
 }
 
 const ms = (us) => (us / 1000).toFixed(us < 10_000 ? 2 : 0);
 
 function formatRows(rows) {
   const lines = [
-    ['beside', 'p50', 'p99', 'longest', `p99 ≤ ${P99_MS_MAX} ms`, 'memory grew by'],
-    ['---', '---:', '---:', '---:', '---', '---:'],
-    ...rows.map(({ name, latencies, residentMb, fault }) =>
+    ['beside', 'p50', 'p99', 'longest', `p99 ≤ ${P99_MS_MAX} ms`, 'dearest turn', 'memory grew by'],
+    ['---', '---:', '---:', '---:', '---', '---:', '---:'],
+    ...rows.map(({ name, latencies, turnMs, residentMb, fault }) =>
       fault !== undefined
-        ? [name, '–', '–', '–', `not measured: ${fault}`, '–']
+        ? [name, '–', '–', '–', `not measured: ${fault}`, '–', '–']
         : latencies === null
-          ? [name, '–', '–', '–', 'the server ended', '–']
+          ? [name, '–', '–', '–', 'the server ended', '–', '–']
           : [
               name,
               ...(latencies.all.n === 0
                 ? ['–', '–', 'no answer at all']
                 : ['p50', 'p99', 'max'].map((key) => `${ms(latencies.all[key])} ms`)),
               latencies.all.n > 0 && latencies.all.p99 <= 1000 * P99_MS_MAX ? '✓' : '✗',
+              turnMs === null ? '–' : `${turnMs.toFixed(1)} ms`,
               `${Math.max(0, residentMb[1] - residentMb[0]).toFixed(0)} MB`,
             ],
     ),

@@ -166,6 +166,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   onDrain(): void {
     this.#output.onDrain();
+    this.#host.connections.onTaken(this);
     this.#goOn();
   }
 
@@ -532,6 +533,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
     this.beginReply(xid, zxid, ErrorCode.ok);
     this.#countReply(receivedMs, this.#output.endReplyWith(record));
+    this.#tellUntaken();
   }
 
   holdEvents(): void {
@@ -564,7 +566,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     const wasFull = this.#output.isFull;
     this.#output.flush();
     if (!this.isOpen) this.#stream.end();
+    this.#tellUntaken();
     return wasFull && !this.#output.isFull && this.isOpen && !this.#share.isUsed;
+  }
+
+  #tellUntaken(): void {
+    if (this.#output.isBackedUp) this.#host.connections.onUntaken(this, this.#output.queuedBytes);
   }
 
   /** As `flush`, for one that was announced to have events. */

@@ -5,8 +5,12 @@ import type { WorkMeter } from '../request/work-meter.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionEvents, ConnectionHost } from './connection-host.ts';
 import { Strangers } from './strangers.ts';
+import { UntakenReplies } from './untaken-replies.ts';
 
-type Limits = Pick<CoreOptions, 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'>;
+type Limits = Pick<
+  CoreOptions,
+  'multiReadBytesMax' | 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'
+>;
 
 /** All connections of clients: how many there may be, which of them have output, and which wait to be read again. */
 export class ClientConnections implements ConnectionEvents<ClientConnection>, Iterable<ClientConnection> {
@@ -30,11 +34,13 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   readonly #goingOn = new Set<ClientConnection>();
   /** Those that have had their share of this turn. */
   #sated: ClientConnection[] = [];
+  readonly #untaken: UntakenReplies<ClientConnection>;
   #turnShare = TURN_UNITS;
   #nextTickMs = 0;
 
   constructor(limits: Limits) {
     this.#limits = limits;
+    this.#untaken = new UntakenReplies(UNTAKEN_REPLIES_MAX * limits.multiReadBytesMax);
   }
 
   /** Those that are open or closing. */
@@ -101,10 +107,22 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#strangers.delete(connection);
     this.#heldBack.delete(connection);
     this.#awaitingServing.delete(connection);
+    this.#untaken.release(connection);
     const { host } = connection.remote;
     const count = (this.#countOfHost.get(host) ?? 1) - 1;
     if (count === 0) this.#countOfHost.delete(host);
     else this.#countOfHost.set(host, count);
+  }
+
+  onUntaken(connection: ClientConnection, bytes: number): void {
+    this.#untaken.hold(connection, connection.remote, bytes);
+    for (let deaf = this.#untaken.shed(); deaf !== null; deaf = this.#untaken.shed()) {
+      deaf.close('it does not take what it is sent, and all that clients do not take is more than may stand in memory');
+    }
+  }
+
+  onTaken(connection: ClientConnection): void {
+    this.#untaken.release(connection);
   }
 
   onOutput(connection: ClientConnection): void {
@@ -247,6 +265,9 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
  */
 const TURN_UNITS = 8192;
 const TURN_UNITS_MIN = 512;
+
+/** What clients do not take may be as much as so many of the longest replies to a multiRead. */
+const UNTAKEN_REPLIES_MAX = 16;
 
 /**
  * Connections whose output leaves together. With 1,000 watchers 16 saves a little more than 64, and 1 no more; but below

@@ -27,6 +27,10 @@ export interface ConnectionEvents<Connection> {
   onHeldBack(connection: Connection): void;
   /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
   onShareUsed(connection: Connection): void;
+  /** The kernel has not taken all that the connection has sent; it holds so many bytes in memory. */
+  onUntaken(connection: Connection, bytes: number): void;
+  /** It has taken everything since. */
+  onTaken(connection: Connection): void;
   onClosed(connection: Connection): void;
 }
 

@@ -122,6 +122,8 @@ class LearnerServer extends LearnerParty {
         onEvents: (connection) => void this.#withOutput.add(connection),
         onRead: () => {},
         onHeldBack: (connection) => void this.#heldBack.add(connection),
+        onUntaken: () => {},
+        onTaken: () => {},
         onShareUsed: () => {},
         onClosed: () => {},
       },

@@ -532,7 +532,9 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
     this.beginReply(xid, zxid, ErrorCode.ok);
-    this.#countReply(receivedMs, this.#output.endReplyWith(record));
+    const bytes = this.#output.endReplyWith(record);
+    this.#host.work.add(bytes >> SENT_PER_UNIT_SHIFT);
+    this.#countReply(receivedMs, bytes);
     this.#tellUntaken();
   }
 
@@ -655,6 +657,8 @@ const BYTES_PER_UNIT_SHIFT = 6;
 /** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;
 const SASL_IS_OVER: SaslStep = { kind: 'failure', reason: 'its SASL exchange is over' };
+/** What the bytes of a long reply cost, most of it in the kernel: a unit for 256 of them. */
+const SENT_PER_UNIT_SHIFT = 8;
 /** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */
 const EVENT_UNITS = 8;
 /** What a line of the answer to a four-letter word costs, and its text: a unit for 16 characters. */

@@ -177,6 +177,24 @@ describe('a txn of many changes', () => {
   });
 });
 
+test('long paths count: few txns that have one are applied in a turn', () => {
+  const server = new TestServer();
+  const clients = Array.from({ length: 200 }, () => server.connect());
+  const path = `/${'long'.repeat(2000)}`;
+  clients[0]!.send(createOf(path));
+  server.run();
+  clients[0]!.takeArrivals();
+  server.isDiskHeld = true;
+  for (const client of clients) client.send(setData(path));
+  server.run();
+  server.isDiskHeld = false;
+  while (server.disk.deliver());
+  server.core.onTurnEnd();
+  expect(clients.flatMap(repliesOf).length).toBeLessThan(100);
+  server.run();
+  expect(clients.flatMap(repliesOf).length).toBeGreaterThan(100);
+});
+
 test('txns that are committed together are applied over several turns, in their order', () => {
   const server = new TestServer({ globalOutstandingLimit: 20_000 });
   const clients = Array.from({ length: 8 }, () => server.connect());

@@ -532,7 +532,9 @@ export class Pipeline implements TxnHost {
 
 /** What it costs to apply a txn, without the events that it causes, and to answer it. */
 function unitsOf(txn: Txn): number {
-  return txn.type === OpCode.multi ? txn.txns.length * APPLY_UNITS : APPLY_UNITS;
+  if (txn.type === OpCode.multi) return txn.txns.length * APPLY_UNITS;
+  const length = 'path' in txn ? txn.path.length : 0;
+  return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
 }
 
 /** The client's newest request is a costly write. */

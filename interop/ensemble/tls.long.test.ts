@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { connect } from '@meerkat/client';
 import { CertificateAuthority } from '@meerkat/server';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -69,6 +72,32 @@ describe('servers of ours with TLS between them', () => {
   });
 });
 
+describe('a flood of unfinished handshakes at the ports between servers', () => {
+  test('costs neither the quorum nor a client, and a server that was away comes back through it', async () => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
+    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
+    await client.create('/flooded', '0');
+    const before = await ensemble.leader();
+    const hello = await recordHello();
+    const ports = ensemble.members.flatMap(({ quorumPort, electionPort }) => [quorumPort, electionPort]);
+    const flood = new Flood(ports, hello);
+    try {
+      await flood.reached(1680);
+      for (let i = 1; i <= 50; i++) await client.set('/flooded', String(i));
+      expect((await ensemble.leader()).id).toBe(before.id);
+      const other = ensemble.members.find(({ id }) => id !== before.id)!;
+      await other.server.kill();
+      await client.set('/flooded', 'without it');
+      await other.server.restart();
+      await using back = await connectTo(other);
+      await back.sync();
+      expect(new TextDecoder().decode((await back.get('/flooded')).data)).toBe('without it');
+    } finally {
+      flood.end();
+    }
+  });
+});
+
 testMixed('two servers of Apache and one of ours', ['apache', 'apache', 'meerkat']);
 testMixed('one server of Apache and two of ours', ['meerkat', 'meerkat', 'apache']);
 
@@ -120,6 +149,57 @@ describeWith(['apache'], 'a mixed ensemble without TLS', () => {
     expect(client.session?.id).toBe(session);
   });
 });
+
+/** Connections to all ports without pause; every other one sends the beginning of a handshake, the others nothing. */
+class Flood {
+  readonly #sockets = new Set<Socket>();
+  #count = 0;
+  #isOver = false;
+
+  constructor(ports: readonly number[], hello: Buffer) {
+    for (const port of ports) for (let i = 0; i < CONNECTIONS_PER_PORT; i++) this.#connect(port, hello);
+  }
+
+  /** Waits until there have been so many connections. */
+  async reached(count: number): Promise<void> {
+    await expect.poll(() => this.#count, PATIENCE).toBeGreaterThanOrEqual(count);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #connect(port: number, hello: Buffer): void {
+    if (this.#isOver) return;
+    const socket = connectTcp(port, '127.0.0.1', () => {
+      if (this.#count++ % 2 === 0) socket.write(hello);
+    });
+    this.#sockets.add(socket);
+    socket.on('error', () => {});
+    socket.resume();
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      // A port whose server is away refuses at once.
+      setTimeout(() => this.#connect(port, hello), 100);
+    });
+  }
+}
+
+/** More than a port keeps unfinished. */
+const CONNECTIONS_PER_PORT = 280;
+
+/** The first bytes of a client, as Node.js sends them. */
+async function recordHello(): Promise<Buffer> {
+  const trap = createServer().listen(0, '127.0.0.1');
+  await once(trap, 'listening');
+  connectTls({ port: (trap.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {});
+  const [socket] = (await once(trap, 'connection')) as [Socket];
+  const [hello] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  trap.close();
+  return hello;
+}
 
 const NAMES = { names: ['IP:127.0.0.1', 'DNS:localhost'] };
 

@@ -115,7 +115,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
 
   dataOf(path: string): Uint8Array | null {
     const { tree } = this.#serving.database;
-    const znode = tree.find(path);
+    const znode = tree.znodes.find(path);
     return znode === NO_ZNODE ? null : tree.dataOf(znode);
   }
 

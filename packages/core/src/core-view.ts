@@ -147,7 +147,7 @@ export class CoreView implements ServerView {
     let left = tree.ephemeralCountOf(sessionId);
     for (const z of tree.state.ephemerals.of(sessionId)) {
       if (left-- === 0) return;
-      yield tree.pathOf(z);
+      yield tree.znodes.pathOf(z);
     }
   }
 

@@ -9,12 +9,12 @@ export function viewDatabase(database: Database): DatabaseView {
 }
 
 function* walk({ tree }: Database): Iterable<ZnodeView> {
-  for (let z = ROOT; z !== NO_ZNODE; z = tree.nextInSubtree(z, ROOT)) {
+  for (let z = ROOT; z !== NO_ZNODE; z = tree.znodes.nextInSubtree(z, ROOT)) {
     yield {
-      path: tree.pathOf(z),
+      path: tree.znodes.pathOf(z),
       data: tree.dataOf(z),
       stat: tree.persistedStatOf(z),
-      acl: tree.acls.get(tree.aclOf(z)),
+      acl: tree.acls.get(tree.znodes.aclOf(z)),
     };
   }
 }

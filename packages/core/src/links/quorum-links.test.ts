@@ -263,7 +263,7 @@ describe('a snapshot', () => {
       expect(received.database.lastZxid).toBe(source.lastZxid);
       for (const path of created) {
         const [here, there] = [received.database.tree, source.tree];
-        expect(Buffer.compare(here.dataOf(here.find(path))!, there.dataOf(there.find(path))!)).toBe(0);
+        expect(Buffer.compare(here.dataOf(here.znodes.find(path))!, there.dataOf(there.znodes.find(path))!)).toBe(0);
       }
     },
   );

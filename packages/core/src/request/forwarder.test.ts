@@ -278,7 +278,7 @@ describe('a txn answers', () => {
     learner.commitTxn(idOf(client), 2, createTxn('/b'));
     expect(client.replies).toEqual([]);
     expect(client.closeReason).toBe('the leader has not answered its request');
-    expect(learner.serving.database.tree.find('/b')).not.toBe(0);
+    expect(learner.serving.database.tree.znodes.find('/b')).not.toBe(0);
     expect(learner.serving.pipeline.inFlightCount).toBe(0);
   });
 });

@@ -52,7 +52,7 @@ class Bench {
   }
 
   create(path: string, data = 'new'): void {
-    if (this.tree.find(path) !== 0) return;
+    if (this.tree.znodes.find(path) !== 0) return;
     const bytes = Buffer.from(data);
     this.apply({ type: OpCode.create, path, data: bytes, acl: OPEN_ACL, isEphemeral: false, parentCversion: -1 });
   }
@@ -63,13 +63,13 @@ class Bench {
   }
 
   change(kind: 'create' | 'delete' | 'setData' | 'setACL', path: string): void {
-    const znode = this.tree.find(path);
+    const znode = this.tree.znodes.find(path);
     if (kind === 'create') this.create(path);
     else if (znode === 0) return;
     else if (kind === 'setData')
       this.apply({ type: OpCode.setData, path, data: Buffer.from(`${this.#zxid}`), version: 1 });
     else if (kind === 'setACL') this.apply({ type: OpCode.setACL, path, acl: BOB_ONLY, version: 1 });
-    else if (this.tree.childCountOf(znode) === 0 && path !== '/') this.apply({ type: OpCode.delete, path });
+    else if (this.tree.znodes.childCountOf(znode) === 0 && path !== '/') this.apply({ type: OpCode.delete, path });
   }
 
   read(ops: readonly MultiReadOp[]): MultiRead {
@@ -149,7 +149,7 @@ describe('a multiRead', () => {
     bench.create('/a/new');
     while (!read.goOn());
     expect(bench.answerOf(read).bytes?.toString()).toMatch('count=2,bytes=6');
-    const data = bench.tree.dataOf(bench.tree.find(`${quota}/zookeeper_stats`));
+    const data = bench.tree.dataOf(bench.tree.znodes.find(`${quota}/zookeeper_stats`));
     expect(Buffer.from(data!).toString()).toBe('count=3,bytes=9');
   });
 

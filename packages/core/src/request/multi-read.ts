@@ -171,7 +171,7 @@ export class MultiRead implements LongRead, TreeObserver {
   /** Writes the result of an op, but for names that are many. @returns what is then to be finished, otherwise null */
   #read({ op, path }: MultiReadOp, writer: JuteWriter): Result | null {
     const { tree, access } = this.#parts;
-    const znode = tree.find(path);
+    const znode = tree.znodes.find(path);
     const error = access.check(znode, Perm.read, this.#identities);
     if (error !== ErrorCode.ok) {
       writeMultiError(writer, error);
@@ -183,7 +183,7 @@ export class MultiRead implements LongRead, TreeObserver {
       tree.writeDataAndStat(znode, writer);
       return null;
     }
-    const childCount = tree.childCountOf(znode);
+    const childCount = tree.znodes.childCountOf(znode);
     if (!this.#hasRoomFor(childCount * NAME_BYTES_MIN)) return null;
     if (childCount <= SLICE_STEPS) {
       writeMultiHeader(writer, op, false, ErrorCode.ok);

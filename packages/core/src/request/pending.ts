@@ -48,7 +48,7 @@ export class PendingTree {
     const hash = hashOf(key);
     const changed = this.#changed.get(hash, key);
     if (changed !== null) return changed.exists ? changed : null;
-    const znode = this.#tree.findByHash(hash, key);
+    const znode = this.#tree.znodes.findByHash(hash, key);
     return znode === 0 ? null : this.#fromTree(key, hash, znode);
   }
 
@@ -186,11 +186,11 @@ export class PendingTree {
   #fromTree(path: string, hash: number, z: number): PendingZnode {
     const tree = this.#tree;
     const znode = new PendingZnode(path, hash, tree.lastZxid);
-    znode.kind = tree.kindOf(z);
-    znode.acl = tree.acls.get(tree.aclOf(z));
+    znode.kind = tree.znodes.kindOf(z);
+    znode.acl = tree.acls.get(tree.znodes.aclOf(z));
     tree.readStat(z, znode);
     if (znode.kind !== ZnodeKind.persistent) znode.ephemeralOwner = tree.persistedOwnerOf(z);
-    znode.digest = tree.digestOf(z);
+    znode.digest = tree.znodes.digestOf(z);
     znode.digestBefore = znode.digest;
     return znode;
   }

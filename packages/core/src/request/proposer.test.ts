@@ -69,7 +69,7 @@ describe('what a learner asks for', () => {
       txn: { type: OpCode.create, path: '/a', parentCversion: 1 },
     });
     leader.commit();
-    expect(leader.serving.database.tree.find('/a')).not.toBe(0);
+    expect(leader.serving.database.tree.znodes.find('/a')).not.toBe(0);
   });
 
   test('is decided by who its client is there', () => {
@@ -116,8 +116,8 @@ describe('what a learner asks for', () => {
     local.send(2, create('/p/s-', CreateMode.persistentSequential));
     leader.commit();
     const tree = leader.serving.database.tree;
-    expect(tree.find('/p/s-0000000000')).not.toBe(0);
-    expect(tree.find('/p/s-0000000001')).not.toBe(0);
+    expect(tree.znodes.find('/p/s-0000000000')).not.toBe(0);
+    expect(tree.znodes.find('/p/s-0000000001')).not.toBe(0);
     expect(local.replies.map(({ error }) => error)).toEqual([0, 0]);
   });
 
@@ -201,7 +201,7 @@ describe('a session of a learner', () => {
     leader.ask(request(5, OpCode.create, createBody('/later')));
     expect(leader.lastError).toBe(expired);
     expect(leader.serving.revalidate(LEARNER, SESSION, 5000, 0)).toBe(false);
-    expect(leader.serving.database.tree.find('/e')).toBe(0);
+    expect(leader.serving.database.tree.znodes.find('/e')).toBe(0);
   });
 
   test('may be ended by any server on its own account', () => {
@@ -309,7 +309,7 @@ test('an ephemeral whose session is unknown is deleted by a txn that every serve
   leader.serving.endOrphans(0);
   expect(leader.outcomesOf(SESSION)).toEqual([OpCode.closeSession]);
   leader.commit();
-  expect(database.tree.find('/e')).toBe(0);
+  expect(database.tree.znodes.find('/e')).toBe(0);
 });
 
 test('a role that is over answers nobody and tells nobody', () => {

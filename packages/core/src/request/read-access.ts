@@ -17,7 +17,7 @@ export class ReadAccess {
   /** @param perms bits of `Perm`; any of them is enough */
   check(znode: number, perms: number, identities: readonly Identity[]): ErrorCode {
     if (znode === 0) return ErrorCode.noNode;
-    const aclId = this.#tree.aclOf(znode);
+    const aclId = this.#tree.znodes.aclOf(znode);
     if (aclId === OPEN_ACL_ID || this.#permission.isAllowed(this.#tree.acls.get(aclId), perms, identities)) {
       return ErrorCode.ok;
     }

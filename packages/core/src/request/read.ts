@@ -141,7 +141,7 @@ export class Reads {
   ): ErrorCode | LongRead | typeof NO_ROOM {
     switch (request.op) {
       case OpCode.getData: {
-        const znode = this.#tree.find(request.path);
+        const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
@@ -151,7 +151,7 @@ export class Reads {
       }
       case OpCode.exists: {
         if (request.path.includes('\0')) return ErrorCode.badArguments;
-        const znode = this.#tree.find(request.path);
+        const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read, client.identities);
         if (error === ErrorCode.noAuth) return error;
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
@@ -162,14 +162,14 @@ export class Reads {
       }
       case OpCode.getChildren:
       case OpCode.getChildren2: {
-        const znode = this.#tree.find(request.path);
+        const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
-        const isLong = this.#tree.childCountOf(znode) > SLICE_STEPS;
+        const isLong = this.#tree.znodes.childCountOf(znode) > SLICE_STEPS;
         if (isLong && room?.enter(client) === false) return NO_ROOM;
         if (request.watch) this.#watches.child.add(request.path, client, WatchMode.standard);
         if (isLong) return this.#childrenOf(znode, request.op);
-        this.#parts.work.add(this.#tree.childCountOf(znode));
+        this.#parts.work.add(this.#tree.znodes.childCountOf(znode));
         const writer = this.#begin(client, xid);
         this.#tree.writeChildren(znode, writer);
         if (request.op === OpCode.getChildren2) this.#tree.writeStat(znode, writer);
@@ -177,7 +177,7 @@ export class Reads {
         break;
       }
       case OpCode.getACL: {
-        const znode = this.#tree.find(request.path);
+        const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read | Perm.admin, client.identities);
         if (error !== ErrorCode.ok) return error;
         const writer = this.#begin(client, xid);
@@ -186,7 +186,7 @@ export class Reads {
         break;
       }
       case OpCode.getAllChildrenNumber: {
-        const znode = this.#tree.find(request.path);
+        const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read, client.identities);
         if (error !== ErrorCode.ok) return error;
         if (znode !== ROOT) return room?.enter(client) === false ? NO_ROOM : this.#descendantsOf(znode);
@@ -222,8 +222,8 @@ export class Reads {
   }
 
   #hasManyChildren(path: string): boolean {
-    const znode = this.#tree.find(path);
-    return znode !== 0 && this.#tree.childCountOf(znode) > SLICE_STEPS;
+    const znode = this.#tree.znodes.find(path);
+    return znode !== 0 && this.#tree.znodes.childCountOf(znode) > SLICE_STEPS;
   }
 
   #begin(client: Client, xid: number, error: ErrorCode = ErrorCode.ok): JuteWriter {
@@ -250,7 +250,7 @@ export class Reads {
 
   /** Who may not administer the znode does not see the digests of passwords. */
   #writeAcl(znode: number, identities: readonly Identity[], writer: JuteWriter): void {
-    const acl = this.#tree.acls.get(this.#tree.aclOf(znode));
+    const acl = this.#tree.acls.get(this.#tree.znodes.aclOf(znode));
     this.#parts.work.add(acl.length * ENTRY_UNITS);
     const isAdmin = this.#permission.isAllowed(acl, Perm.admin, identities);
     writeAclList(writer, isAdmin ? acl : acl.map(maskDigest));

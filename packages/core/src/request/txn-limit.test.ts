@@ -92,7 +92,7 @@ describe('a txn that is too long', () => {
       Array.from({ length: count }, (_, i) => ({ perms: i + 1, scheme: 'auth', id: '' }));
     expect(bench.error(create('/a', 0, entries(3)), identities)).toBe(ErrorCode.ok);
     expect(bench.error(create('/b', 0, entries(4)), identities)).toBe(ErrorCode.marshallingError);
-    expect(bench.database.tree.find('/b')).toBe(0);
+    expect(bench.database.tree.znodes.find('/b')).toBe(0);
   });
 
   it('is a multi as a whole: the part that is too much fails, and no part is done', () => {
@@ -138,7 +138,7 @@ describe('the end of a session with more ephemerals than one txn can list', () =
     const txn = bench.closeSession(7n);
     expect(txn).toMatchObject({ type: OpCode.closeSession, paths: { length: 4 } });
     bench.applyAll();
-    expect(names.filter((path) => bench.database.tree.find(path) !== 0)).toEqual([]);
+    expect(names.filter((path) => bench.database.tree.znodes.find(path) !== 0)).toEqual([]);
     expect([...bench.database.tree.ephemeralsOf(7n)]).toEqual([]);
   });
 

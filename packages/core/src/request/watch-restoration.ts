@@ -80,7 +80,7 @@ export class WatchRestoration implements LongRead {
 
   #restoreData(path: string): true {
     const { tree, watches } = this.#parts;
-    const znode = tree.find(path);
+    const znode = tree.znodes.find(path);
     if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
     else if (tree.mzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
       this.#tellAgain(EventType.nodeDataChanged, path);
@@ -90,14 +90,14 @@ export class WatchRestoration implements LongRead {
 
   #restoreExist(path: string): true {
     const { tree, watches } = this.#parts;
-    if (tree.find(path) !== 0) this.#tellAgain(EventType.nodeCreated, path);
+    if (tree.znodes.find(path) !== 0) this.#tellAgain(EventType.nodeCreated, path);
     else watches.data.add(path, this.#client, WatchMode.standard);
     return true;
   }
 
   #restoreChild(path: string): true {
     const { tree, watches } = this.#parts;
-    const znode = tree.find(path);
+    const znode = tree.znodes.find(path);
     if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
     else if (tree.pzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
       this.#tellAgain(EventType.nodeChildrenChanged, path);

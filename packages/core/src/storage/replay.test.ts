@@ -90,8 +90,8 @@ describe('the replay of a log', () => {
     const replay = new Replay(database, null, NO_TRACE);
     replay.apply(payload(1, create('/a', { data: Uint8Array.of(1) })));
     expect(database.tree.treeDigest()).toBe(0n);
-    expect(database.tree.digestOf(database.tree.find('/a'))).toBe(0);
-    expect(database.tree.dataOf(database.tree.find('/a'))).toEqual(Uint8Array.of(1));
+    expect(database.tree.znodes.digestOf(database.tree.znodes.find('/a'))).toBe(0);
+    expect(database.tree.dataOf(database.tree.znodes.find('/a'))).toEqual(Uint8Array.of(1));
   });
 
   it('tells once when the digest of a create differs from the tree, and again after it has agreed', () => {

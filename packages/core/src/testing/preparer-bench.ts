@@ -56,7 +56,7 @@ export class PreparerBench {
     const { database } = new PreparerBench();
     const q = { type: OpCode.create, path: '/q', data: null, acl: OPEN_ACL, isEphemeral: false, parentCversion: 1 };
     database.apply({ sessionId: 7n, cxid: 0, zxid: 1 as Zxid, time: 1 }, q as Txn, SILENT_EVENTS);
-    database.tree.state.countCreated(database.tree.find('/q'), count, 0);
+    database.tree.state.countCreated(database.tree.znodes.find('/q'), count, 0);
     return new PreparerBench(0, { database });
   }
 

@@ -207,9 +207,9 @@ export function describeDatabase(database: Database): string {
     const data = tree.dataOf(z);
     lines.push(
       [
-        tree.pathOf(z),
+        tree.znodes.pathOf(z),
         data === null ? 'null' : Array.from(data).join(','),
-        JSON.stringify(tree.acls.get(tree.aclOf(z))),
+        JSON.stringify(tree.acls.get(tree.znodes.aclOf(z))),
         tree.czxidOf(z),
         tree.mzxidOf(z),
         tree.pzxidOf(z),
@@ -217,13 +217,13 @@ export function describeDatabase(database: Database): string {
         tree.mtimeOf(z),
         tree.versionOf(z),
         tree.aversionOf(z),
-        tree.sequenceOf(z),
+        tree.znodes.sequenceOf(z),
         tree.persistedOwnerOf(z).toString(16),
       ].join(' '),
     );
     tree.forEachChild(z, visit);
   };
-  visit(tree.find('/'));
+  visit(tree.znodes.find('/'));
   for (const [id, timeoutMs] of database.sessions) lines.push(`session ${id.toString(16)} ${timeoutMs}`);
   return lines.sort().join('\n');
 }
@@ -354,19 +354,19 @@ export function randomTxn(dice: Dice, database: Database): { txn: Txn; sessionId
 
 function changeOf(dice: Dice, database: Database, path: string, dataBytes: number): MultiSubTxn {
   const { tree } = database;
-  const z = tree.find(path);
+  const z = tree.znodes.find(path);
   const data = dice.below(10) === 0 ? null : Uint8Array.from({ length: dataBytes }, () => 1 + dice.below(255));
   if (z === 0) {
     const slash = path.lastIndexOf('/');
-    const parent = tree.find(path.slice(0, slash));
+    const parent = tree.znodes.find(path.slice(0, slash));
     if (parent === 0 || tree.ownerOf(parent) !== 0n) return { type: OpCode.error, error: -101 };
-    const parentCversion = tree.sequenceOf(parent) + 1;
+    const parentCversion = tree.znodes.sequenceOf(parent) + 1;
     const acl = dice.below(3) === 0 ? READ_ACL : OPEN_ACL;
     if (dice.below(6) === 0) return { type: OpCode.createContainer, path, data, acl, parentCversion };
     const isEphemeral = dice.below(3) === 0;
     return { type: OpCode.create, path, data, acl, isEphemeral, parentCversion };
   }
-  if (tree.childCountOf(z) === 0 && dice.below(3) === 0) return { type: OpCode.delete, path };
+  if (tree.znodes.childCountOf(z) === 0 && dice.below(3) === 0) return { type: OpCode.delete, path };
   if (dice.below(5) === 0) {
     const acl = [{ perms: dice.below(32), scheme: 'world', id: 'anyone' }];
     return { type: OpCode.setACL, path, acl, version: tree.aversionOf(z) + 1 };

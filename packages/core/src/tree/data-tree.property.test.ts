@@ -287,17 +287,17 @@ function expectSame(database: Database, model: Model): void {
   const { tree, sessions } = database;
   let dataSize = 0;
   for (const [path, znode] of model.znodes) {
-    const z = tree.find(path);
+    const z = tree.znodes.find(path);
     expect(z, path).toBeGreaterThan(0);
     const writer = new JuteWriter();
     tree.writeDataAndStat(z, writer);
     const expected = expectedReply(model, path, znode);
     expect(Buffer.compare(writer.toBytes(), expected), `reply of ${path}`).toBe(0);
-    expect([path, tree.acls.get(tree.aclOf(z))]).toEqual([path, znode.acl]);
-    expect(tree.sequenceOf(z)).toBe(znode.sequence);
+    expect([path, tree.acls.get(tree.znodes.aclOf(z))]).toEqual([path, znode.acl]);
+    expect(tree.znodes.sequenceOf(z)).toBe(znode.sequence);
     expect(BigInt.asUintN(64, tree.persistedOwnerOf(z))).toBe(znode.persistedOwner);
     const children: string[] = [];
-    tree.forEachChild(z, (child) => children.push(tree.pathOf(child)));
+    tree.forEachChild(z, (child) => children.push(tree.znodes.pathOf(child)));
     expect(children.sort()).toEqual(model.childrenOf(path).sort());
     dataSize += path.length + expected.readInt32BE() + (expected.readInt32BE() < 0 ? 1 : 0);
   }

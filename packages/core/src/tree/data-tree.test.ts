@@ -41,13 +41,13 @@ function remove(path: string): MultiSubTxn {
 
 function statOf(tree: DataTree, path: string): Stat {
   const writer = new JuteWriter();
-  tree.writeStat(tree.find(path), writer);
+  tree.writeStat(tree.znodes.find(path), writer);
   return readStat(new JuteReader(writer.toBytes()));
 }
 
 function childrenOf(tree: DataTree, path: string): string[] {
   const writer = new JuteWriter();
-  tree.writeChildren(tree.find(path), writer);
+  tree.writeChildren(tree.znodes.find(path), writer);
   const reader = new JuteReader(writer.toBytes());
   return Array.from({ length: reader.int() }, () => reader.ustring()!);
 }
@@ -62,23 +62,23 @@ describe('a fresh tree', () => {
     expect(childrenOf(tree, '/')).toEqual(['zookeeper']);
     expect(childrenOf(tree, '/zookeeper').sort()).toEqual(['config', 'quota']);
     expect(tree.descendantCount).toBe(3);
-    const count = new DescendantCount(tree.state, tree.find('/zookeeper'), tree.lastZxid);
+    const count = new DescendantCount(tree.state, tree.znodes.find('/zookeeper'), tree.lastZxid);
     expect(count.goOn(10)).toBe(true);
     expect(count.count).toBe(2);
   });
 
   it('lets everybody read the configuration and nobody write it', () => {
-    const config = tree.find('/zookeeper/config');
-    expect(tree.acls.get(tree.aclOf(config))).toEqual(READ_ACL);
+    const config = tree.znodes.find('/zookeeper/config');
+    expect(tree.acls.get(tree.znodes.aclOf(config))).toEqual(READ_ACL);
     expect(statOf(tree, '/zookeeper/config')).toMatchObject({ version: 0, aversion: -1, dataLength: 0, czxid: 0 });
-    expect(tree.aclOf(tree.find('/zookeeper'))).toBe(OPEN_ACL_ID);
+    expect(tree.znodes.aclOf(tree.znodes.find('/zookeeper'))).toBe(OPEN_ACL_ID);
   });
 
   it('finds the root under both of its names, and nothing under what is no path', () => {
-    expect(tree.find('')).toBe(tree.find('/'));
-    for (const path of ['//', '/zookeeper/', 'zookeeper', '/a']) expect(tree.find(path)).toBe(0);
+    expect(tree.znodes.find('')).toBe(tree.znodes.find('/'));
+    for (const path of ['//', '/zookeeper/', 'zookeeper', '/a']) expect(tree.znodes.find(path)).toBe(0);
     for (const path of ['', '/', 'a', '//a', '/a/b']) expect(tree.findParent(path)).toBe(0);
-    expect(tree.findParent('/a')).toBe(tree.find('/'));
+    expect(tree.findParent('/a')).toBe(tree.znodes.find('/'));
   });
 });
 
@@ -89,7 +89,7 @@ describe('create', () => {
     apply(tree, 2, create('/a/x', 1));
     apply(tree, 3, create('/a/y', 2));
     apply(tree, 4, remove('/a/x'));
-    expect(tree.sequenceOf(tree.find('/a'))).toBe(2);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/a'))).toBe(2);
     expect(statOf(tree, '/a')).toMatchObject({ cversion: 3, numChildren: 1, pzxid: 4, mzxid: 1, version: 0 });
   });
 
@@ -97,12 +97,12 @@ describe('create', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 2 ** 31 - 1));
     apply(tree, 2, create('/b', -(2 ** 31)));
-    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 31);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 31);
     apply(tree, 3, create('/c', -2));
-    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 32 - 2);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 32 - 2);
     // A late replay does not bring the count back.
     apply(tree, 4, create('/d', 2 ** 31 - 1));
-    expect(tree.sequenceOf(tree.find('/'))).toBe(2 ** 32 - 2);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 32 - 2);
     expect(statOf(tree, '/').cversion).toBe(-4 - 5);
   });
 
@@ -110,7 +110,7 @@ describe('create', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', -1));
     apply(tree, 2, create('/b', -1));
-    expect(tree.sequenceOf(tree.find('/'))).toBe(2);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2);
   });
 
   it('that finds its znode there raises the parent, and gives the znode the ACL of the txn', () => {
@@ -118,10 +118,10 @@ describe('create', () => {
     apply(tree, 1, create('/a', 1, { data: new Uint8Array([1]) }));
     const result = apply(tree, 7, create('/a', 3, { acl: ANN, data: new Uint8Array([2]) }));
     expect(result.error).toBe(ErrorCode.nodeExists);
-    expect(tree.acls.get(tree.aclOf(tree.find('/a')))).toEqual(ANN);
-    expect([...tree.dataOf(tree.find('/a'))!]).toEqual([1]);
-    expect(tree.sequenceOf(tree.find('/'))).toBe(3);
-    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    expect(tree.acls.get(tree.znodes.aclOf(tree.znodes.find('/a')))).toEqual(ANN);
+    expect([...tree.dataOf(tree.znodes.find('/a'))!]).toEqual([1]);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(3);
+    expect(tree.pzxidOf(tree.znodes.find('/'))).toBe(7);
     expect(tree.lastZxid).toBe(7);
   });
 
@@ -150,14 +150,16 @@ describe('kinds of znodes', () => {
     apply(tree, 3, { type: OpCode.createTTL, path: '/t', data: null, acl: OPEN_ACL, parentCversion: 3, ttl: 5000 });
     const owners = ['/e', '/c', '/t'].map((path) => statOf(tree, path).ephemeralOwner);
     expect(owners).toEqual([5n, 0n, 0n]);
-    const persisted = ['/e', '/c', '/t'].map((path) => BigInt.asUintN(64, tree.persistedOwnerOf(tree.find(path))));
+    const persisted = ['/e', '/c', '/t'].map((path) =>
+      BigInt.asUintN(64, tree.persistedOwnerOf(tree.znodes.find(path))),
+    );
     expect(persisted).toEqual([5n, 0x8000000000000000n, 0xff00000000001388n]);
-    expect(['/e', '/c', '/t'].map((path) => tree.kindOf(tree.find(path)))).toEqual([
+    expect(['/e', '/c', '/t'].map((path) => tree.znodes.kindOf(tree.znodes.find(path)))).toEqual([
       ZnodeKind.ephemeral,
       ZnodeKind.container,
       ZnodeKind.ttl,
     ]);
-    expect(tree.ttlOf(tree.find('/t'))).toBe(5000);
+    expect(tree.ttlOf(tree.znodes.find('/t'))).toBe(5000);
     expect(tree.ephemeralCount).toBe(1);
   });
 
@@ -194,9 +196,9 @@ describe('delete', () => {
     const tree = makeTree();
     apply(tree, 5, create('/a', 1));
     expect(apply(tree, 7, remove('/gone')).error).toBe(ErrorCode.noNode);
-    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    expect(tree.pzxidOf(tree.znodes.find('/'))).toBe(7);
     apply(tree, 3, remove('/gone'));
-    expect(tree.pzxidOf(tree.find('/'))).toBe(7);
+    expect(tree.pzxidOf(tree.znodes.find('/'))).toBe(7);
     expect(tree.lastZxid).toBe(7);
   });
 
@@ -322,7 +324,7 @@ describe('the digest', () => {
     const { znode } = apply(tree, 128, create('/a', 1));
     apply(tree, 129, { type: OpCode.setACL, path: '/a', acl: ANN, version: 1 });
     expect(tree.treeDigest()).toBe(0n);
-    expect(tree.digestOf(znode)).toBe(0);
+    expect(tree.znodes.digestOf(znode)).toBe(0);
     expect(tree.digestHistory()).toEqual([]);
   });
 });
@@ -337,6 +339,6 @@ describe('replies', () => {
     expect(childrenOf(tree, '/')).toEqual(['zookeeper', 'b', 'ä']);
     expect(childrenOf(tree, '/b')).toEqual(['東京', 'x']);
     expect(childrenOf(tree, '/ä')).toEqual([]);
-    expect(tree.nameOf(tree.find('/b/東京'))).toBe('東京');
+    expect(tree.nameOf(tree.znodes.find('/b/東京'))).toBe('東京');
   });
 });

@@ -30,7 +30,7 @@ import { TreeState } from './tree-state.ts';
 import { TxnApplier } from './txn-applier.ts';
 import type { TxnSteps } from './txn-steps.ts';
 import { isContainerOver, isTtlOver, ZnodeKind } from './znode-kind.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber, type ZnodeTable } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber, type Znodes } from './znode-table.ts';
 
 export type { ApplyResult, PartResult } from './apply-result.ts';
 export { SILENT_EVENTS, type TreeEvents } from './tree-events.ts';
@@ -77,9 +77,11 @@ export class DataTree {
    */
   exactFrom: number = 0;
   readonly quotas: Quotas;
+  /** Finding a znode, its links and what is kept of it in the table: by number. */
+  readonly znodes: Znodes;
+  readonly acls: AclTable;
   /** The tree's inner parts, for the snapshots; nobody else changes anything through it. */
   readonly state: TreeState;
-  readonly #table: ZnodeTable;
   readonly #applier: TxnApplier;
   readonly #digests: ZxidDigest[] = [];
   /** The txn of which some changes are made and others are not. */
@@ -87,7 +89,8 @@ export class DataTree {
 
   constructor(options: DataTreeOptions, trace: Trace) {
     this.state = new TreeState(options);
-    this.#table = this.state.table;
+    this.znodes = this.state.table;
+    this.acls = this.state.acls;
     this.quotas = new Quotas(this.state, trace);
     this.#applier = new TxnApplier(this.state, this.quotas);
   }
@@ -146,13 +149,9 @@ export class DataTree {
 
   /* ------------------------------------------------------------------------------------------- whole tree ---- */
 
-  get acls(): AclTable {
-    return this.state.acls;
-  }
-
   /** Number of znodes as Apache counts them: the root, which has two names there, twice. */
   get count(): number {
-    return this.#table.count + 1;
+    return this.znodes.count + 1;
   }
 
   get ephemeralCount(): number {
@@ -190,7 +189,7 @@ export class DataTree {
 
   /** In the order of their creation. */
   ephemeralsOf(sessionId: bigint): readonly string[] {
-    return Array.from(this.state.ephemerals.of(sessionId), (z) => this.#table.pathOf(z));
+    return Array.from(this.state.ephemerals.of(sessionId), (z) => this.znodes.pathOf(z));
   }
 
   /**
@@ -201,69 +200,42 @@ export class DataTree {
   *collectablePaths(nowWallMs: number, containerNeverUsedMs: number): IterableIterator<string | null> {
     for (const z of this.state.containers) {
       const ageMs = nowWallMs - this.mtimeOf(z);
-      const isOver = this.childCountOf(z) === 0 && isContainerOver(this.sequenceOf(z), ageMs, containerNeverUsedMs);
-      yield isOver ? this.pathOf(z) : null;
+      const isOver =
+        this.znodes.childCountOf(z) === 0 && isContainerOver(this.znodes.sequenceOf(z), ageMs, containerNeverUsedMs);
+      yield isOver ? this.znodes.pathOf(z) : null;
     }
     for (const [z, ttlMs] of this.state.ttls) {
-      const isOver = this.childCountOf(z) === 0 && isTtlOver(ttlMs, nowWallMs - this.mtimeOf(z));
-      yield isOver ? this.pathOf(z) : null;
+      const isOver = this.znodes.childCountOf(z) === 0 && isTtlOver(ttlMs, nowWallMs - this.mtimeOf(z));
+      yield isOver ? this.znodes.pathOf(z) : null;
     }
   }
 
   /* ------------------------------------------------------------------------------------- finding and links ---- */
-
-  /** The znode of a path, NO_ZNODE when there is none; '' and '/' are the root. */
-  find(path: string): ZnodeNumber {
-    return this.#table.find(path);
-  }
-
-  /** The same for who has the `hashOf` the path already. */
-  findByHash(hash: number, path: string): ZnodeNumber {
-    return this.#table.findByHash(hash, path);
-  }
 
   /** The parent that a path names, whether or not the path itself is there; NO_ZNODE when it is missing. */
   findParent(path: string): ZnodeNumber {
     return this.state.findParent(path);
   }
 
-  pathOf(z: ZnodeNumber): string {
-    return this.#table.pathOf(z);
-  }
-
   /** The last part of the path, '' of the root. */
   nameOf(z: ZnodeNumber): string {
-    const path = this.#table.pathOf(z);
+    const path = this.znodes.pathOf(z);
     return path.slice(path.lastIndexOf('/') + 1);
-  }
-
-  /** The root is its own parent. */
-  parentOf(z: ZnodeNumber): ZnodeNumber {
-    return this.#table.parentOf(z);
   }
 
   /** Visits the children in the order of their creation. */
   forEachChild(z: ZnodeNumber, visit: (child: ZnodeNumber) => void): void {
-    for (let child = this.#table.firstChildOf(z); child !== NO_ZNODE; child = this.#table.nextSiblingOf(child)) {
+    for (let child = this.znodes.firstChildOf(z); child !== NO_ZNODE; child = this.znodes.nextSiblingOf(child)) {
       visit(child);
     }
   }
 
   /** Znodes below the root, at any depth. */
   get descendantCount(): number {
-    return this.#table.count - 1;
-  }
-
-  /** The znode that follows in a walk below `top`, parents before their children; NO_ZNODE at its end. */
-  nextInSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
-    return this.#table.nextInSubtree(z, top);
+    return this.znodes.count - 1;
   }
 
   /* ----------------------------------------------------------------------------------------------- fields ---- */
-
-  kindOf(z: ZnodeNumber): ZnodeKind {
-    return this.#table.kindOf(z);
-  }
 
   /** Milliseconds; 0 for what is no TTL znode. */
   ttlOf(z: ZnodeNumber): number {
@@ -272,7 +244,7 @@ export class DataTree {
 
   /** The session that owns an ephemeral; 0n for any other. */
   ownerOf(z: ZnodeNumber): bigint {
-    return this.kindOf(z) === ZnodeKind.ephemeral ? this.state.sessionOf(z) : 0n;
+    return this.znodes.kindOf(z) === ZnodeKind.ephemeral ? this.state.sessionOf(z) : 0n;
   }
 
   /** The owner as snapshots keep it: it also says that a znode is a container or has a ttl. A signed long. */
@@ -282,68 +254,49 @@ export class DataTree {
   }
 
   czxidOf(z: ZnodeNumber): Zxid {
-    return this.#table.getStatLong(z, StatOffset.czxid) as Zxid;
+    return this.znodes.getStatLong(z, StatOffset.czxid) as Zxid;
   }
 
   mzxidOf(z: ZnodeNumber): Zxid {
-    return this.#table.getStatLong(z, StatOffset.mzxid) as Zxid;
+    return this.znodes.getStatLong(z, StatOffset.mzxid) as Zxid;
   }
 
   pzxidOf(z: ZnodeNumber): Zxid {
-    return this.#table.getStatLong(z, StatOffset.pzxid) as Zxid;
+    return this.znodes.getStatLong(z, StatOffset.pzxid) as Zxid;
   }
 
   /** Wall-clock milliseconds. */
   ctimeOf(z: ZnodeNumber): number {
-    return this.#table.getStatLong(z, StatOffset.ctime);
+    return this.znodes.getStatLong(z, StatOffset.ctime);
   }
 
   mtimeOf(z: ZnodeNumber): number {
-    return this.#table.getStatLong(z, StatOffset.mtime);
+    return this.znodes.getStatLong(z, StatOffset.mtime);
   }
 
   versionOf(z: ZnodeNumber): number {
-    return this.#table.getStatInt(z, StatOffset.version);
+    return this.znodes.getStatInt(z, StatOffset.version);
   }
 
   aversionOf(z: ZnodeNumber): number {
-    return this.#table.getStatInt(z, StatOffset.aversion);
-  }
-
-  /** The persisted cversion, 0 … 2**32 − 1: the number of children ever created. */
-  sequenceOf(z: ZnodeNumber): number {
-    return this.#table.sequenceOf(z);
-  }
-
-  childCountOf(z: ZnodeNumber): number {
-    return this.#table.childCountOf(z);
-  }
-
-  /** Id of the ACL in `acls`. */
-  aclOf(z: ZnodeNumber): number {
-    return this.#table.aclOf(z);
+    return this.znodes.getStatInt(z, StatOffset.aversion);
   }
 
   /** Bytes of the data; 0 for null. */
   dataLengthOf(z: ZnodeNumber): number {
-    return Math.max(0, this.#table.dataLengthOf(z));
+    return Math.max(0, this.znodes.dataLengthOf(z));
   }
 
   /** A view, valid until the next change. */
   dataOf(z: ZnodeNumber): Uint8Array | null {
-    if (this.#table.dataLengthOf(z) < 0) return null;
-    return this.#table.pageOf(z).subarray(this.#table.dataStartOf(z), this.#table.statStartOf(z));
-  }
-
-  /** Unsigned 32 bits; 0 below /zookeeper and where digests are off. */
-  digestOf(z: ZnodeNumber): number {
-    return this.#table.digestOf(z);
+    if (this.znodes.dataLengthOf(z) < 0) return null;
+    return this.znodes.pageOf(z).subarray(this.znodes.dataStartOf(z), this.znodes.statStartOf(z));
   }
 
   /** Fills in what `prepare` decides by: the numbers of the stat, and those of children and data. */
   readStat(z: ZnodeNumber, target: StatTarget): void {
-    const page = this.#table.pageOf(z);
-    const stat = this.#table.statStartOf(z);
+    const page = this.znodes.pageOf(z);
+    const stat = this.znodes.statStartOf(z);
     target.czxid = getLong(page, stat + StatOffset.czxid);
     target.mzxid = getLong(page, stat + StatOffset.mzxid);
     target.ctime = getLong(page, stat + StatOffset.ctime);
@@ -353,7 +306,7 @@ export class DataTree {
     target.pzxid = getLong(page, stat + StatOffset.pzxid);
     target.dataLength = getInt(page, stat + StatOffset.dataLength);
     target.childCount = getInt(page, stat + StatOffset.numChildren);
-    target.cversion = this.#table.sequenceOf(z);
+    target.cversion = this.znodes.sequenceOf(z);
   }
 
   /** The stat as a snapshot keeps it. */
@@ -365,24 +318,24 @@ export class DataTree {
 
   /** The 68 bytes of the stat: an exists reply. */
   writeStat(z: ZnodeNumber, writer: JuteWriter): void {
-    const start = this.#table.statStartOf(z);
+    const start = this.znodes.statStartOf(z);
     this.#copy(z, start, start + STAT_BYTES, writer);
   }
 
   /** A copy of the stat. */
   statOf(z: ZnodeNumber): Uint8Array {
-    const start = this.#table.statStartOf(z);
-    return this.#table.pageOf(z).slice(start, start + STAT_BYTES);
+    const start = this.znodes.statStartOf(z);
+    return this.znodes.pageOf(z).slice(start, start + STAT_BYTES);
   }
 
   /** Length, data and stat: a getData reply. */
   writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): void {
-    this.#copy(z, this.#table.replyStartOf(z), this.#table.statStartOf(z) + STAT_BYTES, writer);
+    this.#copy(z, this.znodes.replyStartOf(z), this.znodes.statStartOf(z) + STAT_BYTES, writer);
   }
 
   /** The children's names, a vector<ustring>, in the order of their creation. */
   writeChildren(z: ZnodeNumber, writer: JuteWriter): void {
-    const table = this.#table;
+    const table = this.znodes;
     writer.int(table.childCountOf(z));
     const first = table.firstChildOf(z);
     if (first === NO_ZNODE) return;
@@ -395,7 +348,7 @@ export class DataTree {
 
   #copy(z: ZnodeNumber, start: number, end: number, writer: JuteWriter): void {
     writer.ensure(end - start);
-    copyBytes(this.#table.pageOf(z), start, end, writer.bytes, writer.position);
+    copyBytes(this.znodes.pageOf(z), start, end, writer.bytes, writer.position);
     writer.position += end - start;
   }
 

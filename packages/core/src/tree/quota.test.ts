@@ -18,7 +18,7 @@ function create(path: string, text: string, time = 0): void {
 }
 
 function textOf(path: string): string {
-  return new TextDecoder().decode(tree.dataOf(tree.find(path))!);
+  return new TextDecoder().decode(tree.dataOf(tree.znodes.find(path))!);
 }
 
 /** As zkCli's setquota does it. */
@@ -47,7 +47,7 @@ describe('usage', () => {
     setQuota('/a', 'count=10,bytes=-1');
     const stats = '/zookeeper/quota/a/zookeeper_stats';
     expect(textOf(stats)).toBe('count=2,bytes=8');
-    const before = tree.persistedStatOf(tree.find(stats));
+    const before = tree.persistedStatOf(tree.znodes.find(stats));
     create('/a/b/c', '1');
     expect(textOf(stats)).toBe('count=3,bytes=9');
     apply({ type: OpCode.setData, path: '/a', data: null, version: 1 });
@@ -55,7 +55,7 @@ describe('usage', () => {
     apply({ type: OpCode.delete, path: '/a/b/c' });
     create('/ab', 'not below /a');
     expect(textOf(stats)).toBe('count=2,bytes=3');
-    expect(tree.persistedStatOf(tree.find(stats))).toEqual(before);
+    expect(tree.persistedStatOf(tree.znodes.find(stats))).toEqual(before);
   });
 
   it('is booked at the deepest path with a quota alone', () => {

@@ -34,13 +34,13 @@ describe('a snapshot of Apache 3.8.0', () => {
   it('reads into the znodes that a client of that server saw, data, stat and ACL', () => {
     const { tree } = load(true, FILE.length).database;
     for (const [path, seen] of Object.entries(SEEN)) {
-      const z = tree.find(path);
+      const z = tree.znodes.find(path);
       const writer = new JuteWriter();
       tree.writeStat(z, writer);
       const stat = readStat(new JuteReader(writer.toBytes()));
       expect([path, Buffer.from(tree.dataOf(z) ?? []).toString('hex')]).toEqual([path, seen.data]);
       expect(Object.values({ ...stat, ephemeralOwner: String(stat.ephemeralOwner) })).toEqual(seen.stat);
-      const acl = tree.acls.get(tree.aclOf(z)).map(({ perms, scheme, id }) => [perms, scheme, id]);
+      const acl = tree.acls.get(tree.znodes.aclOf(z)).map(({ perms, scheme, id }) => [perms, scheme, id]);
       expect(acl).toEqual(seen.acl);
     }
     // The root stands under two names in Apache's count.
@@ -68,9 +68,9 @@ describe('a snapshot of Apache 3.8.0', () => {
     const [[sessionId, timeoutMs]] = [...sessions] as [[bigint, number]];
     expect(timeoutMs).toBe(30_000);
     expect(tree.ephemeralsOf(sessionId)).toEqual(['/app/eph']);
-    expect(tree.kindOf(tree.find('/app/container'))).toBe(ZnodeKind.container);
-    expect(tree.ttlOf(tree.find('/app/ttl'))).toBe(3_600_000);
-    expect(tree.sequenceOf(tree.find('/app'))).toBe(16);
+    expect(tree.znodes.kindOf(tree.znodes.find('/app/container'))).toBe(ZnodeKind.container);
+    expect(tree.ttlOf(tree.znodes.find('/app/ttl'))).toBe(3_600_000);
+    expect(tree.znodes.sequenceOf(tree.znodes.find('/app'))).toBe(16);
     expect(tree.quotas.check('/app/new', 6000, 1)).toEqual({ path: '/app', limit: 'bytes' });
     expect(tree.quotas.check('/app/new', 1, 1)).toBe('ok');
   });

@@ -103,8 +103,8 @@ describe('the writer', () => {
     apply(database, 3, create('/old/new', 1));
     expect(snapshot.zxid).toBe(1);
     const { tree } = load(writeBody(snapshot)).database;
-    expect(tree.find('/old')).toBeGreaterThan(0);
-    expect([tree.find('/new'), tree.find('/old/new')]).toEqual([0, 0]);
+    expect(tree.znodes.find('/old')).toBeGreaterThan(0);
+    expect([tree.znodes.find('/new'), tree.znodes.find('/old/new')]).toEqual([0, 0]);
   });
 
   it('writes parents first, also when their numbers are higher', () => {
@@ -114,7 +114,7 @@ describe('the writer', () => {
     apply(database, 3, { type: OpCode.delete, path: '/first' });
     // Takes the number of /first, which is lower than its parent's.
     apply(database, 4, create('/parent/child', 1));
-    expect(database.tree.find('/parent/child')).toBeLessThan(database.tree.find('/parent'));
+    expect(database.tree.znodes.find('/parent/child')).toBeLessThan(database.tree.znodes.find('/parent'));
     const { reader } = load(writeBody(new SnapshotWriter(database)));
     expect([reader.fault, reader.isComplete]).toEqual([null, true]);
   });
@@ -126,7 +126,7 @@ describe('the writer', () => {
     const setAcl: Txn = { type: OpCode.setACL, path: '/a', acl: ANN, version: 1 };
     apply(database, 2, setAcl);
     const loaded = load(writeBody(snapshot)).database;
-    const aclOf = (): readonly Acl[] => loaded.tree.acls.get(loaded.tree.aclOf(loaded.tree.find('/a')));
+    const aclOf = (): readonly Acl[] => loaded.tree.acls.get(loaded.tree.znodes.aclOf(loaded.tree.znodes.find('/a')));
     expect(aclOf()).toEqual([{ perms: 0, scheme: 'world', id: 'anyone' }]);
     apply(loaded, 2, setAcl);
     expect(aclOf()).toEqual(ANN);
@@ -159,7 +159,7 @@ describe('the writer', () => {
     abandoned.release();
     expect(database.tree.state.openSnapshots.size).toBe(0);
     const loaded = load(writer.toBytes()).database;
-    expect(ephemerals.map((path) => loaded.tree.find(path) !== 0)).toEqual([false, false, true, false, true]);
+    expect(ephemerals.map((path) => loaded.tree.znodes.find(path) !== 0)).toEqual([false, false, true, false, true]);
     apply(loaded, 9, closeSession);
     expect(loaded.tree.treeDigest()).toBe(database.tree.treeDigest());
   });
@@ -186,13 +186,15 @@ describe('the reader', () => {
     expect(reader.read(bytes, 0, bytes.length)).toBe(bytes.length - 3);
     expect([reader.isComplete, reader.fault]).toEqual([true, null]);
     expect(reader.read(bytes, bytes.length - 3, bytes.length)).toBe(0);
-    expect(database.tree.find('/a')).toBeGreaterThan(0);
+    expect(database.tree.znodes.find('/a')).toBeGreaterThan(0);
   });
 
   it('closes a znode whose ACL is not in the list', () => {
     const record = Buffer.from(znode('/a', '00'.repeat(8), '00'.repeat(8), '0000000000000009'));
     const { tree } = load(body(NO_LISTS, Buffer.from(ROOT_RECORD), record, Buffer.from(END))).database;
-    expect(tree.acls.get(tree.aclOf(tree.find('/a')))).toEqual([{ perms: 0, scheme: 'world', id: 'anyone' }]);
+    expect(tree.acls.get(tree.znodes.aclOf(tree.znodes.find('/a')))).toEqual([
+      { perms: 0, scheme: 'world', id: 'anyone' },
+    ]);
   });
 
   it('drops ACLs that no znode has', () => {

@@ -28,11 +28,11 @@ class Bench {
     if (kind === 'create' && before === undefined && (parent === '' || this.lengths.has(parent))) {
       this.#apply({ type: OpCode.create, path, data, acl: OPEN_ACL, isEphemeral: false, parentCversion: -1 });
       this.lengths.set(path, bytes);
-      this.count?.onCreated(this.tree.find(path));
+      this.count?.onCreated(this.tree.znodes.find(path));
     } else if (kind === 'set' && before !== undefined) {
       this.#apply({ type: OpCode.setData, path, data, version: 1 });
       this.lengths.set(path, bytes);
-      this.count?.onDataChanged(this.tree.find(path), bytes - before);
+      this.count?.onDataChanged(this.tree.znodes.find(path), bytes - before);
     } else if (kind === 'delete' && before !== undefined && this.#isLeaf(path)) {
       this.#apply({ type: OpCode.delete, path });
       this.lengths.delete(path);
@@ -64,14 +64,14 @@ test('usage that is counted in steps is that of the moment at which the last is 
         const bench = new Bench();
         for (const each of before) bench.change(each);
         const { tree } = bench;
-        const count = new UsageCount(tree.state, tree.find(top));
-        const wasThere = tree.find(top) !== 0;
+        const count = new UsageCount(tree.state, tree.znodes.find(top));
+        const wasThere = tree.znodes.find(top) !== 0;
         bench.count = count;
         let isGone = !wasThere;
         for (const each of during) {
           if (each.kind === 'step') count.goOn(each.count);
           else bench.change(each);
-          isGone ||= tree.find(top) === 0;
+          isGone ||= tree.znodes.find(top) === 0;
           if (count.isDone) break;
         }
         count.goOn(1000);

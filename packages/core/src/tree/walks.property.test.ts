@@ -80,7 +80,7 @@ test('names and counts are those of the moment at which a walk began, whatever i
         const bench = new Bench();
         for (const change of [{ kind: 'create', path: '/a', session: null } as const, ...before]) bench.change(change);
         const { tree } = bench;
-        const top = tree.find('/a');
+        const top = tree.znodes.find('/a');
         // The first create is not undone, so that there is a parent to ask about.
         if (top === 0) return;
         const expected = {

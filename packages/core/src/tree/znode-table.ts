@@ -64,6 +64,33 @@ const IS_ASCII = 4;
 const IS_DIGESTED = 8;
 const PATH_SHIFT = 4;
 
+/** What may be read of the table by all who have a tree. */
+export type Znodes = Pick<
+  ZnodeTable,
+  | 'aclOf'
+  | 'childCountOf'
+  | 'count'
+  | 'dataLengthOf'
+  | 'dataStartOf'
+  | 'digestOf'
+  | 'find'
+  | 'findByHash'
+  | 'firstChildOf'
+  | 'getStatInt'
+  | 'getStatLong'
+  | 'kindOf'
+  | 'nextInSubtree'
+  | 'nextSiblingOf'
+  | 'pageOf'
+  | 'parentOf'
+  | 'pathBytesOf'
+  | 'pathOf'
+  | 'replyStartOf'
+  | 'sequenceOf'
+  | 'statStartOf'
+  | 'writePath'
+>;
+
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
@@ -336,6 +363,7 @@ export class ZnodeTable implements PathSource {
 
   /* ------------------------------------------------------------------------------------------------ links ---- */
 
+  /** The root is its own parent. */
   parentOf(z: ZnodeNumber): ZnodeNumber {
     return this.#int(z, PARENT);
   }
@@ -396,6 +424,7 @@ export class ZnodeTable implements PathSource {
     this.#changeNumChildren(parent, -1);
   }
 
+  /** Id of the ACL in the table of ACLs. */
   aclOf(z: ZnodeNumber): number {
     return this.#int(z, ACL);
   }
@@ -404,7 +433,7 @@ export class ZnodeTable implements PathSource {
     this.#setInt(z, ACL, aclId);
   }
 
-  /** Unsigned 32 bits. */
+  /** Unsigned 32 bits; 0 below /zookeeper and where digests are off. */
   digestOf(z: ZnodeNumber): number {
     return this.#int(z, DIGEST) >>> 0;
   }

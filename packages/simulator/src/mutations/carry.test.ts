@@ -41,6 +41,11 @@ describe('a patch is carried over a refactoring', () => {
     expect(carriedTo({ 'a/b.ts': 'x\nsecond\ny\n', 'a/c.ts': 'second\n' })).toBe('x\n2nd\ny\n');
   });
 
+  test('told from the same lines elsewhere by what stands on one side of them', () => {
+    expect(carriedTo({ 'a/b.ts': 'second\nfirst\nsecond\ny\n' })).toBe('second\nfirst\n2nd\ny\n');
+    expect(carriedTo({ 'a/b.ts': 'second\ny\nsecond\nthird\n' })).toBe('second\ny\n2nd\nthird\n');
+  });
+
   test('never to one of several places, nor to lines that were rewritten', () => {
     expect(carriedTo({ 'a/b.ts': 'second\nsecond\n' })).toBeNull();
     expect(carriedTo({ 'a/b.ts': 'x\n', 'a/c.ts': 'second\n', 'a/d.ts': 'second\n' })).toBeNull();

@@ -6,7 +6,8 @@
  *     +…
  *      …  context
  *
- * A hunk that only adds lines has nothing but its context to be found by. Lines that were rewritten are for people.
+ * Lines that stand in several places are told apart by the context on one side of them. A hunk that only adds lines has
+ * nothing but its context to be found by. Lines that were rewritten are for people.
  */
 export interface Carried {
   readonly text: string;
@@ -56,11 +57,14 @@ function moveHunk(hunk: PatchHunk, linesOf: ReadonlyMap<string, readonly string[
   const first = hunk.lines.findIndex((line) => !isContext(line));
   const last = hunk.lines.findLastIndex((line) => !isContext(line));
   const whole = beforeOf(hunk.lines);
-  const unmoved = findPlace(whole, hunk.file, linesOf);
+  const unmoved = findPlace(whole, hunk.file, linesOf, 0);
   if (unmoved !== null) return { ...hunk, ...unmoved };
   const changed = hunk.lines.slice(first, last + 1);
   const sought = beforeOf(changed);
-  const place = sought.length === 0 ? null : findPlace(sought, hunk.file, linesOf);
+  // With what still stands on one side of it, or alone.
+  const behind = findPlace(beforeOf(hunk.lines.slice(0, last + 1)), hunk.file, linesOf, first);
+  const before = findPlace(beforeOf(hunk.lines.slice(first)), hunk.file, linesOf, 0);
+  const place = behind ?? before ?? findPlace(sought, hunk.file, linesOf, 0);
   if (place === null) return null;
   const lines = linesOf.get(place.file)!;
   const at = Math.max(0, place.at - first);
@@ -76,15 +80,23 @@ function beforeOf(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => !line.startsWith('+')).map((line) => line.slice(1));
 }
 
-/** The hunk's own file comes first: the same lines may stand in another one, too. */
+/**
+ * The one place of some lines. The hunk's own file comes first: the same lines may stand in another one, too.
+ *
+ * @param skipped lines of it that stand before the place
+ */
 function findPlace(
   sought: readonly string[],
   own: string,
   linesOf: ReadonlyMap<string, readonly string[]>,
+  skipped: number,
 ): Place | null {
+  if (sought.length === 0) return null;
   const inOwn = findAll(sought, linesOf.get(own) ?? []);
-  if (inOwn.length > 0) return inOwn.length === 1 ? { file: own, at: inOwn[0]! } : null;
-  const others = [...linesOf].flatMap(([file, lines]) => findAll(sought, lines).map((at) => ({ file, at })));
+  if (inOwn.length > 0) return inOwn.length === 1 ? { file: own, at: inOwn[0]! + skipped } : null;
+  const others = [...linesOf].flatMap(([file, lines]) =>
+    findAll(sought, lines).map((at) => ({ file, at: at + skipped })),
+  );
   return others.length === 1 ? others[0]! : null;
 }
 

@@ -8,6 +8,13 @@ export interface Flushable {
   flush(): void;
 }
 
+/** When something came that is received in a turn. */
+export interface Received {
+  /** For its latency: monotonic milliseconds with their fraction. */
+  readonly receivedMs: number;
+  readonly wallMs: number;
+}
+
 /**
  * One turn of the host after the other: the events between two calls of `ServerCore.onTurnEnd`.
  *
@@ -22,6 +29,7 @@ export class Turn {
   /** −1 until it is asked for. */
   #nowMs = -1;
   #wallMs = -1;
+  #received: Received | null = null;
   #deferred: (() => void)[] = [];
   #withOutput: Flushable[] = [];
 
@@ -44,6 +52,12 @@ export class Turn {
   wallMs(): number {
     if (this.#wallMs < 0) this.#wallMs = this.#clock.wallMs();
     return this.#wallMs;
+  }
+
+  /** One object for all that is received in this turn. */
+  received(): Received {
+    this.#received ??= { receivedMs: this.meters.turnStartedMs, wallMs: this.wallMs() };
+    return this.#received;
   }
 
   /** Runs an action as an event of its own, within this turn: what an effect brings about is told by no other way. */
@@ -82,6 +96,7 @@ export class Turn {
     this.#number++;
     this.#nowMs = -1;
     this.#wallMs = -1;
+    this.#received = null;
   }
 }
 

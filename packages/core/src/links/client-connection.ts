@@ -289,7 +289,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
     } else {
       this.stats.onRequest(xid, op);
-      this.#host.pipeline.receive(this, xid, op, reader, this.#host.turn.nowMs(), this.#host.turn.wallMs());
+      const { pipeline, turn } = this.#host;
+      pipeline.receive(this, xid, op, reader, turn.nowMs(), turn.received());
     }
   }
 

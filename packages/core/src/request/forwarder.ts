@@ -12,6 +12,7 @@ import {
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Identity } from '../base/ports.ts';
+import type { Received } from '../base/turn.ts';
 import type { LearnerSessions } from '../session/learner-sessions.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
@@ -100,25 +101,24 @@ export class Forwarder implements WritePath {
     session: Session,
     xid: number,
     request: TxnRequest,
+    { receivedMs }: Received,
     record: JuteReader,
-    recordAt: number,
-    receivedMs: number,
   ): void {
-    const body = record.bytes.subarray(recordAt, record.end);
+    const body = record.bytes.subarray(record.position, record.end);
     const partOps = request.op === OpCode.multi ? request.ops.map(({ op }) => op) : null;
     const write = new ForwardedWrite(client, xid, request.op, partOps, receivedMs, this.#lastProposed);
     this.#forwardFor(client, session, write, body);
   }
 
-  closeSession(client: Client, session: Session, xid: number, receivedMs: number): void {
+  closeSession(client: Client, session: Session, xid: number, { receivedMs }: Received): void {
     this.#sessions.setClosing(session);
     const write = new ForwardedWrite(client, xid, OpCode.closeSession, null, receivedMs, this.#lastProposed);
     this.#forwardFor(client, session, write, EMPTY_BYTES);
   }
 
   /** A ticket is the number of syncs that this learner has asked for in its role. */
-  sync(session: Session, xid: number, record: JuteReader, recordAt: number): number {
-    const body = record.bytes.subarray(recordAt, record.end);
+  sync(session: Session, xid: number, record: JuteReader): number {
+    const body = record.bytes.subarray(record.position, record.end);
     this.#send(session.id, xid, OpCode.sync, body, NOBODY);
     this.#syncCount++;
     return this.#syncCount;

@@ -14,6 +14,7 @@ import {
 import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Trace } from '../base/ports.ts';
+import type { Received } from '../base/turn.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTable } from '../session/session-table.ts';
@@ -107,7 +108,7 @@ export class Pipeline implements TxnHost {
   }
 
   /** Steps 2–4 of the journey: decodes a request of a client that has a session, and answers it or sends it on. */
-  receive(client: Client, xid: number, op: number, reader: JuteReader, nowMs: number, wallMs: number): void {
+  receive(client: Client, xid: number, op: number, reader: JuteReader, nowMs: number, received: Received): void {
     const { session } = client;
     // A session that has been closed or has expired gets no answers; its connection is about to be closed.
     if (session === null || session.isClosing) return;
@@ -138,7 +139,8 @@ export class Pipeline implements TxnHost {
       });
       return;
     }
-    const receivedMs = this.#parts.meters.turnStartedMs;
+    // Who sends it on sends its bytes.
+    reader.position = recordAt;
     switch (request.op) {
       case OpCode.setData:
       case OpCode.create:
@@ -148,23 +150,23 @@ export class Pipeline implements TxnHost {
       case OpCode.delete:
       case OpCode.setACL: {
         const units = this.#addWrite(request.path);
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, received, reader);
         if (units >= COSTLY_UNITS) setCostly(client);
         return;
       }
       case OpCode.reconfig:
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, received, reader);
         return;
       case OpCode.multi: {
         let units = 0;
         for (const { path } of request.ops) units += this.#addWrite(path);
         if (request.ops.length >= COSTLY_PARTS) units = COSTLY_UNITS;
-        this.#parts.writes.write(client, session, xid, request, reader, recordAt, receivedMs, wallMs);
+        this.#parts.writes.write(client, session, xid, request, received, reader);
         if (units >= COSTLY_UNITS) setCostly(client);
         return;
       }
       case OpCode.closeSession:
-        this.#parts.writes.closeSession(client, session, xid, receivedMs, wallMs);
+        this.#parts.writes.closeSession(client, session, xid, received);
         return;
       case OpCode.ping:
         client.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
@@ -172,7 +174,8 @@ export class Pipeline implements TxnHost {
         this.#parts.meters.onReadAtOnce(OpCode.ping);
         return;
       case OpCode.sync: {
-        const ticket = this.#parts.writes.sync(session, xid, reader, recordAt);
+        const ticket = this.#parts.writes.sync(session, xid, reader);
+        const { receivedMs } = received;
         const bytes = WAITING_REQUEST_BYTES + reader.end - recordAt;
         const after = this.#pace.committedZxid;
         this.#answerInTurn(client, { kind: 'sync', xid, receivedMs, bytes, ticket, after, path: request.path });

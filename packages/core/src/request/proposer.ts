@@ -16,6 +16,7 @@ import {
 import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Identity } from '../base/ports.ts';
+import type { Received } from '../base/turn.ts';
 import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
@@ -118,16 +119,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /* -------------------------------------------------------------------------------- this server's clients ---- */
 
-  write(
-    client: Client,
-    session: Session,
-    xid: number,
-    request: TxnRequest,
-    _record: JuteReader,
-    _recordAt: number,
-    receivedMs: number,
-    wallMs: number,
-  ): void {
+  write(client: Client, session: Session, xid: number, request: TxnRequest, { receivedMs, wallMs }: Received): void {
     if (this.#preparation.isBusy) {
       const slot = this.#takeSlot(client, xid, request.op, receivedMs);
       this.#preparation.wait(() => this.#write(client, session, request, slot, wallMs));
@@ -166,7 +158,7 @@ export class Proposer implements WritePath, CommittedTxns {
     }
   }
 
-  closeSession(client: Client, session: Session, xid: number, receivedMs: number, wallMs: number): void {
+  closeSession(client: Client, session: Session, xid: number, { receivedMs, wallMs }: Received): void {
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
       return;

@@ -6,6 +6,7 @@ import {
   type Request,
   type WriteRequest,
 } from '@meerkat/protocol';
+import type { Received } from '../base/turn.ts';
 import type { Session } from '../session/session.ts';
 import type { Client } from './client.ts';
 
@@ -23,24 +24,19 @@ export interface WritePath {
   /** True while a long request is being prepared: `goOn` is to be called at the end of each turn. */
   readonly isPreparing: boolean;
   goOn(): void;
-  /**
-   * @param record stands behind the request's record, which begins at `recordAt` of its bytes
-   * @param receivedMs for the latency, monotonic milliseconds with their fraction
-   */
+  /** @param record stands where the request's record begins; its bytes are the connection's */
   write(
     client: Client,
     session: Session,
     xid: number,
     request: TxnRequest,
+    received: Received,
     record: JuteReader,
-    recordAt: number,
-    receivedMs: number,
-    wallMs: number,
   ): void;
   /** The client ends its session: nothing more is accepted from it. */
-  closeSession(client: Client, session: Session, xid: number, receivedMs: number, wallMs: number): void;
+  closeSession(client: Client, session: Session, xid: number, received: Received): void;
   /** @returns the ticket that the sync waits for; tickets ascend */
-  sync(session: Session, xid: number, record: JuteReader, recordAt: number): number;
+  sync(session: Session, xid: number, record: JuteReader): number;
   /** @returns the id of the session that there will be */
   createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint;
 }

@@ -66,7 +66,10 @@ export class PipelineClient implements SessionClient, ResumingClient {
     writer.int(-1);
     const reader = new JuteReader(writer.toBytes());
     reader.reset(reader.bytes, 4, end);
-    this.#pipeline.receive(this, xid, request.op, reader, nowMs, 1_700_000_000_000 + nowMs);
+    this.#pipeline.receive(this, xid, request.op, reader, nowMs, {
+      receivedMs: 0,
+      wallMs: 1_700_000_000_000 + nowMs,
+    });
   }
 
   onSessionCreated(session: Session): void {

@@ -1,7 +1,8 @@
-import { type ElectionHello, type ElectionNotification, ElectionProbe, ServerState } from '@meerkat/protocol';
+import { type ElectionHello, type ElectionNotification, ElectionProbe } from '@meerkat/protocol';
 import type { Clock, Endpoint, Network, Random, StreamEvents } from '../base/ports.ts';
 import { AddressList, isSameEndpoint } from './address-list.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+import { OpenQuestion } from './open-question.ts';
 import { Strangers } from './strangers.ts';
 
 /** What a peer's connections need of the links around them. */
@@ -84,10 +85,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   #retryAtMs = NEVER;
   /** Attempts in a row that came to nothing: which address is next, and how long to wait. */
   #failures = 0;
-  /** When it was asked for its vote over the link and has said nothing since; NEVER when it owes no answer. */
-  #askedMs = NEVER;
-  /** The round in which it was asked; 0 when it was not, over this link. */
-  #askedRound = 0;
+  readonly #question = new OpenQuestion();
   #lastWord: ElectionNotification | null = null;
   #owesWord = false;
   /** Connections under this id that wait for the standing one to fail its test. */
@@ -127,7 +125,7 @@ export class ElectionPeer implements ElectionStreamOwner {
 
   /** When the silence of a peer over the link has lasted too long. */
   get #silentMs(): number {
-    return this.#hasSeveralAddresses && this.#link !== null ? this.#askedMs + SILENT_MS : NEVER;
+    return this.#hasSeveralAddresses && this.#link !== null ? this.#question.askedMs + SILENT_MS : NEVER;
   }
 
   get #hasSeveralAddresses(): boolean {
@@ -145,19 +143,9 @@ export class ElectionPeer implements ElectionStreamOwner {
   send(notification: ElectionNotification): void {
     this.#lastWord = notification;
     this.#owesWord = true;
-    this.#noteQuestion(notification);
+    this.#question.onSent(notification, this.#nowMs());
     if (this.isIdle) this.#connect();
     this.#maybeSendWord();
-  }
-
-  /** Who looks for a leader hears from everybody, once in a round at least. Who has one need not. */
-  #noteQuestion({ state, electionEpoch }: ElectionNotification): void {
-    if (state !== ServerState.looking) {
-      this.#askedMs = NEVER;
-    } else if (electionEpoch !== this.#askedRound) {
-      this.#askedRound = electionEpoch;
-      this.#askedMs = this.#nowMs();
-    }
   }
 
   /** The peer, of a higher id, has dialled. */
@@ -175,7 +163,7 @@ export class ElectionPeer implements ElectionStreamOwner {
 
   /** It was asked for its vote over the link, and has said nothing for long enough. */
   get #isSuspect(): boolean {
-    return this.#nowMs() >= this.#askedMs + TEST_MS;
+    return this.#nowMs() >= this.#question.askedMs + TEST_MS;
   }
 
   /** The peer, of a lower id, has no connection and wants to be dialled. */
@@ -217,7 +205,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     } else if (nowMs >= this.#retryAtMs) {
       this.#retry();
     } else if (nowMs >= this.#silentMs) {
-      this.#askedMs = NEVER;
+      this.#question.onAnswered();
       // The link stays until there is another one: it may be the peer that is slow.
       this.#failures = 1;
       if (this.#dial === null && this.#call === null) this.#connect();
@@ -269,7 +257,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   #onSignOfLife(): void {
-    this.#askedMs = NEVER;
+    this.#question.onAnswered();
     if (this.#testUntilMs !== NEVER) this.#endTest('that one is connected already, and that connection is alive');
   }
 
@@ -373,8 +361,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#link?.close();
     this.#link = stream;
     this.#linkSinceMs = this.#nowMs();
-    this.#askedMs = NEVER;
-    this.#askedRound = 0;
+    this.#question.onLinked();
     this.#owesWord = this.#lastWord !== null;
     // A later word may be given now; only when there is none, the old one is said again.
     this.#host.onPeerConnected(this.id);

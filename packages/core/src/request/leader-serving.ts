@@ -63,7 +63,6 @@ export class LeaderServing {
   readonly pipeline: Pipeline;
   readonly #proposer: Proposer;
   readonly #containers: ContainerSweep;
-  readonly #broadcast: Broadcast;
   readonly #trace: Trace;
   readonly #meters: Meters;
 
@@ -113,7 +112,6 @@ export class LeaderServing {
       },
       nowMs,
     );
-    this.#broadcast = broadcast;
     this.#trace = trace;
     this.#meters = parts.meters;
   }
@@ -139,7 +137,7 @@ export class LeaderServing {
    * @returns of a sync, which becomes no txn, the ticket of the broadcast that is to be answered; otherwise null
    */
   onForwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): number | null {
-    if (request.op === OpCode.sync) return this.#broadcast.sync();
+    if (request.op === OpCode.sync) return this.#proposer.forwardedSync();
     this.#proposer.forwarded(owner, request, nowMs, wallMs);
     return null;
   }

@@ -44,9 +44,18 @@ export class Preparation {
 
   /** A turn ends: goes on. */
   goOn(): void {
+    this.#goOn(this.stepsPerTurn);
+  }
+
+  /** Prepares all that has been asked, for whoever must come behind it. */
+  finish(): void {
+    while (this.isBusy) this.#goOn(Number.POSITIVE_INFINITY);
+  }
+
+  #goOn(count: number): void {
     const steps = this.#steps;
     if (steps === null) return;
-    const txn = steps.goOn(this.stepsPerTurn);
+    const txn = steps.goOn(count);
     if (txn === null) return;
     const done = this.#done;
     this.#steps = null;

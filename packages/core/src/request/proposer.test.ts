@@ -324,3 +324,22 @@ test('a role that is over answers nobody and tells nobody', () => {
   expect(client.replies.map(({ xid }) => xid)).toEqual([1]);
   expect(client.events).toEqual([]);
 });
+
+test("a learner's sync comes behind what has been asked before it, also while something long is being prepared", () => {
+  const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
+  leader.serving.onForwarded(LEARNER, createSession(), 0, 0);
+  const client = leader.connect();
+  const ops = ['/a', '/b', '/c', '/d', '/e'].map((path) => create(path)) as never[];
+  client.send(1, { op: OpCode.multi, ops });
+  leader.serving.onForwarded(LEARNER, request(1, OpCode.create, createBody('/f')), 0, 0);
+  const proposed = leader.broadcast.lastProposed;
+  const ticket = leader.serving.onForwarded(LEARNER, request(2, OpCode.sync), 0, 0);
+  expect(leader.broadcast.lastProposed).toBe(proposed + 2);
+  expect(ticket).toBe(proposed + 2);
+  expect(leader.log.slice(-2).map(({ header, txn }) => [header.sessionId, txn.type])).toEqual([
+    [client.session?.id, OpCode.multi],
+    [SESSION, OpCode.create],
+  ]);
+  leader.commit();
+  expect(client.replies).toMatchObject([{ xid: 1, error: ErrorCode.ok }]);
+});

@@ -117,6 +117,12 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#preparation.goOn();
   }
 
+  /** A sync of a learner's: SYNC must not overtake the commits of what its session has asked before. */
+  forwardedSync(): number {
+    this.#preparation.finish();
+    return this.#parts.broadcast.sync();
+  }
+
   /* -------------------------------------------------------------------------------- this server's clients ---- */
 
   write(client: Client, session: Session, xid: number, request: TxnRequest, { receivedMs, wallMs }: Received): void {

@@ -19,8 +19,10 @@ export async function endSessionsByHand(
   for (;;) {
     await world.sleep(random.between(1, PAUSE_MAX_MS));
     if (isOver()) return;
-    const { leader } = ensemble;
-    const servers = ensemble.servers.filter((server) => server !== leader && server.isServing && !server.isPaused);
+    // Whoever leads, or still believes that it does, would end it itself, and say that it has expired.
+    const servers = ensemble.servers.filter(
+      ({ role, isServing, isPaused }) => role !== 'leading' && isServing && !isPaused,
+    );
     if (servers.length === 0) continue;
     const server = random.pick(servers);
     const sessions = server.core?.view.sessions() ?? [];

@@ -76,7 +76,7 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     },
   );
 
-  test('openssl resumes a session, and is asked for no renegotiation', async () => {
+  test('openssl resumes a session', async () => {
     const ask = (more: string): Promise<{ stdout: string }> =>
       run(
         '/bin/sh',

@@ -40,6 +40,11 @@ const PEERS = {
     packages: 'openssl',
     isInstalled: () => runs('openssl', ['version']),
   },
+  prometheus: {
+    name: 'Prometheus and promtool',
+    packages: 'prometheus',
+    isInstalled: () => runs('prometheus', ['--version']) && runs('promtool', ['--version']),
+  },
   tmux: {
     name: 'tmux, a terminal to type into',
     packages: 'tmux',

@@ -1,4 +1,5 @@
 import type { Client, WatchEvent } from '@meerkat/client';
+import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import type { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
 import type { Io } from './io.ts';
@@ -19,6 +20,8 @@ export interface Context {
   readonly timeoutMs: number | undefined;
   /** For every request: `client.get(path, context.call)`. */
   readonly call: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined };
+  /** The servers of this run's service, each to be asked by itself; not in the shell. */
+  servers(): Promise<readonly MonitoredServer[]>;
   /** The session of this run. */
   connect(): Promise<Client>;
   /** A znode of this service or another one; see `connection/location.ts`. */

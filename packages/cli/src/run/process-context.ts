@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from '@meerkat/client';
 import { parseLocation, type Service } from '../connection/location.ts';
+import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
 import { InvocationFailure } from './command-failure.ts';
@@ -30,6 +31,19 @@ export class ProcessContext implements Context, AsyncDisposable {
     this.timeoutMs = timeoutOf(words);
     this.call = { signal, timeoutMs: this.timeoutMs };
     this.#words = words;
+  }
+
+  async servers(): Promise<readonly MonitoredServer[]> {
+    const [{ parseConnectString }, { settleConnection }] = await Promise.all([
+      import('@meerkat/client'),
+      import('../connection/connection-settings.ts'),
+    ]);
+    const { options } = await settleConnection(this.#words, this.io);
+    const { hosts } = parseConnectString(options.servers);
+    const tls = typeof options.tls === 'function' ? options.tls() : (options.tls ?? null);
+    return hosts.map(({ host, port }) => {
+      return { host, port, name: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`, tls };
+    });
   }
 
   connect(): Promise<Client> {

@@ -3,7 +3,11 @@ import { nearestTo } from './nearest.ts';
 import type { ShellCatalogEntry, ShellCommands } from './shell-command.ts';
 
 /** Commands of the command line that have no meaning inside the shell. */
-const OUTSIDE: readonly string[] = ['shell', 'completion'];
+const OUTSIDE: readonly string[] = [
+  ...['shell', 'completion'],
+  // They ask each server, with whom the session of the shell is not.
+  ...['status', 'health', '4lw', 'top', 'sessions', 'watches', 'ephemerals'],
+];
 
 const ZOOKEEPER = 'Under the names of zkCli:';
 const SHELL = 'This shell:';

@@ -32,6 +32,10 @@ export class ShellContext implements Context {
     this.#keepsSlash = keepsSlash;
   }
 
+  servers(): Promise<never> {
+    return Promise.reject(new Error('the commands that ask for servers are not in the shell'));
+  }
+
   connect(): Promise<Client> {
     return this.#shell.session.open(this.signal);
   }

@@ -103,7 +103,7 @@ export class Exposition {
     yield own('meerkat_serving', 'gauge', '1 while clients are served.', ` ${view.isServing ? 1 : 0}`);
     const { lastZxid } = view;
     yield own('meerkat_zxid_epoch', 'gauge', 'Epoch of the last txn in the tree.', ` ${Math.floor(lastZxid / EPOCH)}`);
-    yield own('meerkat_zxid_counter', 'gauge', 'Counter of the last txn in the tree.', ` ${lastZxid % EPOCH}`);
+    yield own('meerkat_zxid_in_epoch', 'gauge', 'Counter of the last txn in the tree.', ` ${lastZxid % EPOCH}`);
     yield own(
       'meerkat_slow_syncs_total',
       'counter',

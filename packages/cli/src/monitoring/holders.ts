@@ -1,0 +1,54 @@
+/** One connection with a session, as `cons` has it. */
+export interface SessionLine {
+  readonly session: string;
+  /** Address of the client. */
+  readonly client: string;
+  readonly server: string;
+  readonly timeoutMs: number;
+  readonly establishedMs: number;
+  readonly operation: string;
+  readonly latencyAverageMs: number;
+  readonly latencyMaxMs: number;
+}
+
+/** Reads the answer to `cons`; connections without a session are left out. */
+export function parseConnections(server: string, text: string): SessionLine[] {
+  return [...text.matchAll(/^ \/(\S+?)\[[0-9a-f]+\]\((.*)\)$/gm)].flatMap(([, client = '', list = '']) => {
+    const fields = new Map(list.split(',').map((field) => field.split('=', 2) as [string, string]));
+    const session = fields.get('sid');
+    if (session === undefined) return [];
+    const numberOf = (name: string): number => Number(fields.get(name) ?? 0);
+    return [
+      {
+        session,
+        client,
+        server,
+        timeoutMs: numberOf('to'),
+        establishedMs: numberOf('est'),
+        operation: fields.get('lop') ?? '',
+        latencyAverageMs: numberOf('avglat'),
+        latencyMaxMs: numberOf('maxlat'),
+      },
+    ];
+  });
+}
+
+/** What a session holds or watches at a server. */
+export interface Held {
+  readonly session: string;
+  readonly path: string;
+  readonly server: string;
+}
+
+/** Reads the answer to `wchc`, and of `dump` the part about ephemerals: a line for each session, and its paths below. */
+export function parseHeld(server: string, text: string): Held[] {
+  const part = text.includes('Sessions with Ephemerals')
+    ? text.split('Sessions with Ephemerals')[1]?.split('Connections dump:')[0]
+    : text;
+  let session = '';
+  return (part ?? '').split('\n').flatMap((line) => {
+    const heading = /^(0x[0-9a-f]+):?$/.exec(line);
+    if (heading !== null) session = heading[1] ?? '';
+    return line.startsWith('\t') && session !== '' ? [{ session, path: line.slice(1), server }] : [];
+  });
+}

@@ -553,7 +553,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#output.writeEvent(frame);
     this.stats.packetsSent++;
     this.#host.stats.packetsSent++;
-    this.#host.turn.meters.eventBytes += frame.length - LENGTH_BYTES;
+    this.#host.turn.meters.eventBytes += frame.length;
     if (this.#output.hasTooManyEvents) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
   }
 
@@ -567,7 +567,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#isAnnounced = false;
     if (this.#isGone || this.#output.isEmpty) return false;
     const wasFull = this.#output.isFull;
-    this.#output.flush();
+    this.#host.turn.meters.sentBytes += this.#output.flush();
     if (!this.isOpen) this.#stream.end();
     this.#tellUntaken();
     return wasFull && !this.#output.isFull && this.isOpen && !this.#share.isUsed;
@@ -607,7 +607,6 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   #countSent(latencyMs: number, bytes: number): void {
     this.stats.packetsSent++;
-    this.#host.turn.meters.responseBytes += bytes;
     this.#host.stats.onReply(latencyMs, bytes);
   }
 

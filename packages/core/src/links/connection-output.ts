@@ -33,6 +33,8 @@ export class ConnectionOutput {
   #isBackedUp = false;
   /** Bytes of long replies among them. */
   #appendedBytes = 0;
+  /** Bytes that left before the end of the turn, because a reply was long. */
+  #appendedSinceFlush = 0;
   /** Where the reply that is being written begins. */
   #replyAt = 0;
   /** Events that come behind the next reply; null when they need not wait. */
@@ -141,23 +143,30 @@ export class ConnectionOutput {
     }
   }
 
-  flush(): void {
+  /** @returns bytes that were handed to the stream since the last flush */
+  flush(): number {
+    const appended = this.#appendedSinceFlush;
+    this.#appendedSinceFlush = 0;
     const writer = this.#writer;
-    if (writer === null) return;
+    if (writer === null) return appended;
+    const bytes = writer.position + appended;
     this.#writer = null;
     this.#stream.write(writer.written());
     this.#eventBytes = Math.min(this.#eventBytes, this.#stream.queuedBytes);
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
     else this.#isBackedUp = true;
+    return bytes;
   }
 
   /** Sends what was written before and then these bytes, which nobody changes any more. */
   #append(pieces: readonly Uint8Array[]): void {
-    this.flush();
+    let sent = this.flush();
     for (const piece of pieces) {
       this.#stream.write(piece);
       this.#appendedBytes += piece.length;
+      sent += piece.length;
     }
+    this.#appendedSinceFlush = sent;
     if (this.#stream.queuedBytes > 0) this.#isBackedUp = true;
     else this.#appendedBytes = 0;
   }

@@ -318,7 +318,7 @@ describe("the text is that of Apache's server", () => {
     const server = view();
     const answers = words(server);
     server.meters.reads.add(4000);
-    server.meters.responseBytes = 10;
+    server.meters.sentBytes = 10;
     expect(answers.answer('mntr', null)).toContain('zk_max_readlatency\t4\n');
     answers.answer('srst', null);
     expect(answers.answer('mntr', null)).toMatch(

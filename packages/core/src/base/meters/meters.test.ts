@@ -83,7 +83,7 @@ describe('meters', () => {
     expect(watches.fired.dataChanged).toMatchObject({ count: 1, sum: 1 });
     expect(watches.fired.created.count).toBe(0);
     expect(meters.eventBytes).toBeGreaterThan(0);
-    expect(meters.responseBytes).toBeGreaterThan(meters.eventBytes);
+    expect(meters.sentBytes).toBeGreaterThan(meters.eventBytes);
   });
 });
 

@@ -24,8 +24,8 @@ export class Meters {
   readonly updates: Histogram = new Histogram();
   readonly #operations: readonly Histogram[] = Array.from({ length: OPERATIONS }, () => new Histogram());
 
-  /** Bytes of replies and of watch events, without the lengths before them. */
-  responseBytes = 0;
+  /** Bytes that were sent to clients, and those of watch events among them; with the lengths before them. */
+  sentBytes = 0;
   eventBytes = 0;
   /** Txns that were made of requests here, of learners' too; those that a leader has sent here; those that were applied. */
   prepared = 0;
@@ -44,7 +44,6 @@ export class Meters {
 
   /** Reads that were answered at once in this turn, by operation. */
   readonly #turnReads = new Uint32Array(OPERATIONS);
-  #turnReadCount = 0;
   /** Answers of this turn to what had to wait: operation and when it came. */
   readonly #waitedOps = new Int8Array(WAITED_MAX);
   readonly #waitedSinceMs = new Float64Array(WAITED_MAX);
@@ -73,7 +72,6 @@ export class Meters {
   /** A read, or a ping, was answered in the turn in which it came. */
   onReadAtOnce(op: number): void {
     this.#turnReads[op & OPERATION_MASK]!++;
-    this.#turnReadCount++;
   }
 
   /** What came earlier was answered. @param sinceMs the beginning of the turn in which it came */
@@ -106,7 +104,7 @@ export class Meters {
     const nowMs = this.#clock.monotonicMs();
     const micros = (nowMs - this.turnStartedMs) * 1000;
     this.turns.add(micros);
-    if (this.#turnReadCount > 0) this.#measureReads(micros);
+    this.#measureReads(micros);
     if (this.#waitedCount > 0) this.#measureWaited(nowMs);
     if (this.#turnReceived > 0) {
       this.proposalDelay.add(this.#clock.wallMs() - this.#newestReceivedMs, this.#turnReceived);
@@ -119,14 +117,15 @@ export class Meters {
   }
 
   #measureReads(micros: number): void {
-    this.reads.add(micros, this.#turnReadCount);
+    let all = 0;
     for (const op of READS) {
       const count = this.#turnReads[op]!;
       if (count === 0) continue;
       this.operation(op).add(micros, count);
       this.#turnReads[op] = 0;
+      all += count;
     }
-    this.#turnReadCount = 0;
+    if (all > 0) this.reads.add(micros, all);
   }
 
   #measureWaited(nowMs: number): void {

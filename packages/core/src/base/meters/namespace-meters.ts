@@ -27,11 +27,31 @@ export class NamespaceMeter {
 export class NamespaceMeters {
   readonly #byName = new Map<string, NamespaceMeter>();
   #last: NamespaceMeter = NOWHERE;
+  /** Reads of as many bytes, one after the other, in the namespace of the last one: counted together when another kind comes. */
+  #runBytes = 0;
+  #runLength = 0;
 
   /** @param bytes of what was read, without path and Stat */
   onRead(path: string, bytes: number): void {
+    const all = path.length + bytes + STAT_BYTES;
+    if (all === this.#runBytes && this.#last.has(path)) {
+      this.#runLength++;
+      return;
+    }
+    this.#endRun();
     const meter = this.#last.has(path) ? this.#last : this.#find(path);
-    if (meter !== NOWHERE) meter.read.add(path.length + bytes + STAT_BYTES);
+    if (meter !== this.#last) {
+      if (meter !== NOWHERE) meter.read.add(all);
+      return;
+    }
+    this.#runBytes = all;
+    this.#runLength = 1;
+  }
+
+  #endRun(): void {
+    if (this.#runLength > 0 && this.#last !== NOWHERE) this.#last.read.add(this.#runBytes, this.#runLength);
+    this.#runLength = 0;
+    this.#runBytes = 0;
   }
 
   /** A txn has been applied. */
@@ -44,6 +64,7 @@ export class NamespaceMeters {
   }
 
   values(): Iterable<NamespaceMeter> {
+    this.#endRun();
     return this.#byName.values();
   }
 
@@ -71,6 +92,8 @@ export class NamespaceMeters {
   }
 
   #find(path: string): NamespaceMeter {
+    // What was counted so far is of the namespace before.
+    this.#endRun();
     if (path.length < 2) return NOWHERE;
     const end = path.indexOf('/', 1);
     const name = end < 0 ? path.slice(1) : path.slice(1, end);

@@ -11,6 +11,7 @@ export {
   type ZooCfg,
 } from './config/zoo-cfg.ts';
 export { ExitCode, ServerError } from './exit-codes.ts';
+export type { AdminOptions, MetricsPortOptions } from './http/options.ts';
 export { type Logger, type LoggerOptions, type LogLevel, makeLogger, SILENT_LOGGER, TextLogger } from './logger.ts';
 export { runServer } from './main.ts';
 export { type CutHost, CuttableNetwork } from './node/cuttable-network.ts';

@@ -15,6 +15,8 @@ export async function endSessionsByHand(
   history: History,
   isOver: () => boolean,
 ): Promise<void> {
+  // A server of its own decides itself when sessions end: there is nobody that it would ask.
+  if (ensemble.servers.length === 1) return;
   const random = world.random.fork('operator');
   for (;;) {
     await world.sleep(random.between(1, PAUSE_MAX_MS));

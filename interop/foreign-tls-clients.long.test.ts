@@ -67,12 +67,11 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
           (error) => error,
         );
       expect((await ask('-quiet -cert client.crt -key client.key')).stdout).toMatch(/imok$/);
-      const { stdout } = await ask('');
+      // It waits for the server to close, and so for the alert.
+      const { stdout } = await ask('-ign_eof');
       expect(stdout).not.toContain('imok');
-      // Node.js closes a connection of TLS 1.2 before its alert has left.
-      expect(stdout).toMatch(
-        version === '-tls1_3' ? /alert certificate required/ : /alert handshake failure|unexpected eof/,
-      );
+      // Node.js may close the connection before its alert has left.
+      expect(stdout).toMatch(/alert (certificate required|handshake failure)|unexpected eof/);
     },
   );
 

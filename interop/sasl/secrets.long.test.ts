@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AuthFailedError, connect, digestMd5 } from '@meerkat/client';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fourLetterWord, freePort, ServerProcess } from '../harness/server-process.ts';
 
 /** Each stands in one place of the configuration, and nowhere else. */
@@ -50,7 +50,9 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
     await client.create('/a', 'x');
     await expect(login('wrong')).rejects.toThrow(AuthFailedError);
     for (const word of WORDS) seen.push(await fourLetterWord(server.port, word));
-    const index = await (await fetch(`http://127.0.0.1:${adminPort}/commands`)).text();
+    // It opens a moment after the client port.
+    const commands = await vi.waitFor(() => fetch(`http://127.0.0.1:${adminPort}/commands`), { timeout: 60_000 });
+    const index = await commands.text();
     for (const [, name] of index.matchAll(/"\/commands\/(\w+)"/g)) {
       seen.push(await (await fetch(`http://127.0.0.1:${adminPort}/commands/${name}`)).text());
     }

@@ -34,7 +34,7 @@ async function run(context: Context, word: string): Promise<CommandExit> {
   const answers = await Promise.all(
     servers.map(async (server): Promise<Answered> => {
       try {
-        return { server: server.name, text: await askWord(server, word, timeoutMs), problem: null };
+        return { server: server.name, text: await askWord(server, word, timeoutMs, context.signal), problem: null };
       } catch (error) {
         if (!(error instanceof NoAnswerError)) throw error;
         return { server: server.name, text: null, problem: error.message };

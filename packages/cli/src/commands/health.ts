@@ -22,7 +22,7 @@ export const health: DefineCommand = (command, host) => {
 
 async function run(context: Context): Promise<CommandExit> {
   const { report, timeoutMs = ANSWER_MS } = context;
-  const states = await readStates(await context.servers(), timeoutMs);
+  const states = await readStates(await context.servers(), timeoutMs, context.signal);
   const findings = judge(states);
   const list = await report.list(columnsFor(context));
   for (const finding of findings) await list.add(finding);

@@ -22,7 +22,7 @@ export const status: DefineCommand = (command, host) => {
 
 async function run(context: Context): Promise<CommandExit> {
   const { report, timeoutMs = ANSWER_MS } = context;
-  const states = await readStates(await context.servers(), timeoutMs);
+  const states = await readStates(await context.servers(), timeoutMs, context.signal);
   const list = await report.list(columnsFor(states, context));
   for (const state of states) await list.add(state);
   await list.end();

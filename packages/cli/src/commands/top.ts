@@ -45,7 +45,7 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
     if (i > 0) await sleep(everyMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) break;
     const nowMs = performance.now();
-    const states = await readStates(servers, Math.min(everyMs, context.timeoutMs ?? ANSWER_MS));
+    const states = await readStates(servers, Math.min(everyMs, context.timeoutMs ?? ANSWER_MS), signal);
     if (list !== null) for (const state of states) await list.add({ atMs: Date.now(), state });
     else {
       const { rows = 24 } = io.stdout as { readonly rows?: number };

@@ -74,7 +74,10 @@ async function readClients(context: Context): Promise<ReadonlyMap<string, string
   const found = await Promise.all(
     servers.map(async (server) => {
       try {
-        return parseConnections(server.name, await askWord(server, 'cons', context.timeoutMs ?? ANSWER_MS));
+        return parseConnections(
+          server.name,
+          await askWord(server, 'cons', context.timeoutMs ?? ANSWER_MS, context.signal),
+        );
       } catch (error) {
         if (error instanceof NoAnswerError) return [];
         throw error;

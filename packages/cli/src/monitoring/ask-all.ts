@@ -16,7 +16,7 @@ export async function askAll<T>(
   const problems: string[] = [];
   const ask = async (server: MonitoredServer): Promise<readonly T[]> => {
     try {
-      return parse(server.name, await askWord(server, word, timeoutMs));
+      return parse(server.name, await askWord(server, word, timeoutMs, context.signal));
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error;
       problems.push(error.message);

@@ -27,10 +27,16 @@ export class NoAnswerError extends Error {
  * Asks a server one of ZooKeeper's four-letter words.
  *
  * @returns the text, without what other servers would say in place of it
- * @throws NoAnswerError
+ * @param signal aborted: gives up
+ * @throws NoAnswerError; AbortError
  */
-export async function askWord(server: MonitoredServer, word: string, timeoutMs: number): Promise<string> {
-  const text = await exchange(server, word, timeoutMs);
+export async function askWord(
+  server: MonitoredServer,
+  word: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const text = await exchange(server, word, timeoutMs, signal);
   if (text.includes('is not executed because it is not in the whitelist')) {
     throw new NoAnswerError('not allowed', `${server.name} does not allow ${word}: add it to 4lw.commands.whitelist`);
   }
@@ -40,17 +46,32 @@ export async function askWord(server: MonitoredServer, word: string, timeoutMs: 
   return text;
 }
 
-function exchange({ host, port, name, tls }: MonitoredServer, word: string, timeoutMs: number): Promise<string> {
+function exchange(
+  { host, port, name, tls }: MonitoredServer,
+  word: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket: Socket = tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port });
     let text = '';
     let isWhole = false;
     const timer = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
-    const fail = (reason: string): void => {
+    const release = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+    };
+    const abort = (): void => {
+      reject(new DOMException(`interrupted while ${name} was asked`, 'AbortError'));
+      socket.destroy();
+    };
+    const fail = (reason: string): void => {
+      release();
       socket.destroy();
       reject(new NoAnswerError('unreachable', `${name}: ${reason}`));
     };
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
     socket.once(tls === null ? 'connect' : 'secureConnect', () => socket.write(word));
     socket.setEncoding('utf8');
     socket.on('data', (chunk: string) => {
@@ -61,7 +82,7 @@ function exchange({ host, port, name, tls }: MonitoredServer, word: string, time
       isWhole = true;
     });
     socket.once('close', () => {
-      clearTimeout(timer);
+      release();
       if (isWhole && text !== '') resolve(text);
       else fail('closed without an answer');
     });

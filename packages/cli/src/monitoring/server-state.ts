@@ -21,14 +21,18 @@ export interface ServerState {
   readonly znodes: number;
 }
 
-/** Asks each server, all at once. */
-export function readStates(servers: readonly MonitoredServer[], timeoutMs: number): Promise<ServerState[]> {
-  return Promise.all(servers.map((server) => readState(server, timeoutMs)));
+/** Asks each server, all at once. @throws AbortError */
+export function readStates(
+  servers: readonly MonitoredServer[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<ServerState[]> {
+  return Promise.all(servers.map((server) => readState(server, timeoutMs, signal)));
 }
 
-async function readState(server: MonitoredServer, timeoutMs: number): Promise<ServerState> {
+async function readState(server: MonitoredServer, timeoutMs: number, signal: AbortSignal): Promise<ServerState> {
   try {
-    return parseState(server, await askWord(server, 'srvr', timeoutMs));
+    return parseState(server, await askWord(server, 'srvr', timeoutMs, signal));
   } catch (error) {
     if (!(error instanceof NoAnswerError)) throw error;
     return { ...NOTHING, server, role: error.kind === 'not serving' ? 'looking' : null, problem: error.message };

@@ -61,7 +61,8 @@ export class Handshakes {
       requestCert: clientAuth !== 'none',
       // OpenSSL tells a peer without a certificate why it is refused; the rest is decided here.
       rejectUnauthorized: clientAuth === 'need',
-      handshakeTimeout: handshakeTimeoutMs,
+      // Ours is first: at the end of its own Node.js tells of an error, and leaves the connection open.
+      handshakeTimeout: 2 * handshakeTimeoutMs,
     });
     this.#server.on('secureConnection', (socket) => this.#onSecure(socket));
     this.#server.on('tlsClientError', (error, socket) => this.#onError(error, socket));
@@ -247,6 +248,7 @@ export class Handshakes {
   #onError(error: NodeJS.ErrnoException, secure: TLSSocket): void {
     const pending = this.#take(secure);
     if (pending === null) return;
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') pending.socket.destroy();
     const { authorizationError } = secure;
     // Node.js has destroyed it already, or is about to.
     if (authorizationError != null)

@@ -3,7 +3,6 @@ import {
   type Authenticator,
   type CoreOptions,
   type Disk,
-  DiskError,
   type Network,
   type PeerAddress,
   type Ports,
@@ -20,6 +19,7 @@ import { loadOwnProviders } from './auth/own-provider.ts';
 import { SessionSecrets } from './auth/session-secrets.ts';
 import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
+import { describeFailure, describeListenError } from './describe-failure.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import type { HttpThread } from './http/http-thread.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
@@ -28,20 +28,16 @@ import { MonitorBaseline } from './metrics/monitor-baseline.ts';
 import { NODE_CLOCK } from './node/clock.ts';
 import { Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
-import { HeldError } from './node/hold.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
 import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
-import { PeerNetwork, type PeerTls } from './node/peer-network.ts';
+import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
 import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
 import { SessionEnds } from './session-ends.ts';
-import { Credentials } from './tls/credentials.ts';
-import type { TlsOptions } from './tls/options.ts';
 import { refusalOfClient } from './tls/peer-names.ts';
-import { StoreError } from './tls/stores.ts';
-import type { TlsSettings } from './tls/tls-settings.ts';
+import { ServerCredentials } from './tls/server-credentials.ts';
 import { TraceLog } from './trace-log.ts';
 
 /** A server that serves clients or, as a member of an ensemble, does so whenever it has a leader. */
@@ -136,10 +132,7 @@ class Server implements RunningServer {
   /** Where clients connect; what its configuration has no port for is null. */
   #listener: Listener | null = null;
   #secureListener: Listener | null = null;
-  /** Null where no port for clients speaks TLS. */
-  #clientCredentials: Credentials | null = null;
-  /** Null where servers do not speak TLS with each other. */
-  #quorumCredentials: Credentials | null = null;
+  readonly #credentials: ServerCredentials;
   readonly #sessionSecrets: SessionSecrets | null = null;
   readonly #audit: AuditLog | null = null;
   readonly #clientTlsEvents: TlsListenOptions['events'];
@@ -180,6 +173,7 @@ class Server implements RunningServer {
         onRefused(remote, reason);
       },
     };
+    this.#credentials = new ServerCredentials(configuration, logger);
     this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
       traceLog.emit({ kind: 'warning', message }),
     );
@@ -187,7 +181,7 @@ class Server implements RunningServer {
       this.#turn,
       configuration.server.quorumListensOnAllIps,
       () => this.#descriptors.shareOfPeers(),
-      this.#makePeerTls(onRefused),
+      this.#credentials.peerTls(onRefused),
     );
     this.#quorumWait = new QuorumWait(
       () => this.view.ensemble,
@@ -239,8 +233,8 @@ class Server implements RunningServer {
       secureClientPort: () => this.secureAddress?.port ?? -1,
       tls: () => ({
         handshakes: this.#listeners.reduce((sum, listener) => sum + listener.handshakeCount, 0),
-        clientCertificateDays: this.#clientCredentials?.daysLeft ?? null,
-        quorumCertificateDays: this.#quorumCredentials?.daysLeft ?? null,
+        clientCertificateDays: this.#credentials.clientDaysLeft,
+        quorumCertificateDays: this.#credentials.peerDaysLeft,
       }),
     };
     const fourLetterWords = makeFourLetterWords(parts);
@@ -305,10 +299,15 @@ class Server implements RunningServer {
   async #start(signal: AbortSignal | undefined): Promise<void> {
     this.#checkDirectories();
     try {
-      await this.#openCredentials();
+      await this.#credentials.open({
+        onClientsRenewed: (settings) => {
+          for (const listener of this.#listeners) listener.renew(settings);
+        },
+        onPeersRenewed: (settings) => this.#peerNetwork.renew(settings),
+      });
       await this.#listen();
     } catch (error) {
-      this.#stopCredentials();
+      this.#credentials.stop();
       for (const listener of this.#listeners) listener.close();
       throw error;
     }
@@ -389,60 +388,10 @@ class Server implements RunningServer {
     }
   }
 
-  async #openCredentials(): Promise<void> {
-    const { secureClientPort, clientPortUnification, tls, quorumTls } = this.#configuration.server;
-    if (secureClientPort !== null || clientPortUnification) {
-      this.#clientCredentials = await this.#readCredentials(tls, (settings) => {
-        for (const listener of this.#listeners) listener.renew(settings);
-      });
-    }
-    if (this.#hasPeerTls) {
-      this.#quorumCredentials = await this.#readCredentials(quorumTls, (settings) => this.#peerNetwork.renew(settings));
-    }
-  }
-
-  #stopCredentials(): void {
-    this.#clientCredentials?.stop();
-    this.#quorumCredentials?.stop();
-  }
-
-  get #hasPeerTls(): boolean {
-    const { core, server } = this.#configuration;
-    return core.ensemble !== null && (server.sslQuorum || server.quorumPortUnification);
-  }
-
-  #makePeerTls(onRefused: PeerTls['onRefused']): PeerTls | null {
-    if (!this.#hasPeerTls) return null;
-    const { core, server } = this.#configuration;
-    return {
-      settings: () => this.#quorumCredentials!.settings,
-      isDialling: server.sslQuorum,
-      isUnified: server.quorumPortUnification,
-      hosts() {
-        const members = core.ensemble?.membership.members ?? [];
-        return [...new Set(members.flatMap(({ addresses }) => addresses.map(({ host }) => host)))];
-      },
-      onRefused: (remote, reason) => onRefused(remote, `between servers: ${reason}`),
-    };
-  }
-
-  async #readCredentials(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
-    try {
-      return await Credentials.open(options, {
-        onRenewed,
-        onNotice: (message) => this.#logger.log('info', message),
-        onWarning: (message) => this.#logger.log('warn', message),
-      });
-    } catch (error) {
-      if (error instanceof StoreError) throw new ServerError(ExitCode.invocation, error.message, error);
-      throw error;
-    }
-  }
-
   async #listen(): Promise<void> {
     const { server, core } = this.#configuration;
     const share = this.#descriptors.shareOfClients();
-    const settings = this.#clientCredentials?.settings ?? null;
+    const settings = this.#credentials.ofClients;
     const perHostMax = core.connectionsPerHostMax;
     const tls = (isUnified: boolean): { readonly tls?: TlsListenOptions } =>
       settings === null
@@ -507,7 +456,7 @@ class Server implements RunningServer {
     this.#state = 'ended';
     this.#quorumWait.stop();
     this.#sessionSecrets?.stop();
-    this.#stopCredentials();
+    this.#credentials.stop();
     this.#turn.stop();
     for (const listener of this.#listeners) {
       listener.close();
@@ -530,71 +479,4 @@ class Server implements RunningServer {
 function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
   const self = ensemble?.membership.members.find((member) => member.serverId === serverId);
   return 2 * (self?.addresses.length ?? 0);
-}
-
-function describeListenError(error: unknown, key: string, host: string | null, port: number): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const place = `${host === null ? 'port' : `${host.includes(':') ? `[${host}]` : host}:`}${host === null ? ' ' : ''}${port}`;
-  switch (code) {
-    case 'EADDRINUSE':
-      return `cannot listen on ${place}: it is in use; stop the program that listens there, or set another ${key}`;
-    case 'EACCES':
-      return `cannot listen on ${place}: permission denied; ports below 1024 are for root, set another ${key}`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `cannot listen on ${place}: ${host} is no address of this machine; correct ${key}Address`;
-    default:
-      return `cannot listen on ${place}: ${message}`;
-  }
-}
-
-/** @param starting null once it serves */
-function describeFailure(error: unknown, starting: DataDirectories | null): ServerError {
-  if (!(error instanceof Error)) return new ServerError(ExitCode.unexpected, String(error), error);
-  // Once it serves, the storage itself says what to do.
-  const hint = starting === null ? null : findHint(error, starting);
-  const message = hint === null || error.message.includes(hint) ? error.message : `${error.message}; ${hint}`;
-  // Until the server serves, all that can fail is its data directories; a mistake of ours has its own name.
-  const isDirectory = starting !== null && error.name !== 'AssertionError' && error.name !== 'TypeError';
-  return new ServerError(isDirectory ? ExitCode.dataDirectory : ExitCode.unexpected, message, error);
-}
-
-type DataDirectories = Pick<Configuration['server'], 'dataDirectory' | 'dataLogDirectory'>;
-
-/** What to do about an error of the disk; null when there is no advice. */
-function findHint(error: unknown, directories: DataDirectories): string | null {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (!(cause instanceof DiskError)) continue;
-    const setting = settingOf(cause.path, directories);
-    switch (cause.code) {
-      case 'EBUSY':
-        return cause.cause instanceof HeldError ? `the other one: ${cause.cause.holder}` : null;
-      case 'EACCES':
-      case 'EPERM':
-        return `give the user that runs this server the right to write there, or set another ${setting}`;
-      case 'EROFS':
-        return `the file system is read-only: set another ${setting}`;
-      case 'ENOTDIR':
-      case 'EEXIST':
-        return `a file is in the way: remove it, or set another ${setting}`;
-      case 'ENOENT':
-      case 'ELOOP':
-        return `nothing can be created there, or a symbolic link leads nowhere: correct that, or set another ${setting}`;
-      case 'ENOSPC':
-      case 'EDQUOT':
-        return 'the disk is full: make room, then start the server again';
-      case 'EIO':
-        return 'the device has failed: look at the log of the system before this server starts again';
-      default:
-        return null;
-    }
-  }
-  return null;
-}
-
-/** The key of zoo.cfg that a path comes from. */
-function settingOf(path: string, { dataDirectory, dataLogDirectory }: DataDirectories): string {
-  const isLog = dataLogDirectory !== dataDirectory && path.startsWith(`${dataLogDirectory}/version-2`);
-  return isLog ? 'dataLogDir' : 'dataDir';
 }

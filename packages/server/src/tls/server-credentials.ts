@@ -1,0 +1,91 @@
+import type { PeerAddress } from '@meerkat/core';
+import type { Configuration } from '../config/options.ts';
+import { ExitCode, ServerError } from '../exit-codes.ts';
+import type { Logger } from '../logger.ts';
+import type { PeerTls } from '../node/peer-network.ts';
+import { Credentials } from './credentials.ts';
+import type { TlsOptions } from './options.ts';
+import { StoreError } from './stores.ts';
+import type { TlsSettings } from './tls-settings.ts';
+
+/** Who is told that connections from now on are shown other certificates. */
+export interface RenewalEvents {
+  onClientsRenewed(settings: TlsSettings): void;
+  onPeersRenewed(settings: TlsSettings): void;
+}
+
+/** What a server shows and trusts: to clients, and to other servers. */
+export class ServerCredentials {
+  readonly #configuration: Configuration;
+  readonly #logger: Logger;
+  /** Null where no port for clients speaks TLS. */
+  #clients: Credentials | null = null;
+  /** Null where servers do not speak TLS with each other. */
+  #peers: Credentials | null = null;
+
+  constructor(configuration: Configuration, logger: Logger) {
+    this.#configuration = configuration;
+    this.#logger = logger;
+  }
+
+  /** Reads all stores that the configuration names. @throws ServerError when one cannot be used */
+  async open({ onClientsRenewed, onPeersRenewed }: RenewalEvents): Promise<void> {
+    const { secureClientPort, clientPortUnification, tls, quorumTls } = this.#configuration.server;
+    if (secureClientPort !== null || clientPortUnification) this.#clients = await this.#read(tls, onClientsRenewed);
+    if (this.#hasPeerTls) this.#peers = await this.#read(quorumTls, onPeersRenewed);
+  }
+
+  stop(): void {
+    this.#clients?.stop();
+    this.#peers?.stop();
+  }
+
+  /** Null where no port for clients speaks TLS. */
+  get ofClients(): TlsSettings | null {
+    return this.#clients?.settings ?? null;
+  }
+
+  /** Whole days until the certificate that clients are shown expires; null where there is none. */
+  get clientDaysLeft(): number | null {
+    return this.#clients?.daysLeft ?? null;
+  }
+
+  /** The same of the one that servers are shown. */
+  get peerDaysLeft(): number | null {
+    return this.#peers?.daysLeft ?? null;
+  }
+
+  /** How servers speak TLS with each other, once `open` has resolved; null where they do not. */
+  peerTls(onRefused: (remote: PeerAddress, reason: string) => void): PeerTls | null {
+    if (!this.#hasPeerTls) return null;
+    const { core, server } = this.#configuration;
+    return {
+      settings: () => this.#peers!.settings,
+      isDialling: server.sslQuorum,
+      isUnified: server.quorumPortUnification,
+      hosts() {
+        const members = core.ensemble?.membership.members ?? [];
+        return [...new Set(members.flatMap(({ addresses }) => addresses.map(({ host }) => host)))];
+      },
+      onRefused: (remote, reason) => onRefused(remote, `between servers: ${reason}`),
+    };
+  }
+
+  get #hasPeerTls(): boolean {
+    const { core, server } = this.#configuration;
+    return core.ensemble !== null && (server.sslQuorum || server.quorumPortUnification);
+  }
+
+  async #read(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
+    try {
+      return await Credentials.open(options, {
+        onRenewed,
+        onNotice: (message) => this.#logger.log('info', message),
+        onWarning: (message) => this.#logger.log('warn', message),
+      });
+    } catch (error) {
+      if (error instanceof StoreError) throw new ServerError(ExitCode.invocation, error.message, error);
+      throw error;
+    }
+  }
+}

@@ -12,14 +12,7 @@ import {
   readRequest,
   writeConnectResponse,
 } from '@meerkat/protocol';
-import {
-  type ByteStream,
-  type Identity,
-  type SaslConversation,
-  SaslFailure,
-  type SaslStep,
-  type StreamEvents,
-} from '../base/ports.ts';
+import { type ByteStream, type Identity, SaslFailure, type StreamEvents } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
@@ -30,6 +23,7 @@ import { ConnectionOutput, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
 import { InputBuffer } from './input-buffer.ts';
+import { SaslExchange } from './sasl-exchange.ts';
 import { TurnShare } from './turn-share.ts';
 
 /** Where the conversation is. A connection only moves down this list. */
@@ -68,9 +62,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   identities: readonly Identity[];
   /** It may do nothing but authenticate. */
   #isBarred: boolean;
-  /** null until the first token has come, and where there is no SASL. */
-  #sasl: SaslConversation | null = null;
-  #saslPhase: 'new' | 'begun' | 'over' = 'new';
+  /** null until the first token has come. */
+  #sasl: SaslExchange | null = null;
   session: Session | null = null;
   readonly #stream: ByteStream;
   readonly #host: ConnectionHost<ClientConnection>;
@@ -468,7 +461,6 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     return true;
   }
 
-  /** A server without a login configuration answers every token with none, and the client goes on without SASL. */
   #onSasl(xid: number, reader: JuteReader): void {
     const request = readRequest(OpCode.sasl, reader);
     if (request?.op !== OpCode.sasl || request.token === null) {
@@ -476,16 +468,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       return;
     }
     this.charge(SASL_UNITS);
-    if (this.#saslPhase === 'new') this.#sasl = this.#host.authenticator.startSasl(this.remote);
-    const isOver = this.#saslPhase === 'over';
-    this.#saslPhase = 'begun';
-    if (this.#sasl === null) {
+    this.#sasl ??= new SaslExchange();
+    const step = this.#sasl.step(request.token, this.#host.authenticator, this.remote);
+    if (step === null) {
       this.#replyToken(xid, ErrorCode.ok, null);
-      return;
-    }
-    const step = isOver ? SASL_IS_OVER : this.#sasl.step(request.token);
-    if (step.kind !== 'challenge') this.#saslPhase = 'over';
-    if (step.kind === 'failure') {
+    } else if (step.kind === 'failure') {
       this.#onSaslFailed(xid, step.reason);
     } else if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
       this.#onSaslFailed(xid, `a connection has ${IDENTITIES_MAX} identities at most`);
@@ -656,7 +643,6 @@ const FRAME_UNITS = 10;
 const BYTES_PER_UNIT_SHIFT = 6;
 /** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;
-const SASL_IS_OVER: SaslStep = { kind: 'failure', reason: 'its SASL exchange is over' };
 /** What the bytes of a long reply cost, most of it in the kernel: a unit for 256 of them. */
 const SENT_PER_UNIT_SHIFT = 8;
 /** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */

@@ -10,8 +10,8 @@
  * a server that does not authenticate, and goes on unless that is required. After the exchange the stream is what it would have
  * been without: nothing later is signed or encrypted.
  *
- * It is a network around another one: who listens at a port is told nothing of a stream, not even its hello, before its peer has
- * authenticated (CVE-2018-8012). Who dials may send at once; it waits here.
+ * It is a network around another one: who listens at a port is given the stream at once, to bound strangers, and no byte of it,
+ * not even the hello, before its peer has authenticated (CVE-2018-8012). Who dials may send at once; it waits here.
  */
 import { EMPTY_BYTES, getInt, getLongBig, JuteWriter, measureElectionHello } from '@meerkat/protocol';
 import type {

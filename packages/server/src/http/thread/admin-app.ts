@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -120,15 +121,12 @@ function addHealth(app: FastifyInstance, service: ServiceThread): void {
  */
 async function refuseOtherNames(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const name = request.hostname.toLowerCase();
-  if (name === '' || isAddress(name) || name === 'localhost' || name === hostname().toLowerCase()) return undefined;
+  const isAddress = isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
+  if (name === '' || isAddress || name === 'localhost' || name === hostname().toLowerCase()) return undefined;
   return await reply
     .code(421)
     .type(TEXT)
     .send(`this port is for this machine: it does not answer as "${name.slice(0, 100)}"\n`);
-}
-
-function isAddress(name: string): boolean {
-  return /^\d{1,3}(\.\d{1,3}){3}$/.test(name) || /^\[?[0-9a-f:.]+\]?$/.test(name);
 }
 
 function isLoopback(host: string): boolean {

@@ -10,6 +10,7 @@ const LONG = [
   '{packages,interop,examples,torture}/**/*.long.test.ts',
   'interop/{crash,differential}.test.ts',
   'packages/recipes/src/**/*.simulation.test.ts',
+  'packages/simulator/src/client-faults.test.ts',
 ];
 const NOT_LONG = [...configDefaults.exclude, '**/*.long.test.ts'];
 

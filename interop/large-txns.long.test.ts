@@ -7,6 +7,7 @@ import { record } from './harness/record-builder.ts';
 import { RecordReader } from './harness/record-reader.ts';
 import { ServerProcess } from './harness/server-process.ts';
 
+const MARSHALLING_ERROR = -5;
 const INVALID_ACL = -114;
 const NO_NODE = -101;
 /** What Apache's servers read at most of an entry of the log: `jute.maxbuffer` and as much again. */
@@ -46,6 +47,12 @@ describe('a server that is asked for txns of more than 2 MB', () => {
     expect((await client.request(Op.create, createRequest('/a', 0, auths(110)))).error).toBe(INVALID_ACL);
     expect((await client.request(Op.exists, record().ustring('/a').bool(false).build())).error).toBe(NO_NODE);
     await client.demand(Op.create, createRequest('/a', 0, auths(30)));
+    // Few entries, and more bytes than a txn may have.
+    const long = await RawClient.connect(server.port);
+    for (let i = 0; i < 40; i++) await long.auth('digest', `${'x'.repeat(1000)}-${i}:secret`);
+    expect((await long.request(Op.create, createRequest('/b', 0, auths(100)))).error).toBe(MARSHALLING_ERROR);
+    expect((await long.request(Op.exists, record().ustring('/b').bool(false).build())).error).toBe(NO_NODE);
+    await long.close();
     const set = record().ustring('/a').acls(auths(110)).int(-1).build();
     expect((await client.request(Op.setACL, set)).error).toBe(INVALID_ACL);
     const list = new RecordReader((await client.demand(Op.getACL, record().ustring('/a').build())).body).acls();

@@ -181,6 +181,11 @@ describe('every command', () => {
         expect.soft(stderr, name).toContain('check that the server runs there');
       }
     }
+    for (const name of COMMANDS.filter((name) => SAMPLES[name]?.asksWords === true)) {
+      const { exitCode, stdout, stderr } = await run(name, ['--server', closed]);
+      expect.soft({ name, exitCode }).toEqual({ name, exitCode: name === 'top' ? 0 : 3 });
+      expect.soft(stdout + stderr, name).toContain(`${closed}`);
+    }
     for (const name of COMMANDS) {
       const { exitCode, stderr } = await run(name, ['-o', 'xml']);
       expect.soft({ name, exitCode }).toEqual({ name, exitCode: 2 });

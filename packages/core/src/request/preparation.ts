@@ -9,7 +9,7 @@ export class Preparation {
   /** More than that takes several turns. */
   readonly stepsPerTurn: number;
   #steps: PrepareSteps | null = null;
-  #done: (txn: Txn) => void = nobody;
+  #done: (txn: Txn) => void = IGNORE;
   readonly #waiting: Fifo<() => void> = new Fifo();
 
   constructor(stepsPerTurn: number = STEPS_PER_TURN) {
@@ -59,14 +59,14 @@ export class Preparation {
     if (txn === null) return;
     const done = this.#done;
     this.#steps = null;
-    this.#done = nobody;
+    this.#done = IGNORE;
     done(txn);
     while (this.#steps === null && this.#waiting.length > 0) this.#waiting.shift()!();
   }
 
   drop(): void {
     this.#steps = null;
-    this.#done = nobody;
+    this.#done = IGNORE;
     this.#waiting.takeAll();
   }
 }
@@ -74,4 +74,4 @@ export class Preparation {
 /** Operations of a multi, or ephemerals of a session that ends, which are prepared in a turn: a millisecond or two. */
 const STEPS_PER_TURN = 1024;
 
-function nobody(): void {}
+const IGNORE = (): void => {};

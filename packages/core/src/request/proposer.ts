@@ -88,7 +88,7 @@ export class Proposal implements WaitingWrite, CommittedTxn {
  * The write path of a server that is alone or leads: every write is prepared, takes the next zxid and is proposed.
  *
  *     write     ─┐
- *     forwarded ─┴─► prepare ──► propose ──► … Committed … ──► takeCommitted
+ *     forwarded ─┴─► prepare ──► propose ──► … Committed … ──► take
  *
  * 1. Whatever is asked takes a zxid, also when it fails: a learner finds the answer to its client's request by the
  *    session and the xid in the txn's header.

@@ -32,6 +32,11 @@ describe('the paths that a txn changes', () => {
     expect(new ChangedPaths(txn, 2).has('/c')).toBe(true);
   });
 
+  test('are those of what quotas count, too', () => {
+    const changed = new ChangedPaths({ type: OpCode.multi, txns: [create('/a/b')] } as Txn, 1);
+    expect(changed.has('/zookeeper/quota/a/zookeeper_stats')).toBe(true);
+  });
+
   test('are seldom taken for others', () => {
     const txns = Array.from({ length: 20_000 }, (_, i) => create(`/many/n${i}`));
     const changed = new ChangedPaths({ type: OpCode.multi, txns } as Txn, txns.length);

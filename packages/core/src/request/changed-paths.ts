@@ -35,8 +35,10 @@ export class ChangedPaths {
   }
 
   has(path: string): boolean {
+    // What is in use changes with whatever is below a quota.
+    if (this.#isUnknown || path.startsWith(QUOTA_PATH)) return true;
     const hash = hashOf(path === '' ? '/' : path);
-    return this.#isUnknown || (this.#hasBit(hash) && this.#hasBit(hash >>> HALF));
+    return this.#hasBit(hash) && this.#hasBit(hash >>> HALF);
   }
 
   #addWithParent(path: string): void {
@@ -60,6 +62,8 @@ export class ChangedPaths {
     this.#bits[bit >> 3]! |= 1 << (bit & 7);
   }
 }
+
+const QUOTA_PATH = '/zookeeper/quota';
 
 function countOf(txn: Txn): number {
   if (txn.type === OpCode.multi) return txn.txns.length;

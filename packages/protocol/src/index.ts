@@ -6,7 +6,7 @@ export { textBytes } from './jute/text-bytes.ts';
 export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';
 export * from './op-code.ts';
 export * from './path.ts';
-export { Announcement } from './records/announcement.ts';
+export { Announcement, announcedLease, LEASE_MS_MAX, leaseMsOf } from './records/announcement.ts';
 export * from './records/connect.ts';
 export * from './records/data.ts';
 export * from './records/election.ts';

@@ -9,7 +9,7 @@
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 
-/** Bits that mean something; servers of other releases may set more. */
+/** Bits that mean something; servers of other releases may set more. Bits 8 to 29 hold a number, see `leaseMsOf`. */
 export const Announcement = {
   /** Decides an election without waiting once every voter that can be reached votes alike. */
   settlesEarly: 1,
@@ -25,6 +25,20 @@ export const Announcement = {
   outlastsOlderEpochs: 8,
 } as const;
 export type Announcement = (typeof Announcement)[keyof typeof Announcement];
+
+/** The longest lease that an announcement can name, in milliseconds: more than an hour. */
+export const LEASE_MS_MAX: number = 2 ** 22 - 1;
+const LEASE_SHIFT = 8;
+
+/** What a server adds to its announcement whose answers are leased, see docs/leases.md. @param leaseMs 0: they are not */
+export function announcedLease(leaseMs: number): number {
+  return leaseMs << LEASE_SHIFT;
+}
+
+/** Milliseconds; 0 of a server whose answers are not leased. */
+export function leaseMsOf(announces: number): number {
+  return (announces >>> LEASE_SHIFT) & LEASE_MS_MAX;
+}
 
 const MAGIC = 0x4d4b4154;
 const ANNOUNCEMENT_BYTES = 8;
